@@ -15,6 +15,10 @@ RUN if [ "$(uname -m)" = x86_64 ]; then npm ci --ignore-scripts --no-audit --no-
 RUN mkdir -p out/bin out/data && cp tools/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
 # deno.json freezes the lock file, so only packages with a known hash are bundled.
 COPY deno.json deno.lock main.ts cli.ts ./
+COPY dashboard/deno.json dashboard/
+COPY dashboard/files dashboard/files
+COPY dashboard/state/waiting.ts dashboard/state/
+COPY dashboard/state/demo/script.ts dashboard/state/demo/
 COPY kit kit
 COPY cli cli
 COPY daemon daemon

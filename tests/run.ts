@@ -1,7 +1,9 @@
 /** Runs every test: installs what they need, and prints what was skipped and why, with counts. */
 
 import { fileURLToPath } from "node:url";
-import { type Batch, type Round, rounds, testFiles } from "./runner/batches.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { runInLanes } from "./runner/lanes.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -20,6 +22,8 @@ const NEEDS: readonly Need[] = [
   { programs: ["ip"], apt: "iproute2" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
+  { programs: ["zsh"], apt: "zsh" },
+  { programs: ["fish"], apt: "fish" },
 ];
 
 /**
@@ -31,6 +35,9 @@ const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
 /** One lane a core; more would only make the agents of the end-to-end tests wait for each other. */
 const LANES = navigator.hardwareConcurrency;
+
+/** How long a batch may take: several times the longest one. A test may wait for good. */
+const BATCH_MS_MAX = 15 * 60_000;
 
 interface Counts {
   passed: number;
@@ -97,7 +104,12 @@ async function run({ files }: Batch, show: (line: string) => void): Promise<Resu
       counts = { passed: closing[0] ?? 0, failed: closing[1] ?? 0, skipped: closing[2] ?? 0 };
     }
   };
-  await Promise.all([eachLine(child.stdout, read), eachLine(child.stderr, show)]);
+  const printed = Promise.all([eachLine(child.stdout, read), eachLine(child.stderr, show)]);
+  // Its own children may hold its output open after its end.
+  if (await timeout(systemClock, BATCH_MS_MAX, printed) === undefined) {
+    show(`Ended after ${BATCH_MS_MAX / 60_000} minutes: ${files.join(" ")}`);
+    child.kill("SIGKILL");
+  }
   return { files, counts, skipped, failures, success: (await child.status).success };
 }
 
@@ -119,20 +131,13 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   if (rest) yield rest;
 }
 
-/** Runs all batches of a round side by side, and prints their duration. */
-async function runRound({ name, batches }: Round): Promise<Result[]> {
-  print(`\n== ${name}`);
-  const began = performance.now();
-  const results = await runInLanes(batches, { lanes: LANES, run, print });
-  print(`== ${name}: ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
-  return results;
-}
-
 async function main(): Promise<number> {
   for (const need of NEEDS) await install(need);
   const read = (file: string) => Deno.readTextFileSync(`${ROOT}${file}`);
-  const results: Result[] = [];
-  for (const round of rounds(testFiles(ROOT), read)) results.push(...await runRound(round));
+  const batches = batchesOf(testFiles(ROOT), read);
+  const began = performance.now();
+  const results = await runInLanes(batches, { lanes: LANES, run, print });
+  print(`\n== ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   for (const { counts } of results) {
     total.passed += counts?.passed ?? 0;

@@ -1,5 +1,6 @@
 /** The client of the local daemon: finds its address, sends the token, and resolves the sender. */
 
+import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type Call, client } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
 import { peerByPane } from "../../daemon/features/peers/contract.ts";
@@ -20,9 +21,17 @@ export class ConfigError extends Error {
 /** Nothing answers at the daemon's address, or a program that is not the daemon answers. */
 export class DaemonUnreachable extends Error {
   override readonly name = "DaemonUnreachable";
+  /** Whether another program listens at the address, so that no daemon can start there. */
+  readonly isTaken: boolean;
 
-  constructor(url: string, cause: unknown) {
-    super(url.endsWith(":0") ? "No daemon is running" : `No daemon answers at ${url}`, { cause });
+  constructor(url: string, cause: unknown, { isTaken = false } = {}) {
+    const found = isTaken
+      ? `The program that answers at ${url} is not a mesh daemon`
+      : url.endsWith(":0")
+      ? "No daemon is running"
+      : `No daemon answers at ${url}`;
+    super(found, { cause });
+    this.isTaken = isTaken;
   }
 }
 
@@ -63,8 +72,19 @@ export function readSettings(env: Env): ReturnType<typeof readConfig> {
   }
 }
 
+interface ClientOptions {
+  readonly clock: Clock;
+  /** Called after each request with one line on it, for `--verbose`. */
+  readonly onRequest?: (line: string) => void;
+}
+
 /** `interactive` says that a person uses this terminal. The daemon verifies this by our pid. */
-export function createDaemonClient(env: Env, interactive: boolean): DaemonClient {
+export function createDaemonClient(
+  env: Env,
+  interactive: boolean,
+  options?: ClientOptions,
+): DaemonClient {
+  const send = options?.onRequest ? reportedFetch(options.clock, options.onRequest) : fetchDaemon;
   const config = readSettings(env);
   const token = config["daemon.auth_token"]?.reveal();
   const configured = toUrl(config["daemon.host"], config["daemon.port"]);
@@ -83,16 +103,18 @@ export function createDaemonClient(env: Env, interactive: boolean): DaemonClient
     call: async (contract, input) => {
       const url = trustedUrl();
       try {
-        return await client(url, (request) => fetchDaemon(url, request), headers)(contract, input);
+        return await client(url, (request) => send(url, request), headers)(contract, input);
       } catch (error) {
-        if (error instanceof SyntaxError) throw new DaemonUnreachable(url, error);
+        if (error instanceof SyntaxError) {
+          throw new DaemonUnreachable(url, error, { isTaken: true });
+        }
         throw error;
       }
     },
     get: async (path, init = {}) => {
       const url = trustedUrl();
       const allHeaders = { ...headers, ...init.headers };
-      return await fetchDaemon(
+      return await send(
         url,
         new Request(new URL(path, url), { ...init, headers: allHeaders }),
       );
@@ -140,13 +162,32 @@ function getHumanPeer(call: Call): Promise<string | undefined> {
 }
 
 /** Runs `work`; undefined when the daemon refuses it with this code. */
-async function undefinedOnRefusal<A>(code: string, work: () => Promise<A>): Promise<A | undefined> {
+export async function undefinedOnRefusal<A>(
+  code: string,
+  work: () => Promise<A>,
+): Promise<A | undefined> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof ApiError && error.problem.error === code) return undefined;
     throw error;
   }
+}
+
+/** As `fetchDaemon`, and reports each request in one line: method, address, status and time. */
+function reportedFetch(clock: Clock, report: (line: string) => void): typeof fetchDaemon {
+  return async (url, request) => {
+    const started = clock.now();
+    const name = `${request.method} ${request.url}`;
+    try {
+      const response = await fetchDaemon(url, request);
+      report(`${name} → ${response.status} in ${clock.now() - started} ms`);
+      return response;
+    } catch (error) {
+      report(`${name} → ${messageOf(error)} after ${clock.now() - started} ms`);
+      throw error;
+    }
+  };
 }
 
 async function fetchDaemon(url: string, request: Request): Promise<Response> {
@@ -165,7 +206,8 @@ async function fetchDaemon(url: string, request: Request): Promise<Response> {
  */
 function mustBeOwnListener(url: string): string {
   if (listenerAt(new URL(url)) !== "not_ours") return url;
-  throw new DaemonUnreachable(url, new Error("another user's program listens there"));
+  const cause = new Error("another user's program listens there");
+  throw new DaemonUnreachable(url, cause, { isTaken: true });
 }
 
 function toUrl(host: string, port: number): string {

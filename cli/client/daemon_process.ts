@@ -10,6 +10,7 @@ import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes
 import { type DaemonClient, DaemonUnreachable, readSettings } from "./daemon_client.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { CommandError } from "./failures.ts";
+import { meshCommand } from "./program.ts";
 
 const START_MS_MAX = 15_000;
 /**
@@ -32,10 +33,9 @@ export function logPath(env: Env): string {
 }
 
 /** The command line that runs this program with other arguments, from source or compiled. */
-export function selfCommand(...args: string[]): { command: string; args: string[] } {
-  if (Deno.build.standalone) return { command: Deno.execPath(), args };
-  const main = new URL("../../main.ts", import.meta.url);
-  return { command: Deno.execPath(), args: ["run", "-A", "--quiet", main.href, ...args] };
+export function selfCommand(...more: string[]): { command: string; args: string[] } {
+  const [command = "", ...args] = meshCommand();
+  return { command, args: [...args, ...more] };
 }
 
 /** Returns the daemon's health. Throws `DaemonUnreachable` if the answer has another shape. */
@@ -43,7 +43,7 @@ export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health>
   const response = await get("/health");
   const text = await response.text();
   const health = Health.safeParse(tryJson(text));
-  if (!health.success) throw new DaemonUnreachable(url, health.error);
+  if (!health.success) throw new DaemonUnreachable(url, health.error, { isTaken: true });
   return health.data;
 }
 
@@ -65,7 +65,7 @@ export async function startDaemon(
 ): Promise<StartResult> {
   readSettings(env);
   const log_file = logPath(env);
-  const running = await getHealth(getClient());
+  const running = await getRunning(env, getClient());
   if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
   Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
   mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
@@ -86,6 +86,27 @@ export async function startDaemon(
   }
   throw new CommandError(
     `The daemon has not answered within ${START_MS_MAX / 1000} s; see "${log_file}"`,
+  );
+}
+
+/**
+ * Returns the health of this state directory's daemon; undefined when none runs. Throws if another
+ * program or another directory's daemon holds the address.
+ */
+async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | undefined> {
+  const { url } = daemon;
+  let health: Health;
+  try {
+    health = await mustGetHealth(daemon);
+  } catch (error) {
+    if (error instanceof DaemonUnreachable && !error.isTaken) return undefined;
+    throw error;
+  }
+  if (runningDaemon(env)?.pid === health.pid) return health;
+  throw new CommandError(
+    `A daemon of another state directory than "${statePath(env)}" holds ${url} ` +
+      `(process ${health.pid}); nothing was started.\nStop it with its own MESH_STATE, or use ` +
+      "another port: MESH_DAEMON__PORT=9000 mesh up",
   );
 }
 
@@ -153,11 +174,12 @@ export function tail(path: string, offset = 0): string {
   return text.trimEnd().split("\n").slice(-LOG_LINES_SHOWN).join("\n");
 }
 
-function fileSize(path: string): number {
+/** The size of a file; undefined when the file does not exist. */
+export function fileSize(path: string): number | undefined {
   try {
     return Deno.statSync(path).size;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return 0;
+    if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;
   }
 }

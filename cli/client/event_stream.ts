@@ -1,9 +1,10 @@
 /** Reads the daemon's event stream, and resumes it after a lost connection. */
 
+import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
-import { Splitter } from "kit/core/text.ts";
+import { Splitter, tryJson } from "kit/core/text.ts";
 import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 
 /** One event of the stream; `data` is parsed JSON, or the text itself. */
@@ -28,15 +29,15 @@ const PAUSE_MS_MAX = 5_000;
 
 /** Yields events until the signal aborts. Throws only when the first connection fails. */
 export async function* watchEvents(options: WatchOptions): AsyncGenerator<StreamEvent> {
-  const { clock, signal, onConnectionChange, query = {} } = options;
+  const { clock, signal, onConnectionChange } = options;
   let last: string | undefined, pause_ms = 0;
   for (let first = true; !signal.aborted; first = false) {
-    const body = await connect(options, { last, query, first });
+    const body = await connect(options, { last, first });
     if (body) {
       if (pause_ms > 0) onConnectionChange?.("resumed");
       pause_ms = 0;
       for await (const event of parseEvents(endOnAbort(body, signal))) {
-        last = event.id ?? (event.type === "ready" ? last ?? readyEventId(event.data) : last);
+        last = event.id ?? (event.type === "ready" ? last ?? lastBefore(event.data) : last);
         yield event;
       }
     }
@@ -71,22 +72,21 @@ function parseFrame(frame: string): StreamEvent | undefined {
   }
   const data = fields.get("data");
   if (data === undefined) return undefined;
-  return { id: fields.get("id"), type: fields.get("event") ?? "message", data: parseData(data) };
-}
-
-interface ConnectOptions {
-  readonly last: string | undefined;
-  readonly query: Readonly<Record<string, string>>;
-  readonly first: boolean;
+  const json = tryJson(data);
+  return {
+    id: fields.get("id"),
+    type: fields.get("event") ?? "message",
+    data: json === undefined ? data : json,
+  };
 }
 
 /** Connects to the event stream; returns undefined while the daemon is not running. */
 async function connect(
-  { daemon, signal }: WatchOptions,
-  { last, query, first }: ConnectOptions,
-): Promise<AsyncIterable<Uint8Array> | undefined> {
+  { daemon, signal, query }: WatchOptions,
+  { last, first }: { last: string | undefined; first: boolean },
+): Promise<ReadableStream<Uint8Array> | undefined> {
   const headers = { accept: "text/event-stream", ...(last && { "last-event-id": last }) };
-  const search = last === undefined ? `?${new URLSearchParams(query)}` : "";
+  const search = last === undefined ? `?${new URLSearchParams(query ?? {})}` : "";
   try {
     const response = await daemon.get(`/events/stream${search}`, { headers, signal });
     if (!response.ok) throw new ApiError(response.status, await response.json());
@@ -99,17 +99,28 @@ async function connect(
 
 /**
  * Yields the chunks of the body. When the connection is lost or the signal aborts, the generator
- * ends instead of throwing.
+ * ends instead of throwing. The body is cancelled here, because the signal of a request does not
+ * reach its response once the request was collected as garbage.
  */
 async function* endOnAbort(
-  body: AsyncIterable<Uint8Array>,
+  body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => undefined); // It may be lost already.
+  signal.addEventListener("abort", cancel, { once: true });
   try {
-    yield* body;
+    while (!signal.aborted) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield value;
+    }
   } catch (error) {
     // Deno reports a lost connection as a TypeError.
     if (!signal.aborted && !(error instanceof TypeError)) throw error;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
 }
 
@@ -117,15 +128,6 @@ async function* endOnAbort(
  * The id of the last event before a live stream. If the connection is lost before the first event
  * arrives, the stream is resumed after this id, so that no event is skipped.
  */
-function readyEventId(data: unknown): string | undefined {
-  const known = typeof data === "object" && data !== null && "last" in data;
-  return known && typeof data.last === "number" ? String(data.last) : undefined;
-}
-
-function parseData(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+function lastBefore(ready: unknown): string | undefined {
+  return z.object({ last: z.number() }).safeParse(ready).data?.last.toString();
 }

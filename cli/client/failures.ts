@@ -9,9 +9,15 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The command line is invalid. */
+/** The command line is invalid. `hint` says what to type instead. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
 }
 
 /** The command failed, but the daemon did not refuse it. */

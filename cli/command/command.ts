@@ -1,24 +1,25 @@
-/** The type of a CLI command, the parser of the command table, and error reporting. */
+/** The type of a CLI command, its arguments, and what it runs with. */
 
-import { Command as Parser, CommanderError } from "commander";
 import type { Clock } from "kit/core/clock.ts";
-import { ApiError, type Call } from "kit/http/client.ts";
+import { parseDuration } from "kit/core/duration.ts";
+import type { Call } from "kit/http/client.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
-  ConfigError,
   createDaemonClient,
   type DaemonClient,
-  DaemonUnreachable,
   resolveSender,
   type Sender,
 } from "../client/daemon_client.ts";
-import { printError, printJson, styled, type Terminal } from "../output/terminal.ts";
-import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
+import { EXIT, UsageError } from "../client/failures.ts";
+import { nearest } from "./near_words.ts";
 
 /** One entry of the command table. */
 export interface Command {
   /** The command as it is typed, with its arguments: `ack <id> [text]`. */
   readonly usage: string;
+  /** Other names of the command's last word. */
+  readonly aliases?: readonly string[];
   readonly summary: string;
   /** More text for the command's own help. */
   readonly details?: string;
@@ -26,30 +27,32 @@ export interface Command {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
+  /** Takes a command line of another program: everything after its name is an argument. */
+  readonly takesProgram?: true;
   /** Runs the command and returns its exit code. */
   run(context: CommandContext, args: Args): Promise<number>;
 }
 
-interface ApiCommand<A> extends Omit<Command, "run"> {
+interface AnswerCommand<A> extends Omit<Command, "run"> {
   /** Adds the flag `--from`, for commands that send something. */
   readonly hasSender?: true;
-  readonly call: (context: CommandContext, args: Args) => Promise<A>;
+  readonly call: (context: CommandContext, args: Args) => A | Promise<A>;
   readonly show: (answer: A, context: CommandContext, args: Args) => void | Promise<void>;
+  /** The exit code after this answer; 0 by default. */
+  readonly exitCode?: (answer: A, args: Args) => number;
 }
 
-/**
- * A command that calls the daemon. With `--json` the answer is printed unchanged; otherwise `show`
- * prints it.
- */
-export function apiCommand<A>({ hasSender, call, show, flags, ...rest }: ApiCommand<A>): Command {
+/** A command with one answer: `--json` prints it unchanged, otherwise `show` prints it. */
+export function answerCommand<A>(spec: AnswerCommand<A>): Command {
+  const { hasSender, call, show, exitCode = () => EXIT.done, flags, ...rest } = spec;
   return {
     ...rest,
     flags: { ...flags, ...(hasSender && FROM_FLAG), ...JSON_FLAG },
     async run(context, args) {
       const answer = await call(context, args);
-      if (args.flag("json")) printJson(context.terminal, answer);
+      if (args.flag("json")) context.terminal.printJson(answer);
       else await show(answer, context, args);
-      return EXIT.done;
+      return exitCode(answer, args);
     },
   };
 }
@@ -80,6 +83,11 @@ export class Args {
     return typeof value === "string" ? value : undefined;
   }
 
+  /** The same arguments, but for one of them. */
+  with(name: string, value: string): Args {
+    return new Args(new Map([...this.#values, [name, value]]));
+  }
+
   /** All values of a repeatable flag. */
   list(name: string): string[] {
     const value = this.#values.get(name);
@@ -95,7 +103,9 @@ export class Args {
     const value = this.get(name);
     const chosen = options.find((option) => option === value);
     if (value === undefined || chosen !== undefined) return chosen;
-    throw new UsageError(`--${name}: "${value}" is not one of ${options.join(", ")}`);
+    const meant = nearest(value, options);
+    const question = meant === undefined ? "" : `. Did you mean "${meant}"?`;
+    throw new UsageError(`--${name}: "${value}" is not one of ${options.join(", ")}${question}`);
   }
 
   /** A required flag whose value must be one of `options`. */
@@ -112,6 +122,23 @@ export class Args {
     if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
     throw new UsageError(`--${name}: "${text}" is not a number of 0 or more`);
   }
+
+  /** A duration in seconds: a bare number, or `90s`, `2m`, `1h30m`. */
+  seconds(name: string): number | undefined {
+    const text = this.get(name)?.trim();
+    if (text === undefined) return undefined;
+    if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text);
+    const ms = parseDuration(text);
+    if (ms !== undefined) return ms / 1000;
+    throw new UsageError(
+      `--${name}: "${text}" is not a duration of 0 or more; use 90, 90s, 2m or 1h30m`,
+    );
+  }
+
+  /** A number for a query string. */
+  numberText(name: string): string | undefined {
+    return this.number(name)?.toString();
+  }
 }
 
 /** Makes a relative path absolute, because the daemon has another working directory. Keeps `~`. */
@@ -119,16 +146,19 @@ export function absolutePath(path: string): string {
   return /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`;
 }
 
+/** The text of a message, which the daemon refuses if it is empty. */
+export function mustHaveText(text: string): string {
+  if (text.trim() !== "") return text;
+  throw new UsageError("<text> is empty; give the text of the message, or `-` to read it");
+}
+
 export function localTimezone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-interface CommandContextOptions {
-  readonly args: readonly string[];
-  readonly env: Env;
-  readonly terminal: Terminal;
-  readonly clock: Clock;
-}
+type CommandContextOptions =
+  & Pick<CommandContext, "args" | "env" | "terminal" | "clock">
+  & Partial<Pick<CommandContext, "verbose">>;
 
 /** What a command runs with: its environment, terminal, clock and daemon client. */
 export class CommandContext {
@@ -137,17 +167,30 @@ export class CommandContext {
   readonly env: Env;
   readonly terminal: Terminal;
   readonly clock: Clock;
+  /** Prints what the command does, such as its requests, to standard error. */
+  readonly verbose: boolean;
   #daemon: DaemonClient | undefined;
 
-  constructor({ args, env, terminal, clock }: CommandContextOptions) {
+  constructor({ args, env, terminal, clock, verbose = false }: CommandContextOptions) {
     this.args = args;
+    this.verbose = verbose;
     this.env = env;
     this.terminal = terminal;
     this.clock = clock;
   }
 
   get daemon(): DaemonClient {
-    return this.#daemon ??= createDaemonClient(this.env, this.terminal.interactive);
+    return this.#daemon ??= this.connect();
+  }
+
+  /** A new client, which reads the configuration again. */
+  connect(): DaemonClient {
+    const { clock, terminal } = this;
+    const onRequest = (line: string) => terminal.printError(styled("dim", line));
+    return createDaemonClient(this.env, terminal.device.interactive, {
+      clock,
+      ...(this.verbose && { onRequest }),
+    });
   }
 
   get call(): Call {
@@ -155,134 +198,27 @@ export class CommandContext {
   }
 
   sender(args: Args): Promise<Sender> {
-    const { interactive } = this.terminal;
+    const { interactive } = this.terminal.device;
     return resolveSender(this.daemon, this.env, { from: args.get("from"), interactive });
   }
 
+  /** Where a command about one peer looks up its name: in `--circle`, else where the caller is. */
+  async lookup(args: Args): Promise<Record<"circle" | "from_peer", string | undefined>> {
+    const { peer, identifiedBy } = await this.sender(args);
+    const from_peer = identifiedBy === "anonymous" ? undefined : peer;
+    return { circle: args.get("circle"), from_peer };
+  }
+
+  /** The sender and the argument `text` of a command that sends a message. */
+  async message(args: Args): Promise<{ from_peer: string; text: string }> {
+    const text = mustHaveText(await this.readText(args.text("text")));
+    return { from_peer: (await this.sender(args)).peer, text };
+  }
+
   /** Returns the text, or standard input when the text is `-`. */
-  async readText(text: string): Promise<string> {
-    return text === "-" ? (await this.terminal.read()).replace(/\r?\n$/, "") : text;
+  async readText<T extends string | undefined>(text: T): Promise<T | string> {
+    return text === "-" ? (await this.terminal.device.read()).replace(/\r?\n$/, "") : text;
   }
-}
-
-interface ProgramInfo {
-  readonly summary: string;
-  readonly version: string;
-  readonly terminal: Pick<Terminal, "out" | "err">;
-}
-
-/**
- * Builds the parser. All words of a command before the last one are groups, such as `inbox` in
- * `inbox read <id>`.
- */
-export function buildParser(
-  commands: readonly Command[],
-  { summary, version, terminal }: ProgramInfo,
-  run: (command: Command, args: Args) => Promise<void>,
-): Parser {
-  const root = new Parser("mesh").description(summary).version(version).enablePositionalOptions()
-    .exitOverride().configureHelp({ helpWidth: HELP_COLUMNS })
-    .showHelpAfterError("See: mesh --help")
-    .configureOutput({
-      writeOut: terminal.out,
-      writeErr: terminal.err,
-      outputError: (text, write) => write(text.replace(/^error: /, "mesh: ")),
-    });
-  for (const command of commands) {
-    const [, group, rest = ""] = /^((?:[a-z-]+ )*)([a-z-].*)$/s.exec(command.usage) ?? [];
-    const parent = (group ?? "").trim().split(" ").filter(Boolean).reduce(ensureGroup, root);
-    const parser = parent.command(rest, { hidden: command.hidden ?? false });
-    const { details } = command;
-    if (details !== undefined) parser.summary(command.summary);
-    parser.description(
-      details === undefined ? command.summary : `${command.summary}\n\n${details}`,
-    );
-    parser.addHelpText("after", `\nExample:\n  ${command.example}`);
-    for (const [flag, meaning] of Object.entries(command.flags ?? {})) {
-      const flagSpec = flag.replace(/ \.\.\.$/, "");
-      if (flagSpec === flag) parser.option(flag, meaning);
-      else {parser.option(
-          flagSpec,
-          meaning,
-          (one: string, previous: string[] = []) => [...previous, one],
-        );}
-    }
-    parser.action(() => run(command, argsOf(parser)));
-  }
-  return root;
-}
-
-/**
- * A fixed width makes `--help` the same everywhere, so that it can be compared with a golden file.
- */
-const HELP_COLUMNS = 90;
-
-/** Descriptions of groups that are not commands themselves. */
-const GROUPS: Readonly<Record<string, string>> = {
-  peer: "Show, rename, restart or remove a peer",
-  surface: "Connect your inbox to a chat",
-};
-
-/**
- * Returns the group `name`, and creates it if needed. A command with the group's name becomes the
- * default command of the group.
- */
-function ensureGroup(parent: Parser, name: string): Parser {
-  const existing = parent.commands.find((existing) => existing.name() === name);
-  return existing ?? parent.command(name).description(GROUPS[name] ?? "");
-}
-
-function argsOf(parser: Parser): Args {
-  const raw: unknown[] = parser.processedArgs;
-  const names = parser.registeredArguments.map((argument) => argument.name());
-  const values = new Map(names.map((name, at) => [name, raw[at]]));
-  const flags = parser.opts<Record<string, unknown>>();
-  for (const [name, value] of Object.entries(flags)) values.set(name, value);
-  return new Args(values);
-}
-
-/** Prints the error and returns its exit code; with `json`, prints the refusal as JSON too. */
-export function reportError(error: unknown, to: Terminal, { json }: { json: boolean }): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usageError;
-  if (error instanceof ApiError) {
-    if (json) printJson(to, error.problem);
-    return reportRefusal(error, to);
-  }
-  // The program that reads our output has closed the pipe, as `head` does.
-  if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
-  const code = exitCodeOf(error);
-  if (code === undefined || !(error instanceof Error)) throw error;
-  for (const line of error.message.split("\n")) printError(to, styled("red", "mesh: "), line);
-  if (code === EXIT.unreachable) printError(to, "Start it with: ", styled("bold", "mesh up"));
-  return code;
-}
-
-/** The exit code of an error; undefined for an unexpected error, which the caller rethrows. */
-function exitCodeOf(error: unknown): number | undefined {
-  if (error instanceof DaemonUnreachable) return EXIT.unreachable;
-  if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usageError;
-  return error instanceof CommandError ? EXIT.refused : undefined;
-}
-
-function reportRefusal({ problem, status }: ApiError, to: Terminal): number {
-  const detail = typeof problem.detail === "string" ? problem.detail : `HTTP ${status}`;
-  printError(to, styled("red", "mesh: "), detail);
-  if (typeof problem.hint === "string") printError(to, styled("dim", "hint: "), problem.hint);
-  for (const { name, peer_id, circle } of parseCandidates(problem)) {
-    printError(to, `  ${name}  ${peer_id}  in ${circle}`);
-  }
-  return EXIT.refused;
-}
-
-interface Candidate {
-  readonly name: unknown;
-  readonly peer_id: unknown;
-  readonly circle: unknown;
-}
-
-function parseCandidates({ candidates }: Record<string, unknown>): Candidate[] {
-  if (!Array.isArray(candidates)) return [];
-  return candidates.filter((one) => typeof one === "object" && one !== null);
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;

@@ -1,124 +1,87 @@
-/** `mesh attach` and the `--attach` flag: uploads files, each streamed from disk. */
+/** `mesh attach`: shows an agent's tmux pane in this terminal. */
 
-import { basename } from "node:path";
-import { ApiError, type WireResponse } from "kit/http/client.ts";
-import { randomIds } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/text.ts";
+import type { WireResponse } from "kit/http/client.ts";
+import { getPeer } from "../../daemon/features/peers/contract.ts";
+import type { Env } from "../../daemon/host/paths.ts";
+import { tmuxSocketOf } from "../client/daemon_client.ts";
+import { CommandError } from "../client/failures.ts";
 import {
-  ATTACHMENTS_MAX,
-  uploadAttachment,
-} from "../../daemon/features/messages/attachments/contract.ts";
-import { apiCommand, type Args, type CommandContext } from "../command/command.ts";
-import { CommandError, UsageError } from "../client/failures.ts";
-import { DaemonUnreachable } from "../client/daemon_client.ts";
-import { print } from "../output/terminal.ts";
+  answerCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+} from "../command/command.ts";
 
-type Attachment = WireResponse<typeof uploadAttachment>;
+/** The pane of a peer, and the program that shows it. */
+interface PaneOfPeer {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly pane_id: string;
+  readonly tmux_socket: string;
+  readonly command: readonly string[];
+}
 
-export const ATTACH_FLAG = {
-  "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
-} as const;
-
-export const ATTACH_COMMAND = apiCommand({
-  usage: "attach <file>",
-  summary: "Upload a file and print its id, for use with --attach",
-  example: "mesh attach screenshot.png",
-  call: (context, args) => uploadFile(context, args.text("file")),
-  show: ({ id }, { terminal }) => print(terminal, id),
+export const ATTACH_COMMAND: Command = answerCommand({
+  usage: "attach <peer>",
+  summary: "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
+  flags: { ...CIRCLE_FLAG, "--print": "print the tmux command instead of running it" },
+  example: "mesh attach api",
+  call: findPane,
+  show: async ({ command }, { terminal, env }, args) => {
+    if (args.flag("print")) return terminal.print(command.map(quoted).join(" "));
+    await showPane(command, env);
+  },
 });
 
-/** The form of an attachment id, which `mesh attach` prints. */
-const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
-
-/** Uploads the files of `--attach` in order and returns all ids; `{}` without the flag. */
-export async function resolveAttachments(
-  context: CommandContext,
-  args: Args,
-): Promise<{ attachments?: string[] }> {
-  const paths = args.list("attach");
-  if (paths.length === 0) return {};
-  if (paths.length > ATTACHMENTS_MAX) {
-    throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files, not ${paths.length}`);
-  }
-  const isAttachmentId = (path: string) => ATTACHMENT_ID.test(path);
-  // Checks all paths before the first upload, so that a mistyped path uploads nothing.
-  for (const path of paths.filter((path) => !isAttachmentId(path))) mustBeFile(path);
-  const attachments: string[] = [];
-  for (const path of paths) {
-    attachments.push(isAttachmentId(path) ? path : (await uploadFile(context, path)).id);
-  }
-  return { attachments };
-}
-
-async function uploadFile({ daemon }: CommandContext, path: string): Promise<Attachment> {
-  mustBeFile(path);
-  const file = await Deno.open(path).catch((error) => {
-    throw unreadableFile(path, error);
+async function findPane(context: CommandContext, args: Args): Promise<PaneOfPeer> {
+  const typed = args.text("peer");
+  const peer = await context.call(getPeer, {
+    params: { id: typed },
+    query: { circle: args.get("circle") },
   });
-  const boundary = `mesh-${randomIds.hex(16)}`;
-  const response = await daemon.get(uploadAttachment.path, {
-    method: uploadAttachment.method,
-    headers: { "content-type": `${uploadAttachment.bodyType}; boundary=${boundary}` },
-    body: ReadableStream.from(multipartForm(basename(path), file.readable, boundary)),
-  });
-  const answer = await response.json().catch((error) => {
-    throw new DaemonUnreachable(daemon.url, error);
-  });
-  if (!response.ok) throw new ApiError(response.status, answer);
-  return answer;
+  return paneOf(peer, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
 }
 
-/** Yields a multipart form with one file, read from disk as it is sent. */
-async function* multipartForm(
-  filename: string,
-  content: ReadableStream<Uint8Array>,
-  boundary: string,
-): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  const name = filename.replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
-  yield encoder.encode(
-    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n` +
-      `content-type: ${contentTypeOf(name)}\r\n\r\n`,
-  );
-  yield* content;
-  yield encoder.encode(`\r\n--${boundary}--\r\n`);
-}
+type PaneFields = Pick<
+  WireResponse<typeof getPeer>,
+  "peer_id" | "name" | "pane_id" | "tmux_socket"
+>;
 
-function mustBeFile(path: string): void {
-  try {
-    if (Deno.statSync(path).isFile) return;
-  } catch (error) {
-    throw unreadableFile(path, error);
+/** The pane of a peer, and the command that shows it in the terminal of this environment. */
+export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}): PaneOfPeer {
+  const { peer_id, name, pane_id, tmux_socket } = peer;
+  if (pane_id === null || tmux_socket === null) {
+    throw new CommandError(
+      `${name} has no tmux pane. To send a file along: mesh ask PEER TEXT --attach FILE`,
+    );
   }
-  throw new CommandError(`"${path}" is not a file`);
+  const here = tmuxSocketOf(env);
+  if (here !== undefined && here !== tmux_socket && !onlyPrints) {
+    throw new CommandError(
+      `${name} runs on another tmux server (${tmux_socket}) than this terminal; ` +
+        "detach first, or run this in a terminal outside of tmux",
+    );
+  }
+  const show = here === tmux_socket ? "switch-client" : "attach-session";
+  const command = ["tmux", "-S", tmux_socket, "select-window", "-t", pane_id, ";"]
+    .concat("select-pane", "-t", pane_id, ";", show, "-t", pane_id);
+  return { peer_id, name, pane_id, tmux_socket, command };
 }
 
-function unreadableFile(path: string, error: unknown): CommandError {
-  return new CommandError(`Cannot read "${path}": ${messageOf(error)}`);
+/** Runs tmux in this terminal until it has shown the pane, or the user has detached. */
+export async function showPane(command: readonly string[], env: Env): Promise<void> {
+  const [program = "tmux", ...rest] = command;
+  const { success, code } = await new Deno.Command(program, {
+    args: rest,
+    env: { ...env },
+    stdin: "inherit",
+    stdout: "inherit",
+    stderr: "inherit",
+  }).output();
+  if (!success) throw new CommandError(`tmux ended with code ${code}; see: mesh peer show`);
 }
 
-/** Content types by extension; any other file is `application/octet-stream`. */
-const CONTENT_TYPES = new Map(Object.entries({
-  csv: "text/csv",
-  gif: "image/gif",
-  gz: "application/gzip",
-  jpeg: "image/jpeg",
-  jpg: "image/jpeg",
-  json: "application/json",
-  log: "text/plain",
-  md: "text/markdown",
-  mp3: "audio/mpeg",
-  mp4: "video/mp4",
-  pdf: "application/pdf",
-  png: "image/png",
-  tar: "application/x-tar",
-  txt: "text/plain",
-  wav: "audio/wav",
-  webp: "image/webp",
-  zip: "application/zip",
-}));
-
-function contentTypeOf(name: string): string {
-  const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
-  return CONTENT_TYPES.get(extension) ?? "application/octet-stream";
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -22,18 +22,19 @@ import {
 } from "../../daemon/features/jobs/contract.ts";
 import {
   absolutePath,
-  apiCommand,
+  answerCommand,
   type Args,
   type Command,
   type CommandContext,
-  FROM_FLAG,
   interruptible,
-  JSON_FLAG,
   localTimezone,
+  mustHaveText,
 } from "../command/command.ts";
+import { readSettings } from "../client/daemon_client.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
-import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
+import { formatInstant } from "../output/time.ts";
 
 type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;
@@ -63,8 +64,9 @@ const CREATE_FLAGS = {
   ...FOLLOW_FLAG,
 } as const;
 
-const list = apiCommand({
+const list = answerCommand({
   usage: "jobs list",
+  aliases: ["ls"],
   summary: "List jobs and recurring jobs, newest first",
   flags: {
     "--state <state>": "only jobs in this state",
@@ -74,7 +76,6 @@ const list = apiCommand({
   },
   example: "mesh jobs list --state running",
   call: ({ call }, args) => {
-    const limit = args.number("limit");
     const state = args.choice("state", listJobs.query.shape.state.unwrap().options);
     return call(listJobs, {
       query: {
@@ -82,7 +83,7 @@ const list = apiCommand({
         state,
         owner_peer_id: args.get("owner"),
         circle: args.get("circle"),
-        ...(limit !== undefined && { limit: String(limit) }),
+        limit: args.numberText("limit"),
       },
     });
   },
@@ -93,94 +94,116 @@ const list = apiCommand({
   },
 });
 
-/** A command that shows one job. With `--follow` it follows the job to its end. */
+interface JobCommand extends Omit<Command, "run"> {
+  readonly hasSender?: true;
+  readonly call: (context: CommandContext, args: Args) => Promise<JobOrRecurring>;
+  readonly show?: (to: Terminal, job: JobOrRecurring) => void;
+}
+
+/** A command that prints one job. With `--follow` it follows the job to its end. */
+function jobCommand({ call, show = printSummaryLine, ...rest }: JobCommand): Command {
+  const isFollowed = (done: JobOrRecurring, args: Args): done is Job =>
+    args.flag("follow") && "job_id" in done;
+  return answerCommand({
+    ...rest,
+    call: async (context, args) => {
+      const done = await call(context, args);
+      return isFollowed(done, args) ? await followJob(context, args, done) : done;
+    },
+    show: (done, { terminal }, args) => {
+      if (!isFollowed(done, args)) (args.flag("follow") ? printSummaryLine : show)(terminal, done);
+      else if (hasEnded(done)) showResult(terminal, done);
+    },
+    exitCode: (done, args) => {
+      if (!isFollowed(done, args) || done.state === "completed") return EXIT.done;
+      return hasEnded(done) ? EXIT.refused : EXIT.interrupted;
+    },
+  });
+}
+
+function hasEnded({ state }: Job): boolean {
+  return TERMINAL_STATES.includes(state);
+}
+
 function showCommand(name: string, summary: string): Command {
-  return {
+  return jobCommand({
     usage: `jobs ${name} <id>`,
     summary,
-    flags: { ...FOLLOW_FLAG, ...JSON_FLAG },
+    flags: FOLLOW_FLAG,
     example: `mesh jobs ${name} work-3f9c04d1a2b7 --follow`,
-    run: async (context, args) => {
-      const found = await context.call(getJob, { params: { id: args.text("id") } });
-      if (args.flag("follow")) return await printOutcome(context, args, found);
-      if (args.flag("json")) printJson(context.terminal, found);
-      else showJob(context.terminal, found);
-      return EXIT.done;
-    },
-  };
+    call: ({ call }, args) => call(getJob, { params: { id: args.text("id") } }),
+    show: showJob,
+  });
 }
 
 /** A command that changes one job and prints the job's new state in one line. */
-function jobCommand(
+function changeCommand(
   name: string,
   contract: typeof runJob | typeof retryJob | typeof pauseJob | typeof resumeJob,
-  { summary, flags }: { summary: string; flags?: Record<string, string> },
+  more: Pick<Command, "summary" | "flags" | "example">,
 ): Command {
-  return {
+  return jobCommand({
     usage: `jobs ${name} <id>`,
-    summary,
-    flags: { ...flags, ...JSON_FLAG },
-    example: `mesh jobs ${name} ${
-      name === "pause" || name === "resume" ? "cal" : "work"
-    }-3f9c04d1a2b7`,
-    run: async (context, args) => {
-      const done = await context.call(contract as typeof runJob, {
-        params: { id: args.text("id") },
-        body: {},
-      });
-      return await printOutcome(context, args, done);
-    },
-  };
+    ...more,
+    call: ({ call }, args) =>
+      call(contract as typeof runJob, { params: { id: args.text("id") }, body: {} }),
+  });
 }
 
 export const JOB_COMMANDS: readonly Command[] = [
   {
     ...list,
     usage: "jobs",
+    aliases: ["job"],
     summary: "List, create and follow jobs: durable work, once or recurring",
     example: "mesh jobs",
   },
-  {
+  jobCommand({
     usage: "jobs create <text>",
     summary: "Create a job, for a peer or for an agent started for it",
-    flags: { ...CREATE_FLAGS, ...FROM_FLAG, ...JSON_FLAG },
+    flags: CREATE_FLAGS,
     example: 'mesh jobs create "Fix the flaky test" --path ~/work/api --backend claude-code',
-    run: create,
-  },
+    hasSender: true,
+    call: create,
+  }),
   list,
   showCommand("show", "Show a job, or a recurring job by its cal-… id"),
   showCommand("status", "Show a job, as `mesh jobs show` does"),
-  apiCommand({
+  answerCommand({
     usage: "jobs result <id>",
     summary: "Print the result of a job",
     example: "mesh jobs result work-3f9c04d1a2b7",
     call: ({ call }, args) => call(jobResult, { params: { id: args.text("id") } }),
     show: (result, { terminal }) => showResult(terminal, result),
   }),
-  jobCommand("run", runJob, {
+  changeCommand("run", runJob, {
     summary: "Start a waiting, failed or recurring job now",
     flags: FOLLOW_FLAG,
+    example: "mesh jobs run work-3f9c04d1a2b7",
   }),
-  jobCommand("retry", retryJob, {
+  changeCommand("retry", retryJob, {
     summary: "Retry a job that failed or was not started",
     flags: FOLLOW_FLAG,
+    example: "mesh jobs retry work-3f9c04d1a2b7",
   }),
-  apiCommand({
+  answerCommand({
     usage: "jobs cancel <id> [reason]",
+    aliases: ["delete", "rm"],
     summary: "Cancel a job, or a recurring job for good",
     example: 'mesh jobs cancel work-3f9c04d1a2b7 "No longer needed"',
-    call: ({ call }, args) => {
-      const reason = args.get("reason");
-      const params = { id: args.text("id") };
-      return call(cancelJob, { params, body: { ...(reason !== undefined && { reason }) } });
-    },
+    call: ({ call }, args) =>
+      call(cancelJob, { params: { id: args.text("id") }, body: { reason: args.get("reason") } }),
     show: (done, { terminal }) => printSummaryLine(terminal, done),
   }),
-  jobCommand("pause", pauseJob, {
+  changeCommand("pause", pauseJob, {
     summary: "Stop a recurring job from firing until it is resumed",
+    example: "mesh jobs pause cal-3f9c04d1a2b7",
   }),
-  jobCommand("resume", resumeJob, { summary: "Let a paused recurring job fire again" }),
-  {
+  changeCommand("resume", resumeJob, {
+    summary: "Let a paused recurring job fire again",
+    example: "mesh jobs resume cal-3f9c04d1a2b7",
+  }),
+  jobCommand({
     usage: "jobs update <id>",
     summary: "Report a job's progress; setting a phase keeps it open after the turn",
     flags: {
@@ -191,23 +214,29 @@ export const JOB_COMMANDS: readonly Command[] = [
       "--note <text>": "a line for the job's history",
       "--result <text>": "the result",
       "--error <text>": "why it failed",
-      ...JSON_FLAG,
     },
     example: "mesh jobs update work-3f9c04d1a2b7 --phase waiting_for_ci --progress 60",
-    run: update,
-  },
+    call: update,
+  }),
 ];
 
-async function create(context: CommandContext, args: Args): Promise<number> {
+async function create(context: CommandContext, args: Args): Promise<JobOrRecurring> {
   const { clock } = context;
   const at = (flag: string) => parseInstant(flag, args.get(flag), clock.now());
   const times = { due_at: at("due"), deadline_at: at("deadline"), expires_at: at("expires") };
   const path = args.get("path"), cron = args.get("cron");
   const cronTimezone = args.get("timezone") ?? localTimezone();
-  const prompt = await context.readText(args.text("text"));
+  const prompt = mustHaveText(await context.readText(args.text("text")));
+  if (args.get("to") === undefined && path === undefined) {
+    throw new UsageError(
+      "Nobody is named for the job; use --to PEER, or --path FOLDER --backend NAME",
+    );
+  }
+  if (path !== undefined) args.requiredChoice("backend", Backend.options);
   const { peer, identifiedBy } = await context.sender(args);
+  if (path !== undefined) noteMissingSpawn(context, args);
   const owner = args.get("owner") ?? (identifiedBy === "anonymous" ? undefined : peer);
-  const created = await context.call(createJob, {
+  return await context.call(createJob, {
     body: {
       prompt,
       title: args.get("title") ?? firstLineOf(prompt),
@@ -226,15 +255,23 @@ async function create(context: CommandContext, args: Args): Promise<number> {
       checks: args.list("check"),
     },
   });
-  return await printOutcome(context, args, created);
 }
 
-async function update(context: CommandContext, args: Args): Promise<number> {
-  const readFlag = async (flag: string) => {
-    const text = args.get(flag);
-    return text === undefined ? undefined : await context.readText(text);
-  };
-  const done = await context.call(updateJob, {
+/** A job for a new agent waits as `unavailable` where the configuration starts no such agent. */
+function noteMissingSpawn({ env, terminal }: CommandContext, args: Args): void {
+  const settings = readSettings(env);
+  const backend = args.get("backend") ?? "";
+  const missing = [
+    ...Object.hasOwn(settings["spawn.commands"], backend) ? [] : [`spawn.commands.${backend}`],
+    ...settings["spawn.allowed_paths"].length > 0 ? [] : ["spawn.allowed_paths"],
+  ];
+  if (missing.length === 0) return;
+  const detail = `the job cannot start before this is set: ${missing.join(", ")}; mesh config edit`;
+  terminal.printError(styled("yellow", "note: "), detail);
+}
+
+async function update(context: CommandContext, args: Args): Promise<JobOrRecurring> {
+  return await context.call(updateJob, {
     params: { id: args.text("id") },
     body: {
       state: args.choice("state", REPORTED),
@@ -242,53 +279,33 @@ async function update(context: CommandContext, args: Args): Promise<number> {
       phase: args.get("phase"),
       progress: args.number("progress"),
       progress_note: args.get("note"),
-      result_summary: await readFlag("result"),
-      error: await readFlag("error"),
+      result_summary: await context.readText(args.get("result")),
+      error: await context.readText(args.get("error")),
     },
   });
-  return await printOutcome(context, args, done);
-}
-
-/** Prints the changed job; with `--follow`, follows it to its end. */
-async function printOutcome(
-  context: CommandContext,
-  args: Args,
-  done: JobOrRecurring,
-): Promise<number> {
-  const { terminal } = context;
-  const follow = args.flag("follow") && "job_id" in done;
-  if (follow) return await followJob(context, args, done);
-  if (args.flag("json")) printJson(terminal, done);
-  else printSummaryLine(terminal, done);
-  return EXIT.done;
 }
 
 function printSummaryLine(to: Terminal, done: JobOrRecurring): void {
   if ("job_id" in done) return showStep(to, done);
-  const next = done.next_due_at === null ? "" : `  next ${done.next_due_at}`;
-  print(to, styled("cyan", done.calendar_id), `  ${done.state}${next}`);
+  const next = done.next_due_at === null ? "" : `  next ${formatInstant(done.next_due_at)}`;
+  to.print(styled("cyan", done.calendar_id), `  ${done.state}${next}`);
 }
 
-/** Prints a line for each change of the job; the exit code tells whether it was completed. */
-async function followJob(context: CommandContext, args: Args, first: Job): Promise<number> {
+/** Prints a line for each change of the job, until the job has ended or Ctrl-C is pressed. */
+async function followJob(context: CommandContext, args: Args, first: Job): Promise<Job> {
   const { terminal, clock } = context;
-  const json = args.flag("json");
-  const last = await interruptible(async (signal) => {
+  return await interruptible(async (signal) => {
     let job: Job = first;
     for (let lastShown = "";;) {
       const now = [job.state, job.phase, job.state_reason, job.progress].join();
-      if (!json && now !== lastShown) showStep(terminal, job);
+      if (!args.flag("json") && now !== lastShown) showStep(terminal, job);
       lastShown = now;
-      if (TERMINAL_STATES.includes(job.state) || signal.aborted) return job;
+      if (hasEnded(job) || signal.aborted) return job;
       await pause(clock, POLL_INTERVAL_MS, signal);
       const found = await context.call(getJob, { params: { id: job.job_id } });
       if ("job_id" in found) job = found;
     }
   });
-  if (json) printJson(terminal, last);
-  else if (TERMINAL_STATES.includes(last.state)) showResult(terminal, last);
-  if (!TERMINAL_STATES.includes(last.state)) return EXIT.interrupted;
-  return last.state === "completed" ? EXIT.done : EXIT.refused;
 }
 
 function firstLineOf(text: string): string {

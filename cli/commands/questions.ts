@@ -5,7 +5,7 @@ import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";
 import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
 import { pollForReply } from "./reply_wait.ts";
 import {
-  apiCommand,
+  answerCommand,
   type Args,
   type Command,
   type CommandContext,
@@ -14,14 +14,8 @@ import {
   JSON_FLAG,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
-import {
-  print,
-  printError,
-  printJson,
-  printText,
-  styled,
-  type Terminal,
-} from "../output/terminal.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
+import { formatAskState } from "../output/views.ts";
 
 type AskManyResult = WireResponse<typeof askMany>;
 type Result = WireResponse<typeof getMany>;
@@ -30,7 +24,7 @@ type Result = WireResponse<typeof getMany>;
 const REFUSALS = ["denied", "declined", "cancelled"] as const;
 
 export const QUESTION_COMMANDS: readonly Command[] = [
-  apiCommand({
+  answerCommand({
     usage: "answer <id> [text]",
     summary: "Answer a structured question with an option, a text or a refusal",
     flags: {
@@ -42,14 +36,15 @@ export const QUESTION_COMMANDS: readonly Command[] = [
     hasSender: true,
     call: answer,
     show: ({ close_reason, outcome }, { terminal }) =>
-      print(terminal, styled("green", "closed"), `: ${close_reason}, ${outcome}`),
+      terminal.print(formatAskState({ state: "closed", close_reason, outcome })),
   }),
   {
     usage: "ask-many <peers> <text>",
     summary: "Ask several peers the same question; separate names with commas",
     flags: {
       "--wait": "wait for all answers and print them",
-      "--timeout <seconds>": "close asks that are unanswered after this many seconds",
+      "--timeout <duration>":
+        "close asks that are unanswered after this time, such as 90 (s) or 2m",
       "--circle <name>": "look up the peers' names in this circle",
       ...FROM_FLAG,
       ...JSON_FLAG,
@@ -62,12 +57,11 @@ export const QUESTION_COMMANDS: readonly Command[] = [
 async function answer(context: CommandContext, args: Args) {
   const { peer, identifiedBy } = await context.sender(args);
   const outcome = args.choice("refuse", REFUSALS);
-  const text = args.get("text");
   const body = {
     correlation_id: args.text("id"),
     option_id: args.get("option"),
     message: args.get("message"),
-    text: text === undefined ? undefined : await context.readText(text),
+    text: await context.readText(args.get("text")),
     outcome,
     // An anonymous sender may answer too, because the first valid answer wins.
     from_peer: identifiedBy === "anonymous" ? undefined : peer,
@@ -77,9 +71,8 @@ async function answer(context: CommandContext, args: Args) {
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { call, terminal } = context;
-  const timeout_seconds = args.number("timeout");
-  const text = await context.readText(args.text("text"));
-  const from_peer = (await context.sender(args)).peer;
+  const timeout_seconds = args.seconds("timeout");
+  const message = await context.message(args);
   const to_peers = args.text("peers").split(",").map((peer) => peer.trim()).filter(Boolean);
   if (to_peers.length === 0) {
     throw new UsageError("<peers> is empty; name the peers, separated by commas");
@@ -87,16 +80,15 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   const wait = args.flag("wait");
   const opened = await call(askMany, {
     body: {
-      from_peer,
+      ...message,
       to_peers,
-      text,
       timeout_seconds,
       circle: args.get("circle"),
       reply_delivery: wait ? "pull" : "push",
     },
   });
-  if (wait) return await waitForAll(context, args, { opened, peer_id: from_peer });
-  if (args.flag("json")) printJson(terminal, opened);
+  if (wait) return await waitForAll(context, args, { opened, peer_id: message.from_peer });
+  if (args.flag("json")) terminal.printJson(opened);
   else showOpened(terminal, opened);
   return EXIT.done;
 }
@@ -118,8 +110,8 @@ async function waitForAll(
     }
     const { state } = await showAskMany(context, args, opened.parent_id);
     if (state === "complete") return EXIT.done;
-    printError(context.terminal, styled("yellow", "Some are still open."), " Check again with:");
-    printError(context.terminal, "  ", styled("bold", `mesh show ${opened.parent_id}`));
+    context.terminal.printError(styled("yellow", "Some are still open."), " Check again with:");
+    context.terminal.printError("  ", styled("bold", `mesh show ${opened.parent_id}`));
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
 }
@@ -131,25 +123,25 @@ export async function showAskMany(
   parent_id: string,
 ): Promise<Result> {
   const result = await call(getMany, { params: { parent_id } });
-  if (args.flag("json")) printJson(terminal, result);
+  if (args.flag("json")) terminal.printJson(result);
   else showResult(terminal, result);
   return result;
 }
 
 function showOpened(to: Terminal, { parent_id, children }: AskManyResult): void {
-  print(to, styled("cyan", parent_id));
+  to.print(styled("cyan", parent_id));
   for (const child of children) {
-    if ("error" in child) print(to, `  ${child.peer}  `, styled("red", child.error));
-    else print(to, `  ${child.peer}  `, styled("dim", child.correlation_id));
+    if ("error" in child) to.print(`  ${child.peer}  `, styled("red", child.error));
+    else to.print(`  ${child.peer}  `, styled("dim", child.correlation_id));
   }
 }
 
 function showResult(to: Terminal, { parent_id, state, children }: Result): void {
-  print(to, styled("cyan", parent_id), `  ${state}`);
+  to.print(styled("cyan", parent_id), `  ${state}`);
   for (const { peer, outcome, error, reply, correlation_id } of children) {
     const succeeded = outcome === "answered" || outcome === "acknowledged";
     const status = styled(succeeded ? "green" : "yellow", error ?? outcome ?? "open");
-    print(to, styled("bold", `${peer}: `), status, "  ", styled("dim", correlation_id ?? ""));
-    if (reply !== null) printText(to, reply, "  ");
+    to.print(styled("bold", `${peer}: `), status, "  ", styled("dim", correlation_id ?? ""));
+    if (reply !== null) to.printText(reply, "  ");
   }
 }

@@ -11,15 +11,21 @@ import {
   WAIT_SECONDS,
   waitAsk,
 } from "../../daemon/features/asks/contract.ts";
+import { type ShownAsk, withProgress } from "./asks/progress.ts";
 import { type Args, type CommandContext, interruptible } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
-import { printError, printJson, styled } from "../output/terminal.ts";
+import { styled } from "../output/terminal.ts";
 import { showResolution } from "../output/views.ts";
 
 /** How long a wait continues while the daemon is unreachable, such as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
+
+export const WAIT_FLAGS = {
+  "--wait": "wait for the answer and print it",
+  "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
+} as const;
 
 /** An ask and its sender, because only the sender may wait for the reply. */
 interface AskHandle {
@@ -27,9 +33,11 @@ interface AskHandle {
   readonly peer_id: string;
 }
 
-export function toAskHandle(ask: WireResponse<typeof getAsk>): AskHandle {
-  const { correlation_id, from_peer_id, from_peer_name } = ask;
-  return { correlation_id, peer_id: from_peer_id ?? from_peer_name };
+type WaitedAsk = AskHandle & ShownAsk;
+
+export function toAskHandle(ask: WireResponse<typeof getAsk>): WaitedAsk {
+  const { correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name } = ask;
+  return { correlation_id, peer_id: from_peer_id ?? from_peer_name, to_peer_id, to_peer_name };
 }
 
 /**
@@ -39,17 +47,22 @@ export function toAskHandle(ask: WireResponse<typeof getAsk>): AskHandle {
 export async function waitForReply(
   context: CommandContext,
   args: Args,
-  ask: AskHandle,
+  ask: WaitedAsk,
 ): Promise<number> {
   const { terminal } = context;
-  const seconds = args.number("timeout");
+  const seconds = args.seconds("timeout");
+  const showsProgress = terminal.device.progress && !args.flag("json");
   return await interruptible(async (signal) => {
-    const answer = await pollForReply(context, ask, { seconds, signal });
+    const wait = () => pollForReply(context, ask, { seconds, signal });
+    const answer = await (showsProgress ? withProgress(context, ask, wait) : wait());
     // The output includes the id, because a program needs it to wait again.
     const { correlation_id } = ask;
-    if (args.flag("json")) printJson(terminal, { correlation_id, ...answer });
+    if (args.flag("json")) terminal.printJson({ correlation_id, ...answer });
     else if (answer.status === "resolved") showResolution(terminal, answer);
-    if (answer.status === "resolved") return EXIT.done;
+    if (answer.status === "resolved") {
+      if (!args.flag("json")) printFollowUp(context, ask);
+      return EXIT.done;
+    }
     printStillOpen(context, ask);
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
@@ -71,11 +84,14 @@ export async function pollForReply(
   const params = { id: correlation_id };
   let unavailableSince: number | undefined;
   while (!signal.aborted) {
-    const timeout_seconds = Math.min(WAIT_SECONDS, Math.max(0, (deadline - clock.now()) / 1000));
+    const calledAt = clock.now();
+    const timeout_seconds = Math.min(WAIT_SECONDS, Math.max(0, (deadline - calledAt) / 1000));
     try {
       const answer = await call(waitAsk, { params, body: { peer_id, timeout_seconds }, signal });
       unavailableSince = undefined;
       if (answer.status === "resolved" || clock.now() >= deadline) return answer;
+      const isEarly = clock.now() - calledAt < RETRY_INTERVAL_MS;
+      if (isEarly) await pause(clock, RETRY_INTERVAL_MS, signal);
     } catch (error) {
       if (signal.aborted) break;
       unavailableSince ??= printUnavailable(context, error);
@@ -93,11 +109,19 @@ export async function pollForReply(
 function printUnavailable({ terminal, clock }: CommandContext, error: unknown): number {
   const isShuttingDown = error instanceof ApiError && error.problem.error === "shutting_down";
   if (!isShuttingDown && !(error instanceof DaemonUnreachable)) throw error;
-  printError(terminal, styled("yellow", "Lost the daemon; waiting for it"));
+  terminal.printError(styled("yellow", "Lost the daemon; waiting for it"));
   return clock.now();
 }
 
 function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {
-  printError(terminal, styled("yellow", `${correlation_id} is still open.`), " Wait again with:");
-  printError(terminal, "  ", styled("bold", `mesh show ${correlation_id} --wait`));
+  terminal.printError(styled("yellow", `${correlation_id} is still open.`), " Wait again with:");
+  terminal.printError("  ", styled("bold", `mesh show ${correlation_id} --wait`));
+}
+
+/** A person may go on with the conversation; a program reads only the answer. */
+function printFollowUp({ terminal }: CommandContext, ask: WaitedAsk): void {
+  if (!terminal.device.progress) return;
+  const { correlation_id, to_peer_name } = ask;
+  const command = `mesh ask ${to_peer_name} "…" --reply-to ${correlation_id} --wait`;
+  terminal.printError(styled("dim", `Follow up: ${command}`));
 }

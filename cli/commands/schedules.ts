@@ -11,7 +11,7 @@ import {
   ScheduleState,
 } from "../../daemon/features/schedules/contract.ts";
 import {
-  apiCommand,
+  answerCommand,
   type Args,
   CIRCLE_FLAG,
   type Command,
@@ -19,17 +19,8 @@ import {
   localTimezone,
 } from "../command/command.ts";
 import { UsageError } from "../client/failures.ts";
-import {
-  print,
-  printFields,
-  printTable,
-  printText,
-  type Style,
-  styled,
-  type StyledText,
-  type Terminal,
-} from "../output/terminal.ts";
-import { formatDuration } from "../output/views.ts";
+import { type Style, styled, type StyledText, type Terminal } from "../output/terminal.ts";
+import { formatDuration, formatInstant } from "../output/time.ts";
 
 type Schedule = WireResponse<typeof getSchedule>;
 
@@ -43,8 +34,9 @@ const CREATE_DETAILS =
   "daemon was down are sent once, when it is back up. A one-time message that cannot be sent is " +
   "kept as failed, and its sender is notified.";
 
-const list = apiCommand({
+const list = answerCommand({
   usage: "schedule list",
+  aliases: ["ls"],
   summary: "List scheduled messages",
   flags: {
     "--state <state>": `one of ${ScheduleState.options.join(", ")}`,
@@ -63,8 +55,14 @@ const list = apiCommand({
 });
 
 export const SCHEDULE_COMMANDS: readonly Command[] = [
-  { ...list, usage: "schedule", summary: "List scheduled messages", example: "mesh schedule" },
-  apiCommand({
+  {
+    ...list,
+    usage: "schedule",
+    aliases: ["schedules"],
+    summary: "List scheduled messages",
+    example: "mesh schedule",
+  },
+  answerCommand({
     usage: "schedule create <peer> <text>",
     summary: "Schedule a message to a peer",
     details: CREATE_DETAILS,
@@ -79,14 +77,14 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
     show: (created, { terminal }) => printChange(terminal, "scheduled", created),
   }),
   list,
-  apiCommand({
+  answerCommand({
     usage: "schedule show <id>",
     summary: "Show a scheduled message and the outcome of its last fire",
     example: "mesh schedule show sched-3f9c04d1a2b7",
     call: ({ call }, args) => call(getSchedule, { params: { id: args.text("id") } }),
     show: (schedule, { terminal }) => showSchedule(terminal, schedule),
   }),
-  apiCommand({
+  answerCommand({
     usage: "schedule edit <id>",
     summary: "Change an active scheduled message",
     flags: {
@@ -99,13 +97,14 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
     call: edit,
     show: (changed, { terminal }) => printChange(terminal, "changed", changed),
   }),
-  apiCommand({
+  answerCommand({
     usage: "schedule delete <id>",
+    aliases: ["cancel", "rm"],
     summary: "Cancel a scheduled message",
     example: "mesh schedule delete sched-3f9c04d1a2b7",
     call: ({ call }, args) => call(cancelSchedule, { params: { id: args.text("id") } }),
     show: ({ schedule_id, state }, { terminal }) =>
-      print(terminal, styled("green", state), `  ${schedule_id}`),
+      terminal.print(styled("green", state), `  ${schedule_id}`),
   }),
 ];
 
@@ -114,11 +113,10 @@ async function create(context: CommandContext, args: Args): Promise<Schedule> {
   if (!("fire_at" in timing) && !("cron" in timing)) {
     throw new UsageError("No time is given; use --at TIME or --cron PATTERN");
   }
-  const text = await context.readText(args.text("text"));
-  const from_peer = (await context.sender(args)).peer;
+  const message = await context.message(args);
   const kind = args.flag("ask") ? "ask" : "notify";
   const to = { to_peer: args.text("peer"), circle: args.get("circle") };
-  return await context.call(createSchedule, { body: { from_peer, ...to, text, kind, ...timing } });
+  return await context.call(createSchedule, { body: { ...message, ...to, kind, ...timing } });
 }
 
 async function edit(context: CommandContext, args: Args): Promise<Schedule> {
@@ -161,35 +159,32 @@ function toInstant(at: string): string {
 }
 
 function showSchedules(to: Terminal, schedules: readonly Schedule[], now: number): void {
-  printTable(
-    to,
-    [
-      { title: "ID", cell: ({ schedule_id }) => styled("cyan", schedule_id), essential: true },
-      { title: "STATE", cell: styledState },
-      { title: "NEXT", cell: ({ next_fire_at }) => formatUntil(next_fire_at, now) },
-      { title: "WHEN", cell: formatTiming },
-      { title: "FROM", cell: ({ from_peer_name }) => from_peer_name },
-      { title: "TO", cell: ({ to_peer }) => to_peer },
-      { title: "KIND", cell: ({ kind }) => kind },
-      { title: "TEXT", cell: ({ text }) => text },
-    ],
-    schedules,
-    "No scheduled messages. Create one with: mesh schedule create",
-  );
+  to.printTable(schedules, {
+    ID: ({ schedule_id }) => styled("cyan", schedule_id),
+    STATE: styledState,
+    NEXT: ({ next_fire_at }) => formatUntil(next_fire_at, now),
+    WHEN: formatTiming,
+    FROM: ({ from_peer_name }) => from_peer_name,
+    TO: ({ to_peer }) => to_peer,
+    KIND: ({ kind }) => kind,
+    TEXT: ({ text }) => text,
+  }, { whole: ["ID"], empty: "No scheduled messages. Create one with: mesh schedule create" });
 }
 
 function printChange(to: Terminal, action: string, schedule: Schedule): void {
   const { schedule_id, to_peer, next_fire_at } = schedule;
-  const next = schedule.cron === null || next_fire_at === null ? "" : `, next ${next_fire_at}`;
+  const next = schedule.cron === null || next_fire_at === null
+    ? ""
+    : `, next ${formatInstant(next_fire_at)}`;
   const summary = `  to ${to_peer}: ${formatTiming(schedule)}${next}  `;
-  print(to, styled("green", action), summary, styled("dim", schedule_id));
+  to.print(styled("green", action), summary, styled("dim", schedule_id));
 }
 
 function showSchedule(to: Terminal, schedule: Schedule): void {
   const { schedule_id, from_peer_name, to_peer, kind, circle, created_at } = schedule;
   const { next_fire_at, last_fired_at, last_outcome, last_error, last_message_id } = schedule;
   const outcome = [last_outcome, last_error].filter(Boolean).join(": ");
-  printFields(to, {
+  to.printFields({
     schedule: styled("cyan", schedule_id),
     state: styledState(schedule),
     from: from_peer_name,
@@ -197,13 +192,13 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
     kind,
     circle,
     when: formatTiming(schedule),
-    next: next_fire_at,
-    "last fire": last_fired_at && `${last_fired_at}  ${outcome}`,
+    next: formatInstant(next_fire_at),
+    "last fire": last_fired_at && `${formatInstant(last_fired_at)}  ${outcome}`,
     message: last_message_id,
-    created: created_at,
+    created: formatInstant(created_at),
   });
-  print(to);
-  printText(to, schedule.text);
+  to.print();
+  to.printText(schedule.text);
 }
 
 const STYLES: Partial<Record<Schedule["state"], Style>> = { active: "green", failed: "red" };
@@ -218,7 +213,7 @@ function styledState({ state, last_error }: Schedule): StyledText {
 }
 
 function formatTiming({ fire_at, cron, timezone }: Schedule): string {
-  return cron === null ? `at ${fire_at}` : `${cron} (${timezone})`;
+  return cron === null ? `at ${formatInstant(fire_at)}` : `${cron} (${timezone})`;
 }
 
 function formatUntil(next: string | null, now: number): string {

@@ -1,37 +1,58 @@
 /** `mesh search`, `mesh show` and `mesh why`: finds and explains past messages. */
 
+import type * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
-import type { WireResponse } from "kit/http/client.ts";
+import type { Call, WireResponse } from "kit/http/client.ts";
 import { getAsk } from "../../daemon/features/asks/contract.ts";
 import { getTrace, Kind } from "../../daemon/features/messages/contract.ts";
+import { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import { getMessage, listMessages } from "../../daemon/features/messages/log/contract.ts";
 import { toAskHandle, waitForReply } from "./reply_wait.ts";
-import { apiCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
-import { EXIT, UsageError } from "../client/failures.ts";
-import { showItem } from "./inbox.ts";
-import {
-  print,
-  printError,
-  printFields,
-  printJson,
-  printTable,
-  printText,
-  styled,
-  type Terminal,
-} from "../output/terminal.ts";
+import { answerCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
+import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { SHOW_ITEM } from "./inbox/inbox.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
 import { showAskMany } from "./questions.ts";
-import { formatClockTime, showAsk } from "../output/views.ts";
+import {
+  CLOCK_TIME_COLUMNS,
+  formatClockTime,
+  formatDayTime,
+  formatInstant,
+} from "../output/time.ts";
+import { showAsk } from "../output/views.ts";
 import { explainMessage } from "../output/message_explanation.ts";
 
 type Message = WireResponse<typeof getMessage>;
+type MessageFilter = Omit<z.input<typeof listMessages.query>, "limit" | "cursor">;
 
 const RESULTS_DEFAULT = 20;
 /** The largest page that the daemon returns. */
 const PAGE_MAX = 500;
 
+export const WHY: Command = answerCommand({
+  usage: "why <id>",
+  summary: "Explain in plain English what happened to a message",
+  example: "mesh why ask-3f9c04d1a2b7",
+  call: async ({ call }, args) => {
+    const id = await toMessageId(call, args.text("id"));
+    const message = await call(getMessage, { params: { id } });
+    const trace = await call(getTrace, { params: { trace_id: message.message_id } });
+    return { message, trace };
+  },
+  show: ({ message, trace }, { terminal }) => {
+    for (const { at, text, succeeded } of explainMessage(message, trace)) {
+      const time = at === null ? "" : formatClockTime(at);
+      terminal.print(
+        styled("dim", `${time.padEnd(CLOCK_TIME_COLUMNS)}  `),
+        succeeded ? text : styled("yellow", text),
+      );
+    }
+  },
+});
+
 export const SEARCH_COMMANDS: readonly Command[] = [
-  apiCommand({
+  answerCommand({
     usage: "search [query...]",
     summary: "Search messages, newest first; without a query, list the latest",
     flags: {
@@ -47,32 +68,20 @@ export const SEARCH_COMMANDS: readonly Command[] = [
     show: ({ messages, next }, { terminal, clock }) => {
       showMessages(terminal, messages, clock);
       if (next !== null) {
-        printError(terminal, styled("dim", "There are more messages; see --limit and --until."));
+        terminal.printError(styled("dim", "There are more messages; see --limit and --until."));
       }
     },
   }),
-  apiCommand({
-    usage: "why <id>",
-    summary: "Explain in plain English what happened to a message",
-    example: "mesh why ask-3f9c04d1a2b7",
-    call: async ({ call }, args) => {
-      const id = args.text("id");
-      const message = await call(getMessage, { params: { id } });
-      const trace = await call(getTrace, { params: { trace_id: message.message_id } });
-      return { message, trace };
-    },
-    show: ({ message, trace }, { terminal }) => {
-      for (const { at, text, succeeded } of explainMessage(message, trace)) {
-        const time = at === null ? "" : formatClockTime(at);
-        print(
-          terminal,
-          styled("dim", `${time.padEnd(12)}  `),
-          succeeded ? text : styled("yellow", text),
-        );
-      }
-    },
-  }),
+  WHY,
 ];
+
+/** The message of an inbox item, if the id is an item's. A notification has only a trace. */
+async function toMessageId(call: Call, id: string): Promise<string> {
+  if (!id.startsWith("inb-")) return id;
+  const { correlation_id } = await call(getInboxItem, { params: { id } });
+  if (correlation_id !== null) return correlation_id;
+  throw new CommandError(`${id} is a notification to you, which arrived; see: mesh show ${id}`);
+}
 
 async function search({ call, clock }: CommandContext, args: Args) {
   const max = args.number("limit") ?? RESULTS_DEFAULT;
@@ -87,6 +96,15 @@ async function search({ call, clock }: CommandContext, args: Args) {
     since: parseInstant("since", args, clock),
     until: parseInstant("until", args, clock),
   };
+  return await fetchMessages(call, query, max);
+}
+
+/** The newest messages that match, page by page; any page may hold fewer than its limit. */
+export async function fetchMessages(
+  call: Call,
+  query: MessageFilter,
+  max: number,
+): Promise<WireResponse<typeof listMessages>> {
   const messages: Message[] = [];
   let next: string | null = null;
   do {
@@ -120,46 +138,34 @@ function parseInstant(flag: string, args: Args, clock: Clock): string | undefine
 export async function showAny(context: CommandContext, args: Args): Promise<number> {
   const { call, terminal } = context;
   const id = args.text("id");
-  if (id.startsWith("inb-")) return await showItem(context, args);
+  if (id.startsWith("inb-")) return await SHOW_ITEM.run(context, args);
   if (id.startsWith("askm-")) return (await showAskMany(context, args, id), EXIT.done);
   if (/^(?:notif|qd)-/.test(id)) {
     const message = await call(getMessage, { params: { id } });
-    if (args.flag("json")) printJson(terminal, message);
+    if (args.flag("json")) terminal.printJson(message);
     else showMessage(terminal, message);
     return EXIT.done;
   }
   const ask = await call(getAsk, { params: { id } });
   if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
-  if (args.flag("json")) printJson(terminal, ask);
+  if (args.flag("json")) terminal.printJson(ask);
   else showAsk(terminal, ask);
   return EXIT.done;
 }
 
 function showMessages(to: Terminal, messages: readonly Message[], clock: Clock): void {
-  printTable(
-    to,
-    [
-      {
-        title: "WHEN",
-        cell: ({ created_at }) => styled("dim", formatDayTime(created_at, clock)),
-        essential: true,
-      },
-      {
-        title: "WHO",
-        cell: ({ from_peer_name, to_peer_name }) => `${from_peer_name} → ${to_peer_name}`,
-      },
-      { title: "KIND", cell: ({ kind, close_reason }) => close_reason ? `${kind}, closed` : kind },
-      { title: "ID", cell: ({ message_id }) => styled("cyan", message_id), essential: true },
-      { title: "TEXT", cell: ({ snippet, text }) => snippet ?? text },
-    ],
-    messages,
-    "No messages match.",
-  );
+  to.printTable(messages, {
+    WHEN: ({ created_at }) => styled("dim", formatDayTime(created_at, clock)),
+    WHO: ({ from_peer_name, to_peer_name }) => `${from_peer_name} → ${to_peer_name}`,
+    KIND: ({ kind, close_reason }) => close_reason ? `${kind}, closed` : kind,
+    ID: ({ message_id }) => styled("cyan", message_id),
+    TEXT: ({ snippet, text }) => snippet ?? text,
+  }, { essential: ["WHEN"], whole: ["ID"], empty: "No messages match." });
 }
 
 function showMessage(to: Terminal, message: Message): void {
   const { message_id, correlation_id, state, reason } = message;
-  printFields(to, {
+  to.printFields({
     [message.kind]: styled("cyan", message_id),
     ask: correlation_id === message_id ? null : correlation_id,
     from: message.from_peer_name,
@@ -167,22 +173,13 @@ function showMessage(to: Terminal, message: Message): void {
     state: reason === null ? state : `${state}: ${reason}`,
     outcome: message.outcome,
     "reply to": message.reply_to,
-    sent: message.created_at,
-    closed: message.closed_at,
+    sent: formatInstant(message.created_at),
+    closed: formatInstant(message.closed_at),
   });
-  print(to);
-  printText(to, message.text || `(${message.close_reason ?? "no text"})`);
+  to.print();
+  to.printText(message.text || `(${message.close_reason ?? "no text"})`);
   if (message.reply === null) return;
-  print(to);
-  print(to, styled("bold", `${message.responder ?? message.to_peer_name}:`));
-  printText(to, message.reply);
-}
-
-/** The local time, with the date unless it is today. */
-function formatDayTime(instant: string, clock: Clock): string {
-  const at = new Date(instant), now = new Date(clock.now());
-  const padTwo = (value: number) => String(value).padStart(2, "0");
-  const time = `${padTwo(at.getHours())}:${padTwo(at.getMinutes())}`;
-  if (at.toDateString() === now.toDateString()) return `${time}:${padTwo(at.getSeconds())}`;
-  return `${at.getFullYear()}-${padTwo(at.getMonth() + 1)}-${padTwo(at.getDate())} ${time}`;
+  to.print();
+  to.print(styled("bold", `${message.responder ?? message.to_peer_name}:`));
+  to.printText(message.reply);
 }

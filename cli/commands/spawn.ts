@@ -6,23 +6,21 @@ import { forkPeer, type Spawned, spawnPeer } from "../../daemon/features/spawn/c
 import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
 import {
   absolutePath,
-  apiCommand,
+  answerCommand,
   type Args,
   CIRCLE_FLAG,
   type Command,
   type CommandContext,
-  FROM_FLAG,
-  JSON_FLAG,
 } from "../command/command.ts";
 import { tmuxSocketOf } from "../client/daemon_client.ts";
 import { EXIT } from "../client/failures.ts";
-import { print, printJson, styled, type Terminal } from "../output/terminal.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
 
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
 const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
 
 export const SPAWN_COMMANDS: readonly Command[] = [
-  apiCommand({
+  answerCommand({
     usage: "spawn <path>",
     summary: "Start an agent in a tmux pane",
     flags: {
@@ -37,7 +35,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
     call: spawn,
     show: (spawned, { terminal }) => showSpawned(terminal, spawned),
   }),
-  {
+  answerCommand({
     usage: "peer restart <peer>",
     summary: "Restart an agent in its pane after its turn, and resume its session",
     flags: {
@@ -46,23 +44,23 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       "--dry-run": "show what would be done, without doing it",
       "--no-wait": "do not wait for the restart to finish",
       "--message <text>": "send this once the agent is back",
-      ...FROM_FLAG,
-      ...JSON_FLAG,
     },
     example: "mesh peer restart api --dry-run",
-    run: restart,
-  },
-  apiCommand({
+    hasSender: true,
+    call: restart,
+    show: (result, { terminal }) => showRestart(terminal, result),
+    exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
+  }),
+  answerCommand({
     usage: "peer fork <peer>",
     summary: "Start another agent in the same folder and circle, on this backend",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
     example: "mesh peer fork api --backend codex",
-    call: ({ call }, args) => {
+    call: async (context, args) => {
       const params = { id: args.text("peer") };
-      const circle = args.get("circle");
       const backend = args.requiredChoice("backend", Backend.options);
-      const body = { backend, profile: args.get("profile"), circle };
-      return call(forkPeer, { params, body });
+      const body = { backend, profile: args.get("profile"), ...await context.lookup(args) };
+      return await context.call(forkPeer, { params, body });
     },
     show: (spawned, { terminal }) => showSpawned(terminal, spawned),
   }),
@@ -75,7 +73,6 @@ export const SPAWN_COMMANDS: readonly Command[] = [
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
   const { env } = context;
   const backend = args.requiredChoice("backend", Backend.options);
-  const message = args.get("message");
   const { peer } = await context.sender(args);
   const tmux_socket = env["TMUX_PANE"] && tmuxSocketOf(env);
   return await context.call(spawnPeer, {
@@ -87,17 +84,15 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
       circle: args.get("circle"),
       name: args.get("name"),
       from_peer: peer,
-      ...(message !== undefined && { message: await context.readText(message) }),
-      ...(tmux_socket && { source_pane: env["TMUX_PANE"] }),
+      message: await context.readText(args.get("message")),
+      source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
     },
   });
 }
 
-async function restart(context: CommandContext, args: Args): Promise<number> {
-  const { terminal } = context;
-  const message = args.get("message");
+async function restart(context: CommandContext, args: Args) {
   const from_peer = (await context.sender(args)).peer;
-  const result = await context.call(restartPeer, {
+  return await context.call(restartPeer, {
     params: { id: args.text("peer") },
     body: {
       from_peer,
@@ -105,33 +100,29 @@ async function restart(context: CommandContext, args: Args): Promise<number> {
       fresh: args.flag("fresh"),
       dry_run: args.flag("dryRun"),
       wait: args.flag("wait"),
-      ...(message !== undefined && { message: await context.readText(message) }),
+      message: await context.readText(args.get("message")),
     },
   });
-  if (args.flag("json")) printJson(terminal, result);
-  else showRestart(terminal, result);
-  return result.outcome === "failed" ? EXIT.refused : EXIT.done;
 }
 
 function showSpawned(to: Terminal, spawned: Spawned): void {
   const { display_name, spawn_id, tmux_session, pane_id, registration_state } = spawned;
   const { seed_state, warnings } = spawned;
   const location = `  ${registration_state}, tmux ${tmux_session} ${pane_id}  `;
-  print(to, styled("bold", display_name), location, styled("dim", spawn_id));
-  if (seed_state !== null) print(to, `message: ${seed_state}`);
-  for (const warning of warnings) print(to, styled("yellow", warning));
+  to.print(styled("bold", display_name), location, styled("dim", spawn_id));
+  if (seed_state !== null) to.print(`message: ${seed_state}`);
+  for (const warning of warnings) to.print(styled("yellow", warning));
 }
 
 function showRestart(to: Terminal, result: WireResponse<typeof restartPeer>): void {
   const { outcome, failed, stages, would_run, resume_mode, restart_id } = result;
   const succeeded = outcome !== "failed";
   const stagePath = stages.map(({ stage }) => stage).join(" → ");
-  print(
-    to,
+  to.print(
     styled(succeeded ? "green" : "red", outcome),
     `  ${stagePath}  `,
     styled("dim", restart_id),
   );
-  if (failed) print(to, `${failed.stage}: ${failed.reason}: ${failed.detail}`);
-  if (would_run) print(to, styled("dim", `${resume_mode}: `), would_run.join(" "));
+  if (failed) to.print(`${failed.stage}: ${failed.reason}: ${failed.detail}`);
+  if (would_run) to.print(styled("dim", `${resume_mode}: `), would_run.join(" "));
 }

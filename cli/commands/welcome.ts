@@ -4,7 +4,7 @@ import { type CommandContext } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { showHealth } from "../output/views.ts";
 import { getHealth } from "../client/daemon_process.ts";
-import { print, styled } from "../output/terminal.ts";
+import { styled } from "../output/terminal.ts";
 
 const FIRST_STEPS = [
   { command: "mesh up", purpose: "start the daemon" },
@@ -20,19 +20,18 @@ const NEXT_STEPS = [
 
 export async function showWelcome({ terminal, daemon }: CommandContext): Promise<number> {
   const health = await getHealth(daemon);
-  print(
-    terminal,
+  terminal.print(
     styled("bold", "Agent Mesh"),
     " lets coding agents, and you, ask each other questions.",
   );
-  print(terminal);
+  terminal.print();
   if (health) showHealth(terminal, daemon.url, health);
-  else print(terminal, "The daemon is ", styled("yellow", "not running"), ` (${daemon.url}).`);
-  print(terminal);
+  else terminal.print("The daemon is ", styled("yellow", "not running"), ` (${daemon.url}).`);
+  terminal.print();
   for (const { command, purpose } of health ? NEXT_STEPS : FIRST_STEPS) {
-    print(terminal, "  ", styled("cyan", command.padEnd(28)), purpose);
+    terminal.print("  ", styled("cyan", command.padEnd(28)), purpose);
   }
-  print(terminal);
-  print(terminal, styled("dim", "All commands: mesh --help"));
+  terminal.print();
+  terminal.print(styled("dim", "All commands: mesh --help"));
   return EXIT.done;
 }

@@ -10,9 +10,10 @@ import { getInboxItem, replyInboxItem } from "../../daemon/features/inbox/contra
 import { type CommandContext, interruptible } from "../command/command.ts";
 import { CommandError, EXIT } from "../client/failures.ts";
 import type { DaemonClient } from "../client/daemon_client.ts";
-import { DEMO_HUMAN, type DemoName, SCRIPTS } from "./peer.ts";
+import { type DemoName, SCRIPTS } from "../../dashboard/state/demo/script.ts";
+import { DEMO_HUMAN } from "./peer.ts";
 import { DemoHarness } from "./harness.ts";
-import { print, printText, styled, type Terminal } from "../output/terminal.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
 import { showTrace } from "../output/views.ts";
 import { type StreamEvent, watchEvents } from "../client/event_stream.ts";
 
@@ -48,11 +49,10 @@ export async function runDemo({ env, clock, terminal }: CommandContext): Promise
     if (failed !== undefined) await showFailure(harness, terminal);
     heading(terminal, "Cleaning up");
     const endedCount = await harness.cleanUp();
-    print(terminal, `${endedCount} processes have exited, and ${harness.dir} is removed.`);
+    terminal.print(`${endedCount} processes have exited, and ${harness.dir} is removed.`);
   });
   if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);
-  print(
-    terminal,
+  terminal.print(
     styled("green", "Done"),
     ` in ${((clock.now() - startedAt) / 1000).toFixed(1)} s.`,
   );
@@ -69,18 +69,17 @@ interface ScriptOptions {
 async function runScript({ harness, clock, terminal, signal }: ScriptOptions): Promise<void> {
   heading(terminal, "Starting a daemon");
   const daemon = await harness.startDaemon(signal);
-  print(terminal, `${daemon.url}, with its data in ${harness.dir}`);
+  terminal.print(`${daemon.url}, with its data in ${harness.dir}`);
 
   heading(terminal, "Starting two agents");
-  if (!harness.tmux) print(terminal, "tmux is not installed, so both run as plain processes.");
+  if (!harness.tmux) terminal.print("tmux is not installed, so both run as plain processes.");
   const events = watchEvents({ daemon, clock, signal, query: { since: "0" } });
   const eventWaiter = new EventWaiter(events, signal);
   await harness.addPeer("api");
   await eventWaiter.waitFor("peer_registered", ({ name }) => name === "api");
   await harness.addPeer("web");
   await eventWaiter.waitFor("peer_registered", ({ name }) => name === "web");
-  print(
-    terminal,
+  terminal.print(
     `web and api, ${harness.tmux ? "each in a pane of a private tmux server" : "on /ws"}`,
   );
 
@@ -94,7 +93,7 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
 
   heading(terminal, "web notifies api");
   const notifyEvent = await eventWaiter.waitFor("notification", ({ from }) => from === "web");
-  print(terminal, styled("cyan", "web → api: "), SCRIPTS.web.onReply.text);
+  terminal.print(styled("cyan", "web → api: "), SCRIPTS.web.onReply.text);
 
   heading(terminal, `api asks ${DEMO_HUMAN}, the human, who answers from the inbox`);
   const itemEvent = await eventWaiter.waitFor("inbox_item", ({ from }) => from === "api");
@@ -108,7 +107,7 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   heading(terminal, "The trace of each message");
   for (const id of [askEvent.correlation_id, notifyEvent.delivery_id, item.correlation_id]) {
     showTrace(terminal, await daemon.call(getTrace, { params: { trace_id: mustHaveId(id) } }));
-    print(terminal);
+    terminal.print();
   }
   heading(terminal, "The screens of both agents");
   await showScreens(harness, terminal);
@@ -117,8 +116,8 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
 async function showExchange({ call }: DaemonClient, terminal: Terminal, id: string): Promise<void> {
   const ask = await call(getAsk, { params: { id } });
   if (ask.reply === null) throw new CommandError(`${id} has no reply: ${ask.close_reason}`);
-  print(terminal, styled("cyan", `${ask.from_peer_name} → ${ask.to_peer_name}: `), ask.text);
-  print(terminal, styled("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
+  terminal.print(styled("cyan", `${ask.from_peer_name} → ${ask.to_peer_name}: `), ask.text);
+  terminal.print(styled("green", `${ask.to_peer_name} → ${ask.from_peer_name}: `), ask.reply);
 }
 
 /**
@@ -135,8 +134,8 @@ async function waitForText(
 
 async function showScreens(harness: DemoHarness, terminal: Terminal): Promise<void> {
   for (const name of harness.peers) {
-    print(terminal, styled("bold", name));
-    printText(terminal, (await harness.screen(name)).trimEnd(), "  │ ");
+    terminal.print(styled("bold", name));
+    terminal.printText((await harness.screen(name)).trimEnd(), "  │ ");
   }
 }
 
@@ -144,12 +143,12 @@ async function showScreens(harness: DemoHarness, terminal: Terminal): Promise<vo
 async function showFailure(harness: DemoHarness, terminal: Terminal): Promise<void> {
   heading(terminal, "State at the failure");
   await showScreens(harness, terminal);
-  printText(terminal, await harness.daemonErrors());
+  terminal.printText(await harness.daemonErrors());
 }
 
 function heading(terminal: Terminal, text: string): void {
-  print(terminal);
-  print(terminal, styled("bold", text));
+  terminal.print();
+  terminal.print(styled("bold", text));
 }
 
 function mustHaveId(id: string | null | undefined): string {

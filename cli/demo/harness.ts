@@ -11,7 +11,8 @@ import { createDaemonClient, type DaemonClient } from "../client/daemon_client.t
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { hasTmux, isolatedEnv } from "../client/isolated_env.ts";
-import { DEMO_HUMAN, type DemoName } from "./peer.ts";
+import type { DemoName } from "../../dashboard/state/demo/script.ts";
+import { DEMO_HUMAN } from "./peer.ts";
 
 const START_MS_MAX = 20_000;
 const STOP_MS_MAX = 10_000;

@@ -2,10 +2,16 @@
 
 import * as z from "zod";
 import { readSettings } from "../client/daemon_client.ts";
+import {
+  DEMO_CIRCLE,
+  type DemoMessage,
+  type DemoScript,
+  SCRIPTS,
+} from "../../dashboard/state/demo/script.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { type CommandContext } from "../command/command.ts";
 import { CommandError, EXIT } from "../client/failures.ts";
-import { print, styled, type Terminal } from "../output/terminal.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
 
 /** The frames of `/ws` (contract 4) that the demo needs. */
 const Frame = z.discriminatedUnion("type", [
@@ -41,40 +47,10 @@ const Frame = z.discriminatedUnion("type", [
 ]);
 type Frame = z.output<typeof Frame>;
 
-/** What a demo peer sends: its first message, and its responses to received messages. */
-interface Script {
-  readonly firstMessage?: ScriptedMessage;
-  readonly replyText?: string;
-  readonly onReply?: ScriptedMessage;
-  readonly onNotify?: ScriptedMessage;
-}
-
-interface ScriptedMessage {
-  readonly type: "ask" | "notify";
-  readonly to_peer: string;
-  readonly text: string;
-}
-
 export const DEMO_HUMAN = "sam";
-const DEMO_CIRCLE = "demo";
-
-/** The demo's script. The peer `web` sends the first message as soon as it is connected. */
-export const SCRIPTS = {
-  api: {
-    replyText: "On 8080, since this morning.",
-    onNotify: { type: "ask", to_peer: DEMO_HUMAN, text: "May I restart the API now?" },
-  },
-  web: {
-    firstMessage: { type: "ask", to_peer: "api", text: "Which port does the API listen on?" },
-    onReply: { type: "notify", to_peer: "api", text: "Thanks. The proxy points to 8080 now." },
-  },
-} as const satisfies Record<string, Script>;
-
-export type DemoName = keyof typeof SCRIPTS;
-
 export async function runDemoPeer(context: CommandContext, name: string): Promise<number> {
   const { env, terminal } = context;
-  const script = new Map<string, Script>(Object.entries(SCRIPTS)).get(name);
+  const script = new Map<string, DemoScript>(Object.entries(SCRIPTS)).get(name);
   if (!script) throw new CommandError(`The demo has no peer "${name}"`);
   const runtimeInfo = runningDaemon(env);
   if (!runtimeInfo) throw new CommandError("The demo's daemon is not running");
@@ -97,7 +73,7 @@ function socketTo({ url }: RuntimeInfo): WebSocket {
 
 interface DemoPeerOptions {
   readonly name: string;
-  readonly script: Script;
+  readonly script: DemoScript;
   readonly terminal: Terminal;
   readonly socket: WebSocket;
   readonly onEnd: (code: number) => void;
@@ -173,10 +149,12 @@ class DemoPeer {
     this.#send({ type: "delivery_ack", delivery_id, status: "seen" });
   }
 
-  #sendMessage(message: ScriptedMessage | undefined): void {
+  #sendMessage(message: DemoMessage | undefined): void {
     if (!message) return;
-    this.#print("green", `→ ${message.to_peer}: ${message.text}`);
-    this.#request(message.type, { to_peer: message.to_peer, text: message.text });
+    const { type, to, text } = message;
+    const to_peer = to === "human" ? DEMO_HUMAN : to;
+    this.#print("green", `→ ${to_peer}: ${text}`);
+    this.#request(type, { to_peer, text });
   }
 
   #request(type: string, fields: Record<string, unknown>): void {
@@ -188,6 +166,6 @@ class DemoPeer {
   }
 
   #print(style: "dim" | "green" | "cyan" | "red", text: string): void {
-    print(this.#options.terminal, styled(style, text));
+    this.#options.terminal.print(styled(style, text));
   }
 }

@@ -6,14 +6,8 @@ import { type AgentDefinition, lineOf } from "../../daemon/features/agents/defin
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
 import { parseVerdicts, VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
 import { statePath } from "../../daemon/host/paths.ts";
-import {
-  type Check,
-  type CheckResult,
-  errorFinding,
-  noteFinding,
-  ok,
-  warningFinding,
-} from "./finding.ts";
+import { isInPackageCache } from "../client/program.ts";
+import { type Check, type CheckResult } from "./finding.ts";
 import { isProgram, type Machine, parseVersion } from "./machine.ts";
 
 /** The agents that `mesh setup` sets up. */
@@ -30,20 +24,21 @@ export const AGENT_CHECK: Check = {
     const found = await Promise.all(SUPPORTED_AGENTS.map((agent) => checkAgent(agent, machine)));
     if (found.flat().length > 0) return found.flat();
     const names = SUPPORTED_AGENTS.map(programName).join(", ");
-    return [noteFinding("AGENTS_NONE", `none of ${names} is on the PATH`)];
+    return [["note", "AGENTS_NONE", `none of ${names} is on the PATH`]];
   },
 };
 
 async function checkAgent(agent: Agent, machine: Machine): Promise<CheckResult[]> {
   const path = machine.find(programName(agent));
-  const { hooks, mcp } = configuredCommands(agent, machine);
+  const { hooks, mcp } = await configuredCommands(agent, machine);
   if (path === undefined && hooks.length === 0 && !mcp) return [];
   return [
     path === undefined
-      ? noteFinding(
+      ? [
+        "note",
         "AGENT_GONE",
         `${agent.title} is set up, but \`${programName(agent)}\` is not on the PATH`,
-      )
+      ]
       : await versionFinding(agent, machine, path),
     ...setupFindings(agent, { hooks: hooks.length > 0, mcp: mcp !== undefined }),
     ...selftestFindings(agent, machine),
@@ -55,17 +50,18 @@ async function versionFinding(agent: Agent, machine: Machine, path: string): Pro
   const result = await machine.run(path, ["--version"]);
   const version = parseVersion(result?.success ? result.output : "");
   if (version === undefined) {
-    return warningFinding(
+    return [
+      "warning",
       "AGENT_SILENT",
       `${path} does not print its version`,
       `run ${programName(agent)} --version`,
-    );
+    ];
   }
   const label = `${agent.title} ${version}, ${path}`;
   const line = lineOf(agent.tested_version ?? version);
-  if (`${version}.`.startsWith(`${line}.`)) return ok("AGENT_FOUND", label);
+  if (`${version}.`.startsWith(`${line}.`)) return ["ok", "AGENT_FOUND", label];
   const detail = `${label}: mesh was tested with ${line}, and uses fallbacks where versions differ`;
-  return noteFinding("AGENT_UNPROVED", detail);
+  return ["note", "AGENT_UNPROVED", detail];
 }
 
 /** The results of `mesh selftest` for the agent's transports. */
@@ -79,16 +75,17 @@ function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[]
   const versionNote = `with ${found.version}`;
   if (failed.length === 0) {
     return [
-      ok(
+      [
+        "ok",
         "TRANSPORTS_TESTED",
         `${title}: ${transports.map(([name]) => name).join(", ")} passed ${versionNote}`,
-      ),
+      ],
     ];
   }
   return failed.map(([transport, { why }]) => {
     const detail =
       `${title}: the transport "${transport}" failed its self-test ${versionNote}: ${why}`;
-    return warningFinding("TRANSPORT_DEGRADED", detail, `mesh selftest --agent ${id}`);
+    return ["warning", "TRANSPORT_DEGRADED", detail, `mesh selftest --agent ${id}`];
   });
 }
 
@@ -100,28 +97,27 @@ function setupFindings(
     ...(has.hooks || !setup.hooks_file ? [] : ["hooks"]),
     ...(has.mcp ? [] : ["MCP entry"]),
   ];
-  if (missing.length === 0) return [ok("AGENT_SET_UP", `${title} is set up for mesh`)];
+  if (missing.length === 0) return [["ok", "AGENT_SET_UP", `${title} is set up for mesh`]];
   const fix = `mesh setup --agent ${id}`;
   return [
-    noteFinding(
+    [
+      "note",
       "AGENT_NOT_SET_UP",
       `${title} is not fully set up: no ${missing.join(" and no ")} for mesh`,
       fix,
-    ),
+    ],
   ];
 }
 
 /** A command in an agent's configuration, split into arguments. */
 type Argv = readonly string[];
 
-function configuredCommands({ setup }: Agent, machine: Machine): { hooks: Argv[]; mcp?: Argv } {
+async function configuredCommands({ setup }: Agent, machine: Machine) {
   const { env } = machine;
   const text = setup.hooks_file ? machine.text(setup.hooks_file(env)) ?? "" : "";
-  const [server] = setup.server_files(env).flatMap((path) => {
-    const found = mcpCommand(machine.text(path) ?? "");
-    return found ? [found] : [];
-  });
-  return { hooks: hookCommands(tryJson(text)), ...(server && { mcp: server }) };
+  const files = setup.server_files(env).map((path) => mcpCommand(machine.text(path) ?? ""));
+  const mcp = (await Promise.all(files)).find((found) => found !== undefined);
+  return { hooks: hookCommands(tryJson(text)), mcp };
 }
 
 /** Every command `… hook <agent> [<event>]` in a JSON tree, split into arguments. */
@@ -134,40 +130,32 @@ function hookCommands(value: unknown): Argv[] {
   return Object.values(value).flatMap(hookCommands);
 }
 
-/**
- * The command of the MCP server entry `mesh`, read from `mcpServers` or `mcp` in JSON, or from
- * `mcp_servers` in TOML.
- */
-function mcpCommand(text: string): Argv | undefined {
-  const json = tryJson(text);
-  for (const key of ["mcpServers", "mcp"]) {
-    const entry = getMember(getMember(json, key), "mesh");
+/** The command of the MCP server `mesh` in an agent's configuration, which is JSON or TOML. */
+async function mcpCommand(text: string): Promise<Argv | undefined> {
+  const config = tryJson(text) ?? await tryToml(text);
+  for (const key of ["mcpServers", "mcp", "mcp_servers"]) {
+    const entry = getMember(getMember(config, key), "mesh");
     if (entry === undefined) continue;
     const argv = [getMember(entry, "command"), getMember(entry, "args")].flat();
     return argv.filter((arg) => typeof arg === "string");
   }
-  const lines = text.split("\n");
-  const start = lines.findIndex((line) => /^\s*\[mcp_servers\.("mesh"|mesh)\]/.test(line));
-  if (start < 0) return undefined;
-  const rest = lines.slice(start + 1);
-  const end = rest.findIndex((line) => /^\[/.test(line));
-  const section = rest.slice(0, end < 0 ? undefined : end).join("\n");
-  const values = section.matchAll(
-    /^[ \t]*(?:command|args)[ \t]*=\s*("(?:[^"\\]|\\.)*"?|'[^']*'?|\[[^\]]*\]?)/gm,
-  );
-  return [...values].flatMap(([, value = ""]) => [tryJson(tomlToJson(value))].flat())
-    .filter((arg) => typeof arg === "string");
+  return undefined;
 }
 
-/** Converts a TOML string or list of strings to JSON. */
-function tomlToJson(toml: string): string {
-  return toml.replaceAll(/'([^']*)'/g, (_, text) => JSON.stringify(text))
-    .replace(/,\s*\]$/, "]");
+/** A damaged file counts as one without a server: its agent cannot read it either. */
+async function tryToml(text: string): Promise<unknown> {
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof TomlError) return undefined;
+    throw error;
+  }
 }
 
 function getMember(value: unknown, key: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  return Object.entries(value).find(([name]) => name === key)?.[1];
+  return Reflect.get(value, key);
 }
 
 /**
@@ -181,9 +169,6 @@ function splitCommand(line: string): string[] {
   const first = argv.findIndex((arg) => !/^[A-Z_]+=/.test(arg));
   return first < 0 ? [] : argv.slice(first);
 }
-
-/** Folders that a package manager may empty at any time. */
-const PACKAGE_CACHE = /\/(_npx|_cacache|\.npm|\.cache|[Cc]aches|pnpm\/dlx|deno\/npm)\//;
 
 /**
  * Reports programs that are missing, because their hooks fail at every prompt. Also reports
@@ -201,13 +186,13 @@ function programFindings(agent: Agent, machine: Machine, commands: readonly Argv
     const isRunnable = /\.[cm]?[jt]s$/.test(file) ? info?.isFile : isProgram(info);
     if (!isRunnable) {
       const detail = `${agent.title} is set up to run "${file}", which does not exist`;
-      return [errorFinding("AGENT_PROGRAM_GONE", detail, fix)];
+      return [["error", "AGENT_PROGRAM_GONE", detail, fix]];
     }
-    if (!PACKAGE_CACHE.test(file)) return [];
+    if (!isInPackageCache(file)) return [];
     const detail =
       `${agent.title} is set up to run "${file}", in a package cache that may be emptied`;
     return [
-      warningFinding("AGENT_PROGRAM_CACHED", detail, `install mesh permanently, then run ${fix}`),
+      ["warning", "AGENT_PROGRAM_CACHED", detail, `install mesh permanently, then run ${fix}`],
     ];
   });
 }

@@ -8,31 +8,24 @@ import { VERSION } from "kit/http/contract.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";
-import {
-  type Check,
-  type CheckResult,
-  errorFinding,
-  noteFinding,
-  ok,
-  warningFinding,
-} from "./finding.ts";
+import { type Check, type CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
 
-const RESTART_COMMAND = "mesh down && mesh up";
+const RESTART_COMMAND = "mesh restart";
 
 export const DAEMON: Check = {
   area: "daemon",
   run(machine, snapshot) {
     const { health, refusal } = snapshot;
     if (!health) return [downFinding(snapshot), ...diskSchemaFindings(machine)];
+    const found: CheckResult[] = [["ok", "DAEMON_UP", `running, process ${health.pid}`]];
+    if (refusal !== undefined) {
+      const fix = `if daemon.auth_token has changed, restart the daemon: ${RESTART_COMMAND}`;
+      found.push(["error", "DAEMON_REFUSES", `it rejects our token: ${refusal}`, fix]);
+    }
     return [
-      ok("DAEMON_UP", `running, process ${health.pid}`),
-      ...(refusal === undefined ? [] : [errorFinding(
-        "DAEMON_REFUSES",
-        `it rejects our token: ${refusal}`,
-        `if daemon.auth_token has changed, restart the daemon: ${RESTART_COMMAND}`,
-      )]),
+      ...found,
       versionFinding(health.version),
       schemaFinding(health.schema_version),
       ...otherDaemonFindings(machine, snapshot),
@@ -41,39 +34,45 @@ export const DAEMON: Check = {
   },
 };
 
-function downFinding({ daemon, runtimeInfo, configErrors }: MeshSnapshot): CheckResult {
+function downFinding(snapshot: MeshSnapshot): CheckResult {
+  const { daemon, runtimeInfo, configErrors, isAddressTaken } = snapshot;
   if (configErrors.length > 0) {
     const at = runtimeInfo ? `process ${runtimeInfo.pid} is running, but ` : "";
     const detail = `${at}it was not checked because the configuration is invalid`;
-    return errorFinding("DAEMON_NOT_ASKED", detail, "mesh config check");
+    return ["error", "DAEMON_NOT_ASKED", detail, "mesh config check"];
   }
   if (runtimeInfo) {
     const detail = `process ${runtimeInfo.pid} does not answer at ${runtimeInfo.url}`;
     const fix =
       `see \`mesh logs\`; if it stays stuck: kill -9 ${runtimeInfo.pid} && mesh up (no data is lost)`;
-    return errorFinding("DAEMON_STUCK", detail, fix);
+    return ["error", "DAEMON_STUCK", detail, fix];
+  }
+  if (daemon && isAddressTaken) {
+    const detail = `the program that answers at ${daemon.url} is not a mesh daemon`;
+    return ["error", "ADDRESS_TAKEN", detail, "mesh config set daemon.port PORT, then mesh up"];
   }
   const at = daemon && !daemon.url.endsWith(":0") ? ` at ${daemon.url}` : "";
-  return errorFinding("DAEMON_DOWN", `no daemon answers${at}`, "mesh up");
+  return ["error", "DAEMON_DOWN", `no daemon answers${at}`, "mesh up"];
 }
 
 function versionFinding(version: string): CheckResult {
   if (version === VERSION) {
-    return ok("VERSION_SAME", `version ${VERSION}, the same as this program`);
+    return ["ok", "VERSION_SAME", `version ${VERSION}, the same as this program`];
   }
   const detail = `the daemon has version ${version}, this program ${VERSION}`;
-  return warningFinding("VERSION_DIFFERS", detail, RESTART_COMMAND);
+  return ["warning", "VERSION_DIFFERS", detail, RESTART_COMMAND];
 }
 
 function schemaFinding(version: number): CheckResult {
   const expected = migrations.length;
-  if (version === expected) return ok("SCHEMA_SAME", `schema ${expected}`);
+  if (version === expected) return ["ok", "SCHEMA_SAME", `schema ${expected}`];
   const detail = `the daemon's database schema is ${version}, this program's ${expected}`;
-  return warningFinding(
+  return [
+    "warning",
     "SCHEMA_DIFFERS",
     detail,
     version < expected ? RESTART_COMMAND : "use the newer version of mesh",
-  );
+  ];
 }
 
 /** Reports a daemon that answers but may have been started with another state directory. */
@@ -84,32 +83,33 @@ function otherDaemonFindings(
   if (runtimeInfo?.pid === health?.pid) return [];
   const detail = `the daemon that answers uses another state directory than "${statePath(env)}"`;
   return [
-    noteFinding(
+    [
+      "note",
       "DAEMON_ELSEWHERE",
       detail,
       "set MESH_STATE to the directory that the daemon was started with",
-    ),
+    ],
   ];
 }
 
 function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
   if (!audit) return [];
   const { unaccounted, unproved, total } = audit;
-  const unaccountedCount = unaccounted.length;
-  return [
-    unaccountedCount === 0
-      ? ok("MESSAGES_ACCOUNTED", `${total} messages, 0 unaccounted`)
-      : errorFinding(
-        "MESSAGES_UNACCOUNTED",
-        `${unaccountedCount} messages are unaccounted for`,
-        "mesh doctor --audit",
-      ),
-    ...(unproved === 0 ? [] : [noteFinding(
-      "MESSAGES_UNPROVED",
-      `${unproved} messages were sent but never confirmed as seen`,
-      "see `mesh why <id>`; an agent confirms by its hooks, which `mesh setup` installs",
-    )]),
-  ];
+  const found: CheckResult[] = unaccounted.length === 0
+    ? [["ok", "MESSAGES_ACCOUNTED", `${total} messages, 0 unaccounted`]]
+    : [[
+      "error",
+      "MESSAGES_UNACCOUNTED",
+      `${unaccounted.length} messages are unaccounted for`,
+      "mesh doctor --audit",
+    ]];
+  if (unproved > 0) {
+    const what = unproved === 1 ? "1 message was" : `${unproved} messages were`;
+    const detail = `${what} sent but never confirmed as seen`;
+    const fix = "see `mesh why <id>`; an agent confirms by its hooks, which `mesh setup` installs";
+    found.push(["note", "MESSAGES_UNPROVED", detail, fix]);
+  }
+  return found;
 }
 
 /** The offset in a database file at which SQLite stores `pragma user_version`. */
@@ -121,7 +121,7 @@ function diskSchemaFindings({ env }: Machine): CheckResult[] {
   if (version === undefined || version <= migrations.length) return [];
   const detail =
     `the database has schema ${version}, but this program supports up to ${migrations.length}`;
-  return [errorFinding("SCHEMA_TOO_NEW", detail, "use the newer version of mesh that wrote it")];
+  return [["error", "SCHEMA_TOO_NEW", detail, "use the newer version of mesh that wrote it"]];
 }
 
 function readUserVersion(path: string): number | undefined {
@@ -143,11 +143,11 @@ export const RELAY: Check = {
     if (!health) return [];
     const { status, url, last_error } = health.relay;
     if (status === "disabled") {
-      return [ok("RELAY_DISABLED", "no relay is configured: nothing leaves this machine")];
+      return [["ok", "RELAY_DISABLED", "no relay is configured: nothing leaves this machine"]];
     }
-    if (status === "connected") return [ok("RELAY_CONNECTED", `connected to ${url}`)];
+    if (status === "connected") return [["ok", "RELAY_CONNECTED", `connected to ${url}`]];
     const detail = `${status}, ${url}${last_error === null ? "" : `: ${last_error}`}`;
-    return [warningFinding("RELAY_DOWN", detail, "see `mesh logs`")];
+    return [["warning", "RELAY_DOWN", detail, "see `mesh logs`"]];
   },
 };
 
@@ -160,10 +160,10 @@ export const INSPECTOR: Check = {
     const args = argumentsOf(pid);
     if (!args) return [];
     if (!args.some((arg) => /^--inspect(-brk|-wait)?(=|$)/.test(arg))) {
-      return [ok("INSPECTOR_CLOSED", "no debugger port is open")];
+      return [["ok", "INSPECTOR_CLOSED", "no debugger port is open"]];
     }
     const detail =
       `process ${pid} was started with --inspect: anyone who can connect runs code as you`;
-    return [errorFinding("INSPECTOR_OPEN", detail, RESTART_COMMAND)];
+    return [["error", "INSPECTOR_OPEN", detail, RESTART_COMMAND]];
   },
 };

@@ -6,7 +6,7 @@ import { type Args, type Command, type CommandContext, JSON_FLAG } from "../comm
 import { EXIT } from "../client/failures.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
-import { type Check, errorFinding, type Finding, type Severity } from "./finding.ts";
+import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { PEERS } from "./peers.ts";
 import {
@@ -17,16 +17,8 @@ import {
 } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { TMUX } from "./tmux.ts";
-import {
-  print,
-  printFields,
-  printJson,
-  printTable,
-  type Style,
-  styled,
-  type Terminal,
-} from "../output/terminal.ts";
-import { formatDuration } from "../output/views.ts";
+import { type Style, styled, type Terminal } from "../output/terminal.ts";
+import { formatDuration } from "../output/time.ts";
 import { formatReason } from "../output/message_explanation.ts";
 
 export const DOCTOR: Command = {
@@ -71,7 +63,7 @@ async function doctor(context: CommandContext, args: Args): Promise<number> {
   const { env, terminal, clock } = context;
   const snapshot = await takeSnapshot(env, clock, () => context.daemon);
   const findings = await runChecks(thisMachine(env, clock), snapshot);
-  if (args.flag("json")) printJson(terminal, toJson(findings, snapshot));
+  if (args.flag("json")) terminal.printJson(toJson(findings, snapshot));
   else printReport({ terminal, clock }, args, { findings, snapshot });
   if (findings.every(({ code }) => code === CHECK_FAILED)) return EXIT.unreachable;
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
@@ -84,10 +76,10 @@ async function doctor(context: CommandContext, args: Args): Promise<number> {
 async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Finding[]> {
   const found = await Promise.all(CHECKS.map(async ({ area, run }): Promise<Finding[]> => {
     try {
-      return (await run(machine, snapshot)).map((result) => ({ area, ...result }));
+      return (await run(machine, snapshot)).map((result) => toFinding(area, result));
     } catch (error) {
       const detail = `the check failed: ${messageOf(error)}`;
-      return [{ area, ...errorFinding(CHECK_FAILED, detail, "mesh logs") }];
+      return [toFinding(area, ["error", CHECK_FAILED, detail, "mesh logs"])];
     }
   }));
   return found.flat();
@@ -108,12 +100,12 @@ function printReport(
   { findings, snapshot }: { findings: readonly Finding[]; snapshot: MeshSnapshot },
 ): void {
   const { audit } = snapshot;
-  if (snapshot.health) showState(terminal, snapshot), print(terminal);
+  if (snapshot.health) showState(terminal, snapshot), terminal.print();
   showFindings(terminal, findings, args.flag("all"));
   if (!audit) return;
   showWaiting(terminal, waitingPeers(audit), clock);
   if ((audit.counts["queued"] ?? 0) > Number(QUEUED_LISTED_MAX)) {
-    print(terminal, styled("dim", `Counts only the newest ${QUEUED_LISTED_MAX} waiting messages.`));
+    terminal.print(styled("dim", `Counts only the newest ${QUEUED_LISTED_MAX} waiting messages.`));
   }
   if (args.flag("audit")) showAudit(terminal, audit);
 }
@@ -131,18 +123,18 @@ function showFindings(to: Terminal, findings: readonly Finding[], all: boolean):
   const listed = order.filter((severity) => all || severity !== "ok")
     .flatMap((severity) => findings.filter((finding) => finding.severity === severity));
   for (const { area, severity, detail, fix } of listed) {
-    print(to, styled(STYLES[severity], severity.padEnd(8)), styled("dim", area.padEnd(10)), detail);
-    if (fix !== null) print(to, " ".repeat(18), styled("dim", "fix: "), fix);
+    to.print(styled(STYLES[severity], severity.padEnd(8)), styled("dim", area.padEnd(10)), detail);
+    if (fix !== null) to.print(" ".repeat(18), styled("dim", "fix: "), fix);
   }
   const okCount = findings.filter(({ severity }) => severity === "ok").length;
   if (!all) {
-    print(to, styled("green", `${okCount} checks passed`), " (mesh doctor --all lists them)");
+    to.print(styled("green", `${okCount} checks passed`), " (mesh doctor --all lists them)");
   }
 }
 
 function showState(to: Terminal, { health, daemon, peers, audit }: MeshSnapshot): void {
   if (!health) return;
-  printFields(to, {
+  to.printFields({
     daemon: styled("green", "running"),
     url: daemon?.url,
     version: `${health.version}, schema ${health.schema_version}`,
@@ -169,28 +161,23 @@ function countByStatus(peers: NonNullable<MeshSnapshot["peers"]>): Record<string
 
 function showWaiting(to: Terminal, waiting: readonly WaitingPeer[], clock: Clock): void {
   if (waiting.length === 0) return;
-  print(to);
-  printTable(
-    to,
-    [
-      { title: "WAITS FOR", cell: ({ name }) => styled("cyan", name), essential: true },
-      { title: "COUNT", cell: ({ count }) => String(count) },
-      { title: "OLDEST", cell: ({ oldest }) => formatDuration(clock.now() - Date.parse(oldest)) },
-      { title: "WHY", cell: ({ reason }) => formatReason(reason) },
-    ],
-    waiting,
-    "",
-  );
+  to.print();
+  to.printTable(waiting, {
+    "WAITS FOR": ({ name }) => styled("cyan", name),
+    COUNT: ({ count }) => String(count),
+    OLDEST: ({ oldest }) => formatDuration(clock.now() - Date.parse(oldest)),
+    WHY: ({ reason }) => formatReason(reason),
+  }, { essential: ["WAITS FOR"] });
 }
 
 function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit): void {
-  print(to);
+  to.print();
   const states = Object.entries(counts).map(([state, count]) => [state, String(count)]);
-  printFields(to, { ...Object.fromEntries(states), total: String(total) });
+  to.printFields({ ...Object.fromEntries(states), total: String(total) });
   const allAccounted = unaccounted.length === 0;
-  print(to, styled(allAccounted ? "green" : "red", `${unaccounted.length} unaccounted`));
+  to.print(styled(allAccounted ? "green" : "red", `${unaccounted.length} unaccounted`));
   for (const { delivery_id, state, problem } of unaccounted) {
-    print(to, "  ", styled("cyan", delivery_id), `  ${state}: ${problem.replaceAll("_", " ")}`);
+    to.print("  ", styled("cyan", delivery_id), `  ${state}: ${problem.replaceAll("_", " ")}`);
   }
 }
 

@@ -16,8 +16,13 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** A finding as a check returns it, without the name of the check's area. */
-export type CheckResult = Omit<Finding, "area">;
+/** A finding as a check returns it, without its area; by default there is no fix. */
+export type CheckResult = readonly [
+  severity: Severity,
+  code: string,
+  detail: string,
+  fix?: string | null,
+];
 
 /** The check of one area; it changes nothing. */
 export interface Check {
@@ -28,20 +33,7 @@ export interface Check {
   ): readonly CheckResult[] | Promise<readonly CheckResult[]>;
 }
 
-export const ok = (code: string, detail: string): CheckResult =>
-  toFinding("ok", code, detail, null);
-export const noteFinding = (code: string, detail: string, fix: string | null = null): CheckResult =>
-  toFinding("note", code, detail, fix);
-export const warningFinding = (code: string, detail: string, fix: string): CheckResult =>
-  toFinding("warning", code, detail, fix);
-export const errorFinding = (code: string, detail: string, fix: string): CheckResult =>
-  toFinding("error", code, detail, fix);
-
-function toFinding(
-  severity: Severity,
-  code: string,
-  detail: string,
-  fix: string | null,
-): CheckResult {
-  return { code, severity, detail, fix };
+export function toFinding(area: string, result: CheckResult): Finding {
+  const [severity, code, detail, fix = null] = result;
+  return { area, code, severity, detail, fix };
 }

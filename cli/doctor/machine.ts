@@ -15,41 +15,33 @@ export interface ProgramResult {
   readonly output: string;
 }
 
-export interface Machine {
-  readonly env: Env;
-  readonly clock: Clock;
-  /** Undefined when the path does not exist or is not accessible. */
-  stat(path: string): Deno.FileInfo | undefined;
-  /** Undefined when the file does not exist or is not readable. */
-  text(path: string): string | undefined;
-  /** The names in a directory; empty when it is not readable. */
-  names(path: string): string[];
-  /** Free bytes on the disk of a path; undefined when unknown. */
-  freeBytes(path: string): number | undefined;
-  /** The path of a program that is on the `PATH`. */
-  find(program: string): string | undefined;
-  /** Runs a program; undefined when it does not exist or does not end in time. */
-  run(program: string, args: readonly string[], input?: string): Promise<ProgramResult | undefined>;
-}
+export type Machine = ReturnType<typeof thisMachine>;
 
-export function thisMachine(env: Env, clock: Clock): Machine {
+export function thisMachine(env: Env, clock: Clock) {
   const stat = (path: string) => undefinedIfInaccessible(() => Deno.statSync(path));
   return {
     env,
     clock,
+    /** Undefined when the path does not exist or is not accessible. */
     stat,
-    text: (path) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
-    names: (path) =>
+    /** Undefined when the file does not exist or is not readable. */
+    text: (path: string) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
+    /** The names in a directory; empty when it is not readable. */
+    names: (path: string) =>
       undefinedIfInaccessible(() => [...Deno.readDirSync(path)].map(({ name }) => name)) ?? [],
-    freeBytes: (path) =>
+    /** Free bytes on the disk of a path; undefined when unknown. */
+    freeBytes: (path: string) =>
       undefinedIfInaccessible(() => {
         const { bavail, bsize } = statfsSync(path);
         return bavail * bsize;
       }),
-    find: (program) =>
+    /** The path of a program that is on the `PATH`. */
+    find: (program: string) =>
       (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
         .find((path) => isProgram(stat(path))),
-    run: (program, args, input) => run(program, args, { env, clock, input }),
+    /** Runs a program; undefined when it does not exist or does not end in time. */
+    run: (program: string, args: readonly string[], input?: string) =>
+      run(program, args, { env, clock, input }),
   };
 }
 

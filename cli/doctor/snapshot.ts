@@ -31,20 +31,20 @@ const DAEMON_MS_MAX = 5_000;
 export type DeliveryAudit = WireResponse<typeof listDeliveries>;
 export type Peers = WireResponse<typeof listPeers>["peers"];
 
-/** Each part is undefined when it could not be read. */
+/** A part is absent when it could not be read. */
 export interface MeshSnapshot {
-  readonly runtimeInfo: RuntimeInfo | undefined;
-  readonly settings: ReturnType<typeof readSettings> | undefined;
+  readonly runtimeInfo?: RuntimeInfo | undefined;
+  readonly settings?: ReturnType<typeof readSettings>;
   /** The mistakes in the configuration, one line each. */
   readonly configErrors: readonly string[];
-  readonly daemon: DaemonClient | undefined;
-  readonly health: Health | undefined;
-  readonly peers: Peers | undefined;
-  readonly audit: DeliveryAudit | undefined;
-  /**
-   * Why a request failed although the daemon is reachable; undefined if none failed.
-   */
-  readonly refusal: string | undefined;
+  readonly daemon?: DaemonClient;
+  readonly health?: Health;
+  /** Whether a program that is not a daemon answers at the daemon's address. */
+  readonly isAddressTaken?: boolean;
+  readonly peers?: Peers;
+  readonly audit?: DeliveryAudit;
+  /** Why a request failed although the daemon is reachable; absent if none failed. */
+  readonly refusal?: string;
 }
 
 export async function takeSnapshot(
@@ -52,38 +52,19 @@ export async function takeSnapshot(
   clock: Clock,
   find: () => DaemonClient,
 ): Promise<MeshSnapshot> {
-  const unknownParts = {
-    health: undefined,
-    peers: undefined,
-    audit: undefined,
-    refusal: undefined,
-  };
-  const settingsRead = trySettings(env);
+  const config = trySettings(env);
   const runtimeInfo = readRuntimeInfo(env);
   // Without valid settings or a readable `daemon.json`, the daemon cannot be asked. The checks of
   // the configuration and the state directory report the reason.
-  if (!settingsRead.settings || runtimeInfo === "unreadable") {
-    return {
-      runtimeInfo: toRuntimeInfo(runtimeInfo),
-      ...settingsRead,
-      daemon: undefined,
-      ...unknownParts,
-    };
-  }
+  if (runtimeInfo === "unreadable") return config;
+  if (!config.settings) return { ...config, runtimeInfo };
   const daemon = find();
-  // When a stopped or stuck daemon does not answer, all parts that it would return stay undefined.
-  return {
-    runtimeInfo,
-    ...settingsRead,
-    daemon,
-    ...unknownParts,
-    ...await timeout(clock, DAEMON_MS_MAX, queryDaemon(daemon)),
-  };
+  // When a stopped or stuck daemon does not answer, all parts that it would return stay absent.
+  const answers = await timeout(clock, DAEMON_MS_MAX, queryDaemon(daemon));
+  return { ...config, runtimeInfo, daemon, ...answers };
 }
 
-type RuntimeInfoState = RuntimeInfo | "unreadable" | undefined;
-
-function readRuntimeInfo(env: Env): RuntimeInfoState {
+function readRuntimeInfo(env: Env): RuntimeInfo | "unreadable" | undefined {
   try {
     return runningDaemon(env);
   } catch (error) {
@@ -94,17 +75,13 @@ function readRuntimeInfo(env: Env): RuntimeInfoState {
   }
 }
 
-function toRuntimeInfo(state: RuntimeInfoState): RuntimeInfo | undefined {
-  return state === "unreadable" ? undefined : state;
-}
-
 function trySettings(env: Env): Pick<MeshSnapshot, "settings" | "configErrors"> {
   try {
     return { settings: readSettings(env), configErrors: [] };
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const [head = "", ...lines] = error.message.split("\n").map((line) => line.trim());
-    return { settings: undefined, configErrors: lines.length > 0 ? lines : [head] };
+    return { configErrors: lines.length > 0 ? lines : [head] };
   }
 }
 
@@ -116,8 +93,8 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
     const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
     return { health, peers, audit: await daemon.call(listDeliveries, { query }) };
   } catch (error) {
-    if (error instanceof DaemonUnreachable) return health ? { health, refusal: error.message } : {};
-    if (!(error instanceof ApiError)) throw error;
-    return health ? { health, refusal: error.message } : { refusal: error.message };
+    if (error instanceof DaemonUnreachable && !health) return { isAddressTaken: error.isTaken };
+    if (!(error instanceof DaemonUnreachable || error instanceof ApiError)) throw error;
+    return { ...(health && { health }), refusal: error.message };
   }
 }

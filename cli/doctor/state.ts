@@ -2,14 +2,7 @@
 
 import { dirname, join } from "node:path";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
-import {
-  type Check,
-  type CheckResult,
-  errorFinding,
-  noteFinding,
-  ok,
-  warningFinding,
-} from "./finding.ts";
+import { type Check, type CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
 /** Files with messages, keys or tokens, which only their owner may read. */
@@ -21,15 +14,15 @@ export const STATE: Check = {
   run(machine) {
     const path = statePath(machine.env);
     const info = machine.stat(path);
-    if (!info) return [noteFinding("STATE_MISSING", `${path} does not exist yet`, "mesh up")];
+    if (!info) return [["note", "STATE_MISSING", `${path} does not exist yet`, "mesh up"]];
     if (!info.isDirectory) {
       return [
-        errorFinding("STATE_NO_DIRECTORY", `${path} is a file`, "move it away, or set MESH_STATE"),
+        ["error", "STATE_NO_DIRECTORY", `${path} is a file`, "move it away, or set MESH_STATE"],
       ];
     }
     const files = PRIVATE_FILES.map((name) => join(path, name));
     return [
-      ok("STATE_FOUND", `state is kept in ${path}`),
+      ["ok", "STATE_FOUND", `state is kept in ${path}`],
       ...permissionFindings(machine, path, "STATE"),
       ...files.flatMap((file) => permissionFindings(machine, file, "STATE_FILE")),
     ];
@@ -46,9 +39,12 @@ export const CONFIG: Check = {
       : `${path} does not exist; using defaults`;
     const fix = (line: string) =>
       /\bMESH_[A-Z_]+__/.exec(line) ? "correct or unset the variable" : `correct it in ${path}`;
+    const found = configErrors.map((
+      line,
+    ): CheckResult => ["error", "CONFIG_MISTAKE", line, fix(line)]);
+    if (configErrors.length === 0) found.push(["ok", "CONFIG_READ", source]);
     return [
-      ...configErrors.map((line) => errorFinding("CONFIG_MISTAKE", line, fix(line))),
-      ...(configErrors.length > 0 ? [] : [ok("CONFIG_READ", source)]),
+      ...found,
       ...permissionFindings(machine, path, "CONFIG"),
       ...overrideFindings(env),
       ...(settings ? tokenFindings(settings["daemon.auth_token"] !== undefined) : []),
@@ -57,19 +53,20 @@ export const CONFIG: Check = {
 };
 
 function tokenFindings(present: boolean): CheckResult[] {
-  if (present) return [ok("TOKEN_PRESENT", "daemon.auth_token is set")];
+  if (present) return [["ok", "TOKEN_PRESENT", "daemon.auth_token is set"]];
   const detail = "daemon.auth_token is not set: any user of this machine may act as any peer";
-  return [noteFinding("TOKEN_MISSING", detail, "mesh setup")];
+  return [["note", "TOKEN_MISSING", detail, "mesh setup"]];
 }
 
 function overrideFindings(env: Env): CheckResult[] {
   const names = Object.keys(env).filter((name) => /^MESH_.*__/.test(name)).sort();
   if (names.length === 0) return [];
   return [
-    noteFinding(
+    [
+      "note",
       "CONFIG_OVERRIDDEN",
       `the environment overrides the configuration file: ${names.join(", ")}`,
-    ),
+    ],
   ];
 }
 
@@ -84,13 +81,13 @@ function permissionFindings(machine: Machine, path: string, codePrefix: string):
   const uid = Deno.uid();
   if (info.uid !== null && uid !== null && info.uid !== uid && uid !== 0) {
     const detail = `${path} belongs to user ${info.uid}, but this is user ${uid}`;
-    found.push(errorFinding(`${codePrefix}_NOT_OURS`, detail, `sudo chown -R ${uid} ${path}`));
+    found.push(["error", `${codePrefix}_NOT_OURS`, detail, `sudo chown -R ${uid} ${path}`]);
   }
   if ((info.mode & GROUP_AND_OTHERS_BITS) !== 0) {
     const expectedMode = info.isDirectory ? "0700" : "0600";
     const mode = `0${(info.mode & 0o777).toString(8)}`;
     const detail = `${path} has mode ${mode}: other users may access it`;
-    found.push(warningFinding(`${codePrefix}_OPEN`, detail, `chmod ${expectedMode} ${path}`));
+    found.push(["warning", `${codePrefix}_OPEN`, detail, `chmod ${expectedMode} ${path}`]);
   }
   return found;
 }
@@ -108,9 +105,9 @@ export const DISK: Check = {
     const leftMb = Math.floor(bytes / MEGABYTE);
     const detail = `${leftMb} MB are free on the disk of ${path}`;
     const fix = "free disk space, or lower daemon.history_days";
-    if (leftMb < FREE_MB.critical) return [errorFinding("DISK_FULL", detail, fix)];
-    if (leftMb < FREE_MB.low) return [warningFinding("DISK_LOW", detail, fix)];
-    return [ok("DISK_ROOM", detail)];
+    if (leftMb < FREE_MB.critical) return [["error", "DISK_FULL", detail, fix]];
+    if (leftMb < FREE_MB.low) return [["warning", "DISK_LOW", detail, fix]];
+    return [["ok", "DISK_ROOM", detail]];
   },
 };
 
@@ -135,7 +132,7 @@ export const CLOCK: Check = {
     const now = machine.clock.now();
     const fix = "set the clock: deadlines, schedules and retention depend on it";
     if (now < EARLIEST_PLAUSIBLE_MS) {
-      return [errorFinding("CLOCK_WRONG", `the clock says ${new Date(now).toISOString()}`, fix)];
+      return [["error", "CLOCK_WRONG", `the clock says ${new Date(now).toISOString()}`, fix]];
     }
     const state = statePath(machine.env);
     const writtenAtMs = ["mesh.db", "mesh.db-wal"].map((name) =>
@@ -144,9 +141,9 @@ export const CLOCK: Check = {
     const createdAtMs = audit?.deliveries.map(({ created_at }) => Date.parse(created_at)) ?? [];
     const aheadMs = Math.max(0, ...writtenAtMs, ...createdAtMs) - now;
     if (aheadMs <= CLOCK_SKEW_MS_MAX) {
-      return [ok("CLOCK_PLAUSIBLE", "no stored time is in the future")];
+      return [["ok", "CLOCK_PLAUSIBLE", "no stored time is in the future"]];
     }
     const detail = `stored times are ${Math.ceil(aheadMs / 1000)} s ahead of the clock`;
-    return [warningFinding("CLOCK_WENT_BACK", detail, fix)];
+    return [["warning", "CLOCK_WENT_BACK", detail, fix]];
   },
 };

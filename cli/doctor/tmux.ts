@@ -3,15 +3,9 @@
  */
 
 import { join } from "node:path";
+import type { Env } from "../../daemon/host/paths.ts";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import {
-  type Check,
-  type CheckResult,
-  errorFinding,
-  noteFinding,
-  ok,
-  warningFinding,
-} from "./finding.ts";
+import { type Check, type CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
 /** The oldest version that mesh was tested with (README). */
@@ -31,7 +25,7 @@ export const TMUX: Check = {
     if (version === undefined) {
       const detail =
         "tmux is not on the PATH: agents in terminals are only reachable by their hooks";
-      return [noteFinding("TMUX_MISSING", detail, "install tmux, and start agents inside it")];
+      return [["note", "TMUX_MISSING", detail, "install tmux, and start agents inside it"]];
     }
     return [versionFinding(version), await probeTmux(machine), ...await servers(machine)];
   },
@@ -48,25 +42,49 @@ function versionFinding(version: string): CheckResult {
   const [minMajor = 0, minMinor = 0] = TESTED_VERSION_MIN.split(".").map(Number);
   const isOlder = major === "" ? false : Number(major) < minMajor ||
     Number(major) === minMajor && Number(minor) < minMinor;
-  if (!isOlder) return ok("TMUX_FOUND", `tmux ${version}`);
+  if (!isOlder) return ["ok", "TMUX_FOUND", `tmux ${version}`];
   const detail = `tmux ${version} is older than ${TESTED_VERSION_MIN}, the oldest tested version`;
-  return warningFinding("TMUX_OLD", detail, `use tmux ${TESTED_VERSION_MIN} or newer`);
+  return ["warning", "TMUX_OLD", detail, `use tmux ${TESTED_VERSION_MIN} or newer`];
 }
 
 async function probeTmux(machine: Machine): Promise<CheckResult> {
   const socket = `mesh-doctor-${Deno.pid}`;
+  try {
+    return await probeServer(machine, socket);
+  } finally {
+    removeSocket(join(socketFolder(machine.env), socket));
+  }
+}
+
+async function probeServer(machine: Machine, socket: string): Promise<CheckResult> {
   const args = ["-L", socket, "-f", "/dev/null", "-C", "new-session", "cat"];
   const result = await machine.run("tmux", args, PROBE_COMMANDS.join("\n"));
   const responsive =
     [...(result?.output ?? "").matchAll(/^%end /gm)].length >= PROBE_COMMANDS.length - 1;
   if (result && responsive && !/^%error /m.test(result.output)) {
-    return ok("TMUX_WORKS", "control mode and bracketed paste work");
+    return ["ok", "TMUX_WORKS", "control mode and bracketed paste work"];
   }
   await machine.run("tmux", ["-L", socket, "kill-server"]);
   const output = result?.output.split("\n").find((line) => !line.startsWith("%")) ??
     "no answer";
   const fix = "try `tmux -L trial -C new-session`; the folder of its sockets must be writable";
-  return errorFinding("TMUX_BROKEN", `tmux lacks a function that delivery needs: ${output}`, fix);
+  return ["error", "TMUX_BROKEN", `tmux lacks a function that delivery needs: ${output}`, fix];
+}
+
+/** tmux leaves the socket of a server that has ended. */
+function removeSocket(path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    const isExpected = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotADirectory;
+    if (!isExpected) throw error;
+  }
+}
+
+/** Where tmux keeps the sockets of this user's servers. */
+function socketFolder(env: Env): string {
+  return join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${Deno.uid()}`);
 }
 
 /**
@@ -74,15 +92,14 @@ async function probeTmux(machine: Machine): Promise<CheckResult> {
  * folder.
  */
 async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
-  const uid = Deno.uid();
-  if (uid === null) return [];
-  const dir = join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid}`);
+  if (Deno.uid() === null) return [];
+  const dir = socketFolder(env);
   const sockets = machine.names(dir).filter((name) => !name.startsWith("mesh-doctor-"));
   const unsafe = sockets.length > 0 ? whyUnsafeFolder(dir) : undefined;
   if (unsafe !== undefined) {
     const fix =
       `remove ${dir}, or set TMUX_TMPDIR to another folder; until then no pane is reachable`;
-    return [errorFinding("TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix)];
+    return [["error", "TMUX_UNTRUSTED", `tmux sockets cannot be trusted: ${unsafe}`, fix]];
   }
   const responsive = await Promise.all(sockets.map(async (name) => {
     const checked = checkSocket(join(dir, name));
@@ -94,6 +111,6 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   if (running.length < 2) return [];
   const detail = `${running.length} tmux servers are running: ${running.join(", ")}`;
   return [
-    noteFinding("TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"),
+    ["note", "TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"],
   ];
 }

@@ -3,16 +3,8 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { getJob, jobResult, listJobs } from "../../daemon/features/jobs/contract.ts";
-import {
-  print,
-  printFields,
-  printTable,
-  printText,
-  styled,
-  type StyledText,
-  type Terminal,
-} from "./terminal.ts";
-import { formatDuration } from "./views.ts";
+import { styled, type StyledText, type Terminal } from "./terminal.ts";
+import { formatDuration, formatInstant } from "./time.ts";
 
 type JobOrRecurring = WireResponse<typeof getJob>;
 type Job = Extract<JobOrRecurring, { job_id: string }>;
@@ -26,36 +18,26 @@ export function showJobs(
   { clock, names }: { clock: Clock; names: ReadonlyMap<string, string> },
 ): void {
   const elapsed = (at: string) => formatDuration(clock.now() - Date.parse(at));
-  printTable(
-    to,
-    [
-      { title: "JOB", cell: ({ job_id }) => styled("cyan", job_id), essential: true },
-      { title: "STATE", cell: styledState, essential: true },
-      { title: "FOR", cell: ({ execution: { target } }) => formatTarget(target, names) },
-      { title: "SINCE", cell: ({ updated_at }) => elapsed(updated_at) },
-      { title: "TITLE", cell: ({ title }) => title },
-    ],
-    work,
-    "No jobs. Create one with: mesh jobs create TEXT --to PEER",
-  );
+  to.printTable(work, {
+    JOB: ({ job_id }) => styled("cyan", job_id),
+    STATE: styledState,
+    FOR: ({ execution: { target } }) => formatTarget(target, names),
+    SINCE: ({ updated_at }) => elapsed(updated_at),
+    TITLE: ({ title }) => title,
+  }, {
+    essential: ["STATE"],
+    whole: ["JOB"],
+    empty: "No jobs. Create one with: mesh jobs create TEXT --to PEER",
+  });
   if (recurring.length === 0) return;
-  print(to);
-  printTable(
-    to,
-    [
-      {
-        title: "RECURRING",
-        cell: ({ calendar_id }) => styled("cyan", calendar_id),
-        essential: true,
-      },
-      { title: "STATE", cell: ({ state }) => styled(state === "active" ? "green" : "dim", state) },
-      { title: "CRON", cell: ({ cron, timezone }) => `${cron} ${timezone}` },
-      { title: "NEXT", cell: ({ next_due_at }) => next_due_at?.slice(0, 16) ?? "" },
-      { title: "TITLE", cell: ({ title }) => title },
-    ],
-    recurring,
-    "",
-  );
+  to.print();
+  to.printTable(recurring, {
+    RECURRING: ({ calendar_id }) => styled("cyan", calendar_id),
+    STATE: ({ state }) => styled(state === "active" ? "green" : "dim", state),
+    CRON: ({ cron, timezone }) => `${cron} ${timezone}`,
+    NEXT: ({ next_due_at }) => formatInstant(next_due_at) ?? "",
+    TITLE: ({ title }) => title,
+  }, { whole: ["RECURRING"] });
 }
 
 export function showJob(to: Terminal, found: JobOrRecurring): void {
@@ -70,10 +52,9 @@ export function showStep(to: Terminal, job: Job): void {
     phase !== null && phase !== state && phase,
     state_reason && `(${state_reason})`,
     progress !== null && `${progress} %`,
-    state === "queued" && due_at && `due ${due_at}`,
+    state === "queued" && due_at && `due ${formatInstant(due_at)}`,
   ].filter(Boolean);
-  print(
-    to,
+  to.print(
     styled("cyan", job_id),
     "  ",
     styledState(job),
@@ -83,14 +64,14 @@ export function showStep(to: Terminal, job: Job): void {
 
 export function showResult(to: Terminal, result: Pick<Result, "result_summary" | "error">): void {
   const { result_summary, error } = result;
-  if (result_summary) printText(to, result_summary);
-  if (error) print(to, styled("red", error));
-  if (!result_summary && !error) print(to, styled("dim", "No result."));
+  if (result_summary) to.printText(result_summary);
+  if (error) to.print(styled("red", error));
+  if (!result_summary && !error) to.print(styled("dim", "No result."));
 }
 
 function showJobDetails(to: Terminal, job: Job): void {
   const { execution: { target, process_scope, continuity, checks, prompt }, runner } = job;
-  printFields(to, {
+  to.printFields({
     job: styled("cyan", job.job_id),
     title: job.title,
     state: styledState(job),
@@ -100,51 +81,50 @@ function showJobDetails(to: Terminal, job: Job): void {
     for: formatTarget(target),
     runs: `${process_scope}, ${continuity}`,
     owner: job.owner_peer_id,
-    created: `${job.created_at} by ${String(job.provenance["created_by"] ?? "")}`,
+    created: `${formatInstant(job.created_at)} by ${String(job.provenance["created_by"] ?? "")}`,
     source: job.source_id,
-    due: job.due_at,
-    deadline: job.deadline_at,
-    expires: job.expires_at,
+    due: formatInstant(job.due_at),
+    deadline: formatInstant(job.deadline_at),
+    expires: formatInstant(job.expires_at),
     checks: checks.join(", "),
   });
-  print(to);
-  printText(to, prompt.body, "  ");
+  to.print();
+  to.printText(prompt.body, "  ");
   for (const { at, phase, progress, note } of job.progress_events) {
     const details = [phase, progress === null ? null : `${progress} %`, note].filter(Boolean);
-    print(to, styled("dim", at), "  ", details.join("  "));
+    to.print(styled("dim", formatInstant(at)), "  ", details.join("  "));
   }
   for (const { number, state, executor, executor_peer_id, reason, attempt_id } of runner.attempts) {
     const executorId = executor_peer_id ?? "";
-    print(
-      to,
+    to.print(
       styled("dim", `attempt ${number}`),
       `  ${state}  ${executor} ${executorId}  ${reason ?? ""}  `,
       styled("dim", attempt_id),
     );
   }
   if (job.result_summary !== null || job.error !== null) {
-    print(to);
+    to.print();
     showResult(to, job);
   }
 }
 
 function showRecurringJob(to: Terminal, recurringJob: RecurringJob): void {
   const { execution: { target, process_scope, continuity, prompt } } = recurringJob;
-  printFields(to, {
+  to.printFields({
     recurring: styled("cyan", recurringJob.calendar_id),
     title: recurringJob.title,
     state: recurringJob.state,
     fires: `${recurringJob.cron} ${recurringJob.timezone}`,
-    next: recurringJob.next_due_at,
-    last: recurringJob.last_due_at,
+    next: formatInstant(recurringJob.next_due_at),
+    last: formatInstant(recurringJob.last_due_at),
     "last job": recurringJob.last_occurrence_work_id,
     "fired": `${recurringJob.occurrences} times`,
     for: formatTarget(target),
     runs: `${process_scope}, ${continuity}`,
     owner: recurringJob.owner_peer_id,
   });
-  print(to);
-  printText(to, prompt.body, "  ");
+  to.print();
+  to.printText(prompt.body, "  ");
 }
 
 const STYLES: Readonly<Record<string, "green" | "red" | "yellow">> = {

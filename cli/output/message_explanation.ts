@@ -28,7 +28,9 @@ const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
 
 /** The sentences on a message in order. The last sentence says the message's current state. */
 export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
-  const sentences = stages.flatMap((stage) => {
+  // A receipt may be recorded before the sending that it confirms.
+  const inOrder = stages.toSorted((a, b) => Date.parse(a.ts) - Date.parse(b.ts));
+  const sentences = inOrder.flatMap((stage) => {
     const text = stageSentence(message, stage);
     return text === undefined ? [] : [{ at: stage.ts, text, succeeded: stage.status === "ok" }];
   });
@@ -151,4 +153,15 @@ function quote(text: string): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   const chars = Array.from(line);
   return `“${chars.length > QUOTE_CHARS ? `${chars.slice(0, QUOTE_CHARS).join("")}…` : line}”`;
+}
+
+/** How an ask was closed, as one or two words: `answered`, not `ack_with_msg`. */
+export function formatCloseReason(reason: string): string {
+  const names: Readonly<Record<string, string>> = {
+    ack: "acknowledged",
+    ack_with_msg: "answered",
+    evicted: "timed out",
+    reply_to: "replaced by a follow-up",
+  };
+  return names[reason] ?? reason.replaceAll("_", " ");
 }

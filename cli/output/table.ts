@@ -25,27 +25,39 @@ export function displayWidth(text: string): number {
 export function truncate(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   if (columns < 1) return "";
-  let prefix = "", width = 0;
+  return `${cutToWidths(text, columns - 1).next().value ?? ""}…`;
+}
+
+/** The text in pieces of at most `columns` cells. Only a wide character may be wider. */
+export function* cutToWidths(text: string, columns: number): Generator<string> {
+  let piece = "", width = 0;
   for (const { segment } of segments.segment(text)) {
-    width += graphemeWidth(segment);
-    if (width > columns - 1) break;
-    prefix += segment;
+    const added = graphemeWidth(segment);
+    if (width + added > columns && (piece !== "" || columns < 1)) {
+      yield piece;
+      piece = "";
+      width = 0;
+    }
+    piece += segment;
+    width += added;
   }
-  return `${prefix}…`;
+  if (piece !== "") yield piece;
 }
 
 /** The space that a table may fill. */
 interface TableLayout {
   /** The width of the terminal. If undefined, nothing is cut. */
   readonly columns: number | undefined;
-  /** The columns that shrink last, such as names and ids. */
+  /** The columns that shrink last. */
   readonly essential?: readonly boolean[];
+  /** The columns that are never cut, such as ids. They may make a line longer than the terminal. */
+  readonly whole?: readonly boolean[];
 }
 
 /** The width of each column. If the table does not fit, the widest columns shrink first. */
 export function columnWidths(
   lines: readonly (readonly string[])[],
-  { columns, essential = [] }: TableLayout,
+  { columns, essential = [], whole = [] }: TableLayout,
 ): number[] {
   const count = Math.max(0, ...lines.map((line) => line.length));
   const widths = Array.from({ length: count }, (_, index) => widestCell(lines, index));
@@ -53,11 +65,12 @@ export function columnWidths(
   const available = columns - GAP_COLUMNS * (count - 1);
   // Caps each column first, so that a peer's very long text is not shortened cell by cell.
   for (const [index, width] of widths.entries()) {
-    widths[index] = Math.min(width, Math.max(0, available));
+    if (!whole[index]) widths[index] = Math.min(width, Math.max(0, available));
   }
-  shrink(widths, available, (index) => essential[index] ? Infinity : COLUMN_MIN);
-  shrink(widths, available, () => COLUMN_MIN);
-  shrink(widths, available, () => 0);
+  const minOf = (index: number, min: number) => whole[index] ? Infinity : min;
+  shrink(widths, available, (index) => minOf(index, essential[index] ? Infinity : COLUMN_MIN));
+  shrink(widths, available, (index) => minOf(index, COLUMN_MIN));
+  shrink(widths, available, (index) => minOf(index, 0));
   return widths;
 }
 

@@ -3,7 +3,7 @@
 import { cleanLine } from "kit/core/text.ts";
 import { columnWidths, displayWidth, truncate } from "./table.ts";
 
-const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
+const CODES = { bold: 1, dim: 2, inverse: 7, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
 
 /**
@@ -13,23 +13,56 @@ export type Style = keyof typeof CODES;
 export type StyledText = string | { readonly text: string; readonly style: Style };
 
 /** Where text is printed and how. */
-export interface Terminal {
+export interface Device {
   /** The terminal's width. Undefined when the output is not a terminal, so that nothing is cut. */
   readonly columns: number | undefined;
   readonly colours: boolean;
   /** True when a person uses the terminal. */
   readonly interactive: boolean;
+  /** True when standard error is a terminal, so that progress may be shown there. */
+  readonly progress: boolean;
   out(text: string): void;
   err(text: string): void;
   /** Reads standard input to its end. */
   read(): Promise<string>;
+  /**
+   * Yields what the terminal sends for keys, such as `a` or an escape sequence; undefined unless
+   * standard input and output are a terminal.
+   */
+  readonly keys: ((signal: AbortSignal) => AsyncIterable<string>) | undefined;
+  /** What a view of the whole screen needs; undefined if the terminal cannot show one. */
+  readonly screen: ScreenDevice | undefined;
 }
 
-export interface Column<R> {
-  readonly title: string;
-  readonly cell: (row: R) => StyledText;
-  /** If true, the column is cut only when no other column can shrink further. */
-  readonly essential?: true;
+/** The size of a terminal, in cells. */
+export interface ScreenSize {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** The signals that concern a view of the whole screen. */
+export type ScreenSignal = "SIGWINCH" | "SIGTSTP" | "SIGCONT" | "SIGHUP" | "SIGQUIT";
+
+export interface ScreenDevice {
+  size(): ScreenSize;
+  /** Whether single keys are passed on, without echo. Ctrl-C and Ctrl-Z stay signals. */
+  setRaw(on: boolean): void;
+  /** Calls the listener on each such signal until the result is disposed. */
+  listen(signal: ScreenSignal, listener: () => void): Disposable;
+  /** Stops this process, as Ctrl-Z does, until it is continued. */
+  stop(): void;
+}
+
+/** What a table shows of each row, by the title of the column. */
+type Columns<R> = Readonly<Record<string, (row: R) => StyledText>>;
+
+interface TableOptions {
+  /** Titles of the columns that are cut only when no other column can shrink further. */
+  readonly essential?: readonly string[];
+  /** The columns that are never cut. */
+  readonly whole?: readonly string[];
+  /** Printed when there are no rows. */
+  readonly empty?: string;
 }
 
 export function styled(style: Style, text: string): StyledText {
@@ -48,65 +81,80 @@ export function clean(text: string): string {
   return cleanLine(text.replaceAll(SEQUENCE, ""));
 }
 
-export function print(to: Terminal, ...segments: StyledText[]): void {
-  to.out(render(to, segments) + "\n");
+export class Terminal {
+  readonly device: Device;
+
+  constructor(device: Device) {
+    this.device = device;
+  }
+
+  print(...segments: StyledText[]): void {
+    this.device.out(renderLine(segments, this.device) + "\n");
+  }
+
+  /** Prints to standard error. Only a command's answer belongs on standard output. */
+  printError(...segments: StyledText[]): void {
+    this.device.err(renderLine(segments, this.device) + "\n");
+  }
+
+  /** Prints JSON; control and invisible characters are escaped. */
+  printJson(answer: unknown, indent = 2): void {
+    const text = JSON.stringify(answer, undefined, indent).replaceAll(
+      /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
+      (character) =>
+        character.replaceAll(
+          /[^]/g,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        ),
+    );
+    this.device.out(text + "\n");
+  }
+
+  /** Prints a text of several lines, and cleans each line. */
+  printText(text: string, indent = ""): void {
+    for (const line of text.split(/\r\n|[\n\r]/)) this.print(indent, line);
+  }
+
+  /** Prints a table that fits the terminal. */
+  printTable<R>(
+    rows: readonly R[],
+    columns: Columns<R>,
+    { essential = [], whole = [], empty = "" }: TableOptions = {},
+  ): void {
+    if (rows.length === 0) return this.print(empty);
+    const titles = Object.keys(columns);
+    const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)));
+    const widths = columnWidths([titles, ...cells.map((line) => line.map(toPlainText))], {
+      columns: this.device.columns,
+      essential: titles.map((title) => essential.includes(title)),
+      whole: titles.map((title) => whole.includes(title)),
+    });
+    for (const line of [titles.map((title) => styled("bold", title)), ...cells]) {
+      this.print(...line.flatMap((cell, index) => padCell(cell, widths, index)));
+    }
+  }
+
+  /** Prints names and values, one per line; a null, undefined or empty value is left out. */
+  printFields(fields: Record<string, StyledText | null | undefined>): void {
+    const present = Object.entries(fields).flatMap(([name, value]) =>
+      value ? [{ name, value }] : []
+    );
+    const width = Math.max(0, ...present.map(({ name }) => displayWidth(name)));
+    for (const { name, value } of present) this.print(styled("dim", name.padEnd(width + 2)), value);
+  }
 }
 
-/**
- * Prints an error or a hint to standard error. Only a command's answer belongs on standard output.
- */
-export function printError(to: Terminal, ...segments: StyledText[]): void {
-  to.err(render(to, segments) + "\n");
-}
-
-/** Prints JSON; control and invisible characters are escaped. */
-export function printJson(to: Terminal, answer: unknown, indent = 2): void {
-  const text = JSON.stringify(answer, undefined, indent).replaceAll(
-    /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
-    (character) =>
-      character.replaceAll(
-        /[^]/g,
-        (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-      ),
-  );
-  to.out(text + "\n");
-}
-
-/** Prints a text of several lines, and cleans each line. */
-export function printText(to: Terminal, text: string, indent = ""): void {
-  for (const line of text.split(/\r\n|[\n\r]/)) print(to, indent, line);
-}
-
-/** Prints a table that fits the terminal. Prints `emptyText` when there are no rows. */
-export function printTable<R>(
-  to: Terminal,
-  columns: readonly Column<R>[],
-  rows: readonly R[],
-  emptyText: string,
-): void {
-  if (rows.length === 0) return print(to, emptyText);
-  const cells = rows.map((row) => columns.map(({ cell }) => cell(row)));
-  const titles = columns.map(({ title }) => title);
-  const widths = columnWidths([titles, ...cells.map((line) => line.map(toPlainText))], {
-    columns: to.columns,
-    essential: columns.map(({ essential }) => essential ?? false),
+/** The text that shows a line, without untrusted control characters and blanks at its end. */
+export function renderLine(
+  segments: readonly StyledText[],
+  { colours }: Pick<Device, "colours">,
+): string {
+  const line = segments.map((segment) => {
+    const text = toPlainText(segment);
+    if (typeof segment === "string" || !colours || text === "") return text;
+    return `\u001b[${CODES[segment.style]}m${text}\u001b[0m`;
   });
-  const printRow = (line: readonly StyledText[]) =>
-    print(to, ...line.flatMap((cell, index) => padCell(cell, widths, index)));
-  printRow(titles.map((title) => styled("bold", title)));
-  for (const line of cells) printRow(line);
-}
-
-/** Prints names and values, one per line; a null, undefined or empty value is left out. */
-export function printFields(
-  to: Terminal,
-  fields: Record<string, StyledText | null | undefined>,
-): void {
-  const present = Object.entries(fields).flatMap(([name, value]) =>
-    value === null || value === undefined || value === "" ? [] : [{ name, value }]
-  );
-  const width = Math.max(0, ...present.map(({ name }) => displayWidth(name)));
-  for (const { name, value } of present) print(to, styled("dim", name.padEnd(width + 2)), value);
+  return line.join("").trimEnd();
 }
 
 function padCell(cell: StyledText, widths: readonly number[], index: number): StyledText[] {
@@ -117,38 +165,7 @@ function padCell(cell: StyledText, widths: readonly number[], index: number): St
   return last ? [segment] : [segment, " ".repeat(width - displayWidth(text) + 2)];
 }
 
-function toPlainText(segment: StyledText): string {
+/** The text of a segment as it is shown. */
+export function toPlainText(segment: StyledText): string {
   return clean(typeof segment === "string" ? segment : segment.text);
-}
-
-function render({ colours }: Terminal, segments: readonly StyledText[]): string {
-  return segments.map((segment) => {
-    const text = toPlainText(segment);
-    if (typeof segment === "string" || !colours || text === "") return text;
-    return `\u001b[${CODES[segment.style]}m${text}\u001b[0m`;
-  }).join("").trimEnd();
-}
-
-/** The terminal of this process. */
-export function processTerminal(env: Readonly<Record<string, string>>): Terminal {
-  const encoder = new TextEncoder();
-  const isTerminal = Deno.stdout.isTerminal();
-  return {
-    // A terminal of unknown width reports 0.
-    columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
-    colours: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
-    interactive: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),
-    out: (text) => writeAll(Deno.stdout, encoder.encode(text)),
-    err: (text) => writeAll(Deno.stderr, encoder.encode(text)),
-    read: () => new Response(Deno.stdin.readable).text(),
-  };
-}
-
-interface Writer {
-  writeSync(bytes: Uint8Array): number;
-}
-
-function writeAll(to: Writer, bytes: Uint8Array): void {
-  let index = 0;
-  while (index < bytes.length) index += to.writeSync(bytes.subarray(index));
 }

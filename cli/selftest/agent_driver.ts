@@ -28,30 +28,8 @@ export interface Sent {
   readonly marker: string;
 }
 
-export interface Arrival {
-  readonly transport: string;
-}
-
 /** The functions of the harness that the driver and the scenarios use. */
-export type DriverHarness = Pick<
-  TestHarness,
-  | "testHome"
-  | "env"
-  | "call"
-  | "forbidden"
-  | "now"
-  | "pause"
-  | "waitFor"
-  | "exists"
-  | "tmux"
-  | "openPane"
-  | "closePane"
-  | "isRunning"
-  | "run"
-  | "startDaemon"
-  | "crashDaemon"
-  | "detach"
->;
+export type DriverHarness = Omit<TestHarness, "state" | "extendEnv" | "openTmux" | "cleanUp">;
 
 export class AgentDriver {
   readonly agent: Subject["agent"];
@@ -214,7 +192,7 @@ export class AgentDriver {
   }
 
   /** Waits until the model has received the message and the daemon has marked it as seen. */
-  async waitForArrival(sent: Sent): Promise<Arrival> {
+  async waitForArrival(sent: Sent): Promise<void> {
     await this.harness.waitFor(
       "the message to reach the model",
       () => this.model.occurrences(sent.marker) > 0,
@@ -228,7 +206,6 @@ export class AgentDriver {
       "the message to be marked as seen",
       async () => (await this.stages(sent)).some(({ stage }) => stage === "seen"),
     );
-    return { transport: await this.transportOf(sent) };
   }
 
   /** Throws unless the message arrived exactly once, counted after the turn. */

@@ -51,10 +51,16 @@ export const SCENARIOS: readonly Scenario[] = [
 async function sendAndWait(driver: AgentDriver, description: string): Promise<ScenarioOutcome> {
   const startedAt = driver.harness.now();
   const sent = await driver.send(driver.marker(description));
+  const ms = await timeArrival(driver, sent, startedAt);
+  return { sent, ms };
+}
+
+/** Waits until the message has arrived, exactly once; returns the time since `startedAt`. */
+async function timeArrival(driver: AgentDriver, sent: Sent, startedAt: number): Promise<number> {
   await driver.waitForArrival(sent);
   const ms = driver.harness.now() - startedAt;
   await driver.mustArriveOnce(sent);
-  return { sent, ms };
+  return ms;
 }
 
 /** Whether the agent has a native transport that is preferred to its pane. */
@@ -134,9 +140,7 @@ async function whileBusy(driver: AgentDriver): Promise<ScenarioOutcome> {
     const readDuringTurn = driver.model.occurrences(sent.marker) > 0;
     if (!readDuringTurn) startedAt = driver.harness.now();
     held.release();
-    await driver.waitForArrival(sent);
-    const ms = driver.harness.now() - startedAt;
-    await driver.mustArriveOnce(sent);
+    const ms = await timeArrival(driver, sent, startedAt);
     return { sent, ms, remark: readDuringTurn ? "read during the turn" : "read after the turn" };
   } finally {
     held.release();
@@ -164,9 +168,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   }
   const startedAt = driver.harness.now();
   await driver.press(...dialog.refusal);
-  await driver.waitForArrival(sent);
-  const ms = driver.harness.now() - startedAt;
-  await driver.mustArriveOnce(sent);
+  const ms = await timeArrival(driver, sent, startedAt);
   if (driver.harness.exists(forbidden)) throw new CommandError("The agent did what was refused");
   const location = wasQueued ? "held by the daemon" : "held by the agent";
   return { sent, ms, remark: `${location}; the dialog was not answered` };
@@ -198,9 +200,7 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
   const sent = await driver.send(driver.marker("resumed"));
   const startedAt = driver.harness.now();
   await driver.start(...driver.fixture.resume);
-  await driver.waitForArrival(sent);
-  const ms = driver.harness.now() - startedAt;
-  await driver.mustArriveOnce(sent);
+  const ms = await timeArrival(driver, sent, startedAt);
   const after = await driver.peer();
   if (after?.peer_id !== before?.peer_id) {
     throw new CommandError("The agent came back as another peer");

@@ -11,14 +11,7 @@ import {
 } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { type Machine, parseVersion, thisMachine } from "../doctor/machine.ts";
-import {
-  print,
-  printJson,
-  printTable,
-  styled,
-  type StyledText,
-  type Terminal,
-} from "../output/terminal.ts";
+import { styled, type StyledText, type Terminal } from "../output/terminal.ts";
 import { TESTABLE_AGENTS } from "./agents.ts";
 import { testAgent } from "./agent_run.ts";
 import { type Result, saveVerdict, toVerdict } from "./verdicts.ts";
@@ -35,7 +28,7 @@ export const SELFTEST: Command = {
     "daemon crash, and resumed. This takes about half a minute per agent and needs no network. " +
     "It runs in a temporary home and mesh and does not touch your files. A transport that fails " +
     "is degraded until it passes: the daemon tries it last, and `mesh doctor` and `mesh peers` " +
-    "show it. Exits with 1 when anything failed.",
+    "show it. Exits with 1 when anything failed, or when the agent of --agent is not installed.",
   flags: {
     "--agent <name>": `test only this agent: one of ${AGENT_IDS.join(", ")}`,
     "--scenario <name> ...":
@@ -67,8 +60,8 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
     for (const { agent, version } of found) {
       const fixture = await agent.fixture?.();
       if (version === undefined || !fixture) continue;
-      if (!json) print(terminal, styled("dim", `${agent.title} ${version}`));
-      const onResult = (one: Result) => json || print(terminal, ...formatResult(one));
+      if (!json) terminal.print(styled("dim", `${agent.title} ${version}`));
+      const onResult = (one: Result) => json || terminal.print(...formatResult(one));
       try {
         const outcomes = await testAgent({ agent, fixture }, {
           env,
@@ -90,9 +83,13 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
     return false;
   });
   const missing = found.filter(({ version }) => version === undefined);
-  if (json) printJson(terminal, toJson(results, missing, interrupted));
-  else printReport(terminal, results, missing);
+  if (json) {
+    terminal.printJson(
+      toJson(results, missing, { interrupted, isNamed: args.get("agent") !== undefined }),
+    );
+  } else printReport(terminal, results, missing);
   if (interrupted) return EXIT.interrupted;
+  if (args.get("agent") !== undefined && missing.length > 0) return EXIT.refused;
   return results.some(({ result }) => result === "failed") ? EXIT.refused : EXIT.done;
 }
 
@@ -115,7 +112,7 @@ function selectScenarios(args: Args): readonly Scenario[] {
   throw new UsageError(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
 }
 
-/** Reads the version in a temporary home, so that the agent writes nothing to the user's home. */
+/** Reads the agent's version in a temporary home, so that it writes nothing to the user's. */
 async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
@@ -142,10 +139,11 @@ const VERSION_ATTEMPTS_MAX = 3;
 function toJson(
   results: readonly Result[],
   missing: readonly DetectedAgent[],
-  interrupted: boolean,
+  { interrupted, isNamed }: { interrupted: boolean; isNamed: boolean },
 ) {
+  const isMissing = isNamed && missing.length > 0;
   return {
-    ok: !interrupted && results.every(({ result }) => result !== "failed"),
+    ok: !interrupted && !isMissing && results.every(({ result }) => result !== "failed"),
     interrupted,
     results,
     not_installed: missing.map(({ agent }) => agent.id),
@@ -166,29 +164,23 @@ function printReport(
   missing: readonly DetectedAgent[],
 ): void {
   if (results.length > 0) {
-    print(to);
-    printTable(
-      to,
-      [
-        { title: "AGENT", cell: ({ agent }) => styled("cyan", agent), essential: true },
-        { title: "VERSION", cell: ({ version }) => version, essential: true },
-        { title: "SCENARIO", cell: ({ scenario }) => scenario, essential: true },
-        { title: "TRANSPORT", cell: ({ transport }) => transport ?? "–", essential: true },
-        { title: "RESULT", cell: ({ result }) => styled(STYLES[result], result), essential: true },
-        { title: "TIME", cell: ({ ms }) => ms === null ? "–" : `${(ms / 1000).toFixed(1)} s` },
-        { title: "REMARK", cell: ({ detail }) => detail ?? "" },
-      ],
-      results,
-      "",
-    );
+    to.print();
+    to.printTable(results, {
+      AGENT: ({ agent }) => styled("cyan", agent),
+      VERSION: ({ version }) => version,
+      SCENARIO: ({ scenario }) => scenario,
+      TRANSPORT: ({ transport }) => transport ?? "–",
+      RESULT: ({ result }) => styled(STYLES[result], result),
+      TIME: ({ ms }) => ms === null ? "–" : `${(ms / 1000).toFixed(1)} s`,
+      REMARK: ({ detail }) => detail ?? "",
+    }, { essential: ["AGENT", "VERSION", "SCENARIO", "TRANSPORT", "RESULT"] });
   }
   for (const { agent: { title, programs: [program = ""] } } of missing) {
-    print(to, styled("dim", `${title} is not installed: \`${program}\` is not on the PATH.`));
+    to.print(styled("dim", `${title} is not installed: \`${program}\` is not on the PATH.`));
   }
   const failed = results.filter(({ result }) => result === "failed").length;
   if (failed > 0) {
-    print(
-      to,
+    to.print(
       styled("red", `${failed} failed`),
       "; the failed transports are degraded, see mesh doctor",
     );

@@ -1,6 +1,6 @@
 /** `mesh setup --relay`: registers with a relay and saves its address and secret. */
 
-import type { Document } from "yaml";
+import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -11,6 +11,9 @@ import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_settings.ts";
 
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;
+
+const Refusal = z.object({ detail: z.string() });
+const Registered = z.object({ secret: RelaySecretText });
 
 /** The relay could not be joined, and nothing was written. */
 export class RelayJoinError extends Error {
@@ -61,17 +64,13 @@ export async function joinRelay(options: JoinOptions): Promise<Joined> {
   if (!isKept) setKey(file, "relay.secret", await registerSecret(relay, options));
   setKey(file, "relay.url", relay);
   setKey(file, "relay.enabled", true);
-  refuseMistakes(env, file.before ?? "", file.document);
-  if (file.before !== undefined) writePrivately(`${file.path}.mesh-backup`, file.before);
-  saveConfig(file);
-  return { ...joined, secret: isKept ? "kept" : "drawn" };
-}
-
-function refuseMistakes(env: Env, before: string, document: Document): void {
-  const [mistake] = mistakesOf(env, before, document.toString({ lineWidth: 0 }));
+  const [mistake] = mistakesOf(env, file.before ?? "", file.document.toString({ lineWidth: 0 }));
   if (mistake !== undefined) {
     throw new RelayJoinError(`The configuration was not changed: ${mistake}`);
   }
+  if (file.before !== undefined) writePrivately(`${file.path}.mesh-backup`, file.before);
+  saveConfig(file);
+  return { ...joined, secret: isKept ? "kept" : "drawn" };
 }
 
 /**
@@ -90,23 +89,14 @@ async function registerSecret(relay: string, { clock, send }: JoinOptions): Prom
   if (!answer) {
     throw new RelayJoinError(`Cannot reach ${address}: no answer within ${ANSWER_MS_MAX / 1000} s`);
   }
-  const text = answer.text.slice(0, ANSWER_LENGTH_MAX);
+  const json = tryJson(answer.text.slice(0, ANSWER_LENGTH_MAX));
   if (!answer.ok) {
-    throw new RelayJoinError(`${address} returned ${answer.status}: ${errorOf(text)}`);
+    const { detail = "no reason given" } = Refusal.safeParse(json).data ?? {};
+    throw new RelayJoinError(`${address} returned ${answer.status}: ${detail}`);
   }
-  const secret = RelaySecretText.safeParse(fieldOf(text, "secret"));
-  if (!secret.success) {
+  const registered = Registered.safeParse(json);
+  if (!registered.success) {
     throw new RelayJoinError(`${address} returned no secret; is it a mesh relay?`);
   }
-  return secret.data;
-}
-
-function errorOf(text: string): string {
-  const detail = fieldOf(text, "detail");
-  return typeof detail === "string" ? detail : "no reason given";
-}
-
-function fieldOf(text: string, field: string): unknown {
-  const json = tryJson(text);
-  return typeof json === "object" && json !== null ? Reflect.get(json, field) : undefined;
+  return registered.data.secret;
 }

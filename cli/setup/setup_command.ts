@@ -1,224 +1,272 @@
-/** `mesh setup`: installs mesh in the coding agents' configuration, or removes it. */
+/** `mesh setup`: connects mesh with the coding agents of this machine, or removes it from them. */
 
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { runningDaemon } from "../../daemon/host/runtime_file.ts";
+import { exists } from "../../daemon/features/agents/install.ts";
 import { UnreadableConfig } from "../../daemon/app/config_file.ts";
-import { ensureToken } from "./token.ts";
+import { createDaemonClient } from "../client/daemon_client.ts";
+import { meshCommand } from "../client/program.ts";
+import { stopDaemon } from "../client/daemon_process.ts";
+import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
+import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
+import { lastingCommand } from "./lasting_command.ts";
+import { readOptions, type SetupOptions } from "./options.ts";
 import { type Joined, joinRelay, RelayJoinError } from "./relay.ts";
 import {
-  applyChange,
-  applyTextChange,
-  type Edit,
-  exists,
-  Unchangeable,
-} from "../../daemon/features/agents/install.ts";
-import { AGENTS } from "../../daemon/features/agents/registry.ts";
-
-const USAGE = "mesh setup [--agent NAME] [--relay URL] [--dry-run] [--uninstall] [--json]";
-const EXIT = { done: 0, refused: 1, misused: 2 } as const;
-
-/** The agents that can be set up. */
-const SETUP_AGENTS = AGENTS.flatMap((agent) =>
-  agent.setup ? [{ ...agent, setup: agent.setup }] : []
-);
-type SetupAgent = typeof SETUP_AGENTS[number];
-const NAMES = SETUP_AGENTS.map(({ id }) => id).join(", ");
-
-function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env): boolean {
-  return isOnPath(program, env) || exists(setup.home(env));
-}
-
-interface SetupOptions {
-  readonly agent?: string | undefined;
-  /** The relay to join. If `relay` is given without `agent`, no agents are set up. */
-  readonly relay?: string | undefined;
-  readonly dry_run: boolean;
-  readonly uninstall: boolean;
-  readonly json: boolean;
-}
-
-/** The changes to one agent's files, made or planned, with a diff for each changed file. */
-interface AgentResult {
-  readonly agent: string;
-  readonly differences: readonly string[];
-  readonly notice?: string;
-}
-
-/** Where the command prints results and errors, line by line. */
-export interface SetupOutput {
-  out(text: string): void;
-  err(text: string): void;
-}
+  installService,
+  removeService,
+  type Service,
+  type ServiceHost,
+  serviceOf,
+  THIS_HOST,
+} from "./service.ts";
+import {
+  fileLines,
+  nextSteps,
+  relayLines,
+  type SetupOutput,
+  type SetupReport,
+  TERMINAL,
+} from "./setup_output.ts";
+import { ensureToken } from "./token.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
+
+/** What a run acts on; tests replace parts of it. */
+interface SetupDeps {
+  readonly send?: SendRequest;
+  readonly host?: ServiceHost;
+}
+
+/** One run of the command. */
+interface Run {
+  readonly output: SetupOutput;
+  readonly host: ServiceHost;
+  readonly options: SetupOptions;
+  readonly env: Env;
+  /** The command that the agents call. */
+  readonly mesh: readonly string[];
+  /** True if a person is asked before anything is changed. */
+  readonly asks: boolean;
+}
 
 /** Runs the command; returns the exit code: 0 done, 1 refused, 2 wrong usage (contract 7). */
 export async function runSetup(
   args: readonly string[],
   env: Env,
   output: SetupOutput = TERMINAL,
-  send: SendRequest = fetch,
+  { send = fetch, host = THIS_HOST }: SetupDeps = {},
 ): Promise<number> {
   const options = readOptions(args);
   if (typeof options === "string") {
+    if (args.includes("--json")) {
+      output.out(JSON.stringify({ error: "usage", detail: options }, undefined, 2));
+    }
     output.err(options);
-    return EXIT.misused;
+    return EXIT.usageError;
   }
-  const relay = await setUpRelay(options, env, { output, send });
-  if (relay !== EXIT.done || (options.relay !== undefined && options.agent === undefined)) {
-    return relay;
+  const { yes, dry_run, json, name } = options;
+  const fail = (text: string, code: number) => {
+    if (json) output.out(JSON.stringify({ errors: [text] }, undefined, 2));
+    output.err(text);
+    return code;
+  };
+  const asks = output.ask !== undefined && !yes && !dry_run && !json;
+  try {
+    if (name !== undefined) nameHuman(env, name, { dry_run: true }); // Refuses a wrong name first.
+    const relay = await setUpRelay(options, env, send);
+    if (relay && options.agent === undefined && !options.all) {
+      printRelay(relay, options, output);
+      return EXIT.done;
+    }
+    const { command: mesh, is_cached, warning } = await lastingCommand(env, {
+      replace: asks || yes,
+    });
+    const run: Run = { options, env, output, host, mesh, asks };
+    const warnings = warning === undefined ? [] : [warning];
+    return await setUpMachine(run, { relay, warnings, is_cached });
+  } catch (error) {
+    if (error instanceof UsageError) return fail(error.message, EXIT.usageError);
+    const isExpected = error instanceof UnreadableConfig || error instanceof CommandError;
+    if (!isExpected && !(error instanceof RelayJoinError)) throw error;
+    const isMisused = error instanceof RelayJoinError && error.misused;
+    return fail(error.message, isMisused ? EXIT.usageError : EXIT.refused);
   }
-  return await setUpAgents(options, env, output);
 }
 
 /** Joins the relay of `--relay`, if given. */
 async function setUpRelay(
-  { relay: url, dry_run, json }: SetupOptions,
+  { relay: url, dry_run }: SetupOptions,
   env: Env,
-  { output, send }: { output: SetupOutput; send: SendRequest },
-): Promise<number> {
-  if (url === undefined) return EXIT.done;
-  try {
-    const joined = await joinRelay({ env, url, dry_run, send, clock: systemClock });
-    if (json) output.out(JSON.stringify(joined, undefined, 2));
-    else relayLines(joined).forEach((text) => output.out(text));
-    return EXIT.done;
-  } catch (error) {
-    if (!(error instanceof RelayJoinError || error instanceof UnreadableConfig)) throw error;
-    output.err(error.message);
-    return error instanceof RelayJoinError && error.misused ? EXIT.misused : EXIT.refused;
-  }
+  send: SendRequest,
+): Promise<Joined | undefined> {
+  if (url === undefined) return undefined;
+  return await joinRelay({ env, url, dry_run, send, clock: systemClock });
 }
 
-async function setUpAgents(options: SetupOptions, env: Env, output: SetupOutput): Promise<number> {
-  const fail = (text: string, code: number) => (output.err(text), code);
-  const agents = SETUP_AGENTS.filter((agent) =>
-    options.agent === undefined ? isInstalled(agent, env) : options.agent === agent.id
-  );
-  if (agents.length === 0) return fail(noAgentFound(options), EXIT.refused);
-  try {
-    const done: AgentResult[] = [];
-    for (const agent of agents) {
-      const result = await setUp(agent, options, env);
-      if (!options.json) agentLines(result, options).forEach((text) => output.out(text));
-      done.push(result);
-    }
-    const { dry_run, uninstall } = options;
-    const token = uninstall ? undefined : ensureToken(env, { ids: randomIds, dry_run });
-    const summary = { agents: done, token_written_to: token ?? null, dry_run, uninstall };
-    if (options.json) output.out(JSON.stringify(summary, undefined, 2));
-    else if (token) tokenLines(token, dry_run).forEach((text) => output.out(text));
-  } catch (error) {
-    if (!(error instanceof Unchangeable || error instanceof UnreadableConfig)) throw error;
-    return fail(error.message, EXIT.refused);
-  }
-  return EXIT.done;
+function printRelay(relay: Joined, { json }: SetupOptions, output: SetupOutput): void {
+  if (json) output.out(JSON.stringify(relay, undefined, 2));
+  else relayLines(relay).forEach((text) => output.out(text));
 }
 
-/** The command that runs this program from any folder, compiled or from source. */
-export function meshCommand(): readonly string[] {
-  if (Deno.build.standalone) return [Deno.execPath()];
-  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
-  return [Deno.execPath(), "run", "-A", "--quiet", main];
+interface Start {
+  readonly relay: Joined | undefined;
+  readonly warnings: readonly string[];
+  readonly is_cached: boolean;
 }
 
-function readOptions(args: readonly string[]): SetupOptions | string {
-  try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        agent: { type: "string" },
-        relay: { type: "string" },
-        "dry-run": { type: "boolean", default: false },
-        uninstall: { type: "boolean", default: false },
-        json: { type: "boolean", default: false },
-      },
-    });
-    const { agent, relay, uninstall, json } = values;
-    if (relay !== undefined && uninstall) {
-      return "--relay cannot be used with --uninstall; to leave a relay: `mesh config set relay.enabled false`";
-    }
-    if (agent !== undefined && !SETUP_AGENTS.some(({ id }) => id === agent)) {
-      return `--agent: "${agent}" is not one of ${NAMES}`;
-    }
-    return { agent, relay, uninstall, json, dry_run: values["dry-run"] };
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    return `${error.message}\nUsage: ${USAGE}`;
-  }
-}
-
-async function setUp(
-  { id, setup }: SetupAgent,
-  { dry_run, uninstall }: SetupOptions,
-  env: Env,
-): Promise<AgentResult> {
-  const all = await setup.edits(env, { mesh: meshCommand() });
-  const apply = (edit: Edit, dry_run: boolean) => {
-    const options = { dry_run, undo: uninstall };
-    return "addText" in edit
-      ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
-      : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
+async function setUpMachine(run: Run, { relay, warnings, is_cached }: Start): Promise<number> {
+  const { options, env, output, asks } = run;
+  const { dry_run, uninstall, json, diff } = options;
+  const print = (lines: readonly string[]) => {
+    if (!json) lines.forEach((text) => output.out(text));
   };
-  // Tries every edit as a dry run first, so that a damaged file does not leave the agent half set
-  // up.
-  const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
-  if (!dry_run) { for (const edit of all) apply(edit, false); }
-  const { notice } = setup;
-  return { agent: id, differences, ...(notice && !uninstall && { notice }) };
-}
-
-function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
-  if (dry_run) {
-    const what = secret === "kept" ? "keep its secret" : "register for a new secret";
-    return [`${written_to}: would join ${relay} and ${what}`];
+  if (relay) print(relayLines(relay));
+  const warn = (changed: SetupReport) => {
+    if (!uninstall && changesAgents(changed)) print(warnings.map((text) => `warning: ${text}`));
+  };
+  if (asks) {
+    const plan = await changeFiles(run, { dry_run: true });
+    print(fileLines(plan, { tense: "will change", diff }, env));
+    warn(plan);
+    if (changesAny(plan) && !confirm(run, { is_default: !is_cached || uninstall })) {
+      print(["Nothing was changed."]);
+      return EXIT.refused;
+    }
   }
-  return [
-    `${written_to}: joined ${relay} with ${
-      secret === "kept" ? "the existing secret" : "a new secret"
-    }`,
-    "Sign in to the relay with relay.secret. Anyone who has it can reach your machines: share it " +
-    "only with your own machines.",
-    "Next: restart the daemon with `mesh down` and `mesh up`, then check `mesh status`.",
-  ];
+  const changed = await changeFiles(run, { dry_run });
+  if (!asks) {
+    print(fileLines(changed, { tense: dry_run ? "would change" : "changed", diff }, env));
+    warn(changed);
+  }
+  const { more, errors } = await setUpPersonAndService(run, changed);
+  const report: SetupReport = {
+    ...changed,
+    ...more,
+    ...(relay && { relay }),
+    warnings,
+    errors: [...changed.errors, ...errors],
+  };
+  if (json) output.out(JSON.stringify(report, undefined, 2));
+  if (!dry_run && changesAny(changed) && !asks && !options.yes) {
+    print(["Asked nothing, because this is no terminal. `mesh setup --uninstall` undoes it."]);
+  }
+  if (!dry_run && report.agents.some(({ error }) => error === undefined)) {
+    print(nextSteps(report, runningDaemon(env) !== undefined));
+  }
+  return reportErrors(report, output);
 }
 
-function tokenLines(path: string, dry_run: boolean): string[] {
-  if (dry_run) return [`${path}: would add a token, daemon.auth_token`];
-  return [
-    `${path}: added a token, daemon.auth_token; all callers but the dashboard must send it`,
-    "Next: if the daemon is running, restart it with `mesh down` and `mesh up`.",
-  ];
+function changesAny(report: SetupReport): boolean {
+  return report.token_written_to !== null || changesAgents(report);
 }
 
-function agentLines({ agent, differences, notice }: AgentResult, options: SetupOptions): string[] {
-  const { dry_run, uninstall } = options;
-  if (differences.length === 0) return [`${agent}: nothing to change`];
-  const head = `${agent}: ${dry_run ? "would change" : "changed"}`;
-  const ends = [nextStep(uninstall), ...(notice ? [notice] : [])];
-  return [head, ...differences, ...(dry_run ? [] : ends)];
+function changesAgents({ agents }: SetupReport): boolean {
+  return agents.some(({ differences }) => differences.length > 0);
 }
 
-function nextStep(uninstall: boolean): string {
-  return uninstall
-    ? "Next: restart open sessions of the agent; they still use the old settings."
-    : "Next: run `mesh up`, start the agent (or restart its open sessions), and check that " +
-      "`mesh peers` lists it.";
+function confirm({ output }: Run, { is_default }: { is_default: boolean }): boolean {
+  return isYes(output, `Make these changes? ${is_default ? "[Y/n]" : "[y/N]"}`, is_default);
+}
+
+function isYes({ ask }: SetupOutput, question: string, ifEmpty: boolean): boolean {
+  const answer = ask?.(question)?.toLowerCase();
+  return answer === undefined ? ifEmpty : answer === "y" || answer === "yes";
+}
+
+/** Changes the files of the agents, and adds the token if one of them was set up. */
+async function changeFiles(run: Run, { dry_run }: { dry_run: boolean }): Promise<SetupReport> {
+  const { options, env, mesh } = run;
+  const { uninstall } = options;
+  const agents = [];
+  for (const agent of chosenAgents(options, env)) {
+    agents.push(await setUpAgent(agent, { dry_run, uninstall, mesh }, env));
+  }
+  const base = { agents, dry_run, uninstall, warnings: [] };
+  if (uninstall || !agents.some(({ error }) => error === undefined)) {
+    const none = agents.length === 0 && !options.service && options.name === undefined;
+    return { ...base, token_written_to: null, errors: none ? [noAgentFound(options)] : [] };
+  }
+  try {
+    const token = ensureToken(env, { ids: randomIds, dry_run });
+    return { ...base, token_written_to: token ?? null, errors: [] };
+  } catch (error) {
+    if (!(error instanceof UnreadableConfig)) throw error;
+    return { ...base, token_written_to: null, errors: [error.message] };
+  }
+}
+
+/** Names the human and installs the service, if an option or an answer says so. */
+async function setUpPersonAndService(run: Run, changed: SetupReport) {
+  const { options, env, asks } = run;
+  const more: { name_written_to?: string; service?: string } = {};
+  const errors: string[] = [];
+  if (changed.errors.length > 0) return { more, errors };
+  try {
+    const name = options.name ?? (asks && !options.uninstall ? askName(run) : undefined);
+    if (name !== undefined) more.name_written_to = nameHuman(env, name, options);
+    const service = await setUpService(run);
+    if (service) more.service = service;
+  } catch (error) {
+    if (!(error instanceof CommandError || error instanceof UsageError)) throw error;
+    errors.push(error.message);
+  }
+  return { more, errors };
+}
+
+function askName({ env, output }: Run): string | undefined {
+  if (isHumanNamed(env)) return undefined;
+  return output.ask?.("Your name, by which agents may ask you:", suggestedName(env));
+}
+
+/** Returns the path of the service's file if it was changed. */
+async function setUpService({ options, env, output, host, mesh, asks }: Run) {
+  const service = serviceOf(host, env, mesh);
+  if (options.uninstall) return options.service ? await uninstallService(service, host) : undefined;
+  const isOffered = asks && service && !exists(service.path);
+  const question = "Start the daemon now and at every login? [Y/n]";
+  if (!options.service && !(isOffered && isYes(output, question, true))) return undefined;
+  if (!service) throw new CommandError("No service manager was found: systemd or launchd");
+  if (options.dry_run) return service.path;
+  await stopDaemon(env, systemClock, createDaemonClient(env, false));
+  await installService(service, host, env);
+  return service.path;
+}
+
+async function uninstallService(service: Service | undefined, host: ServiceHost) {
+  return service && await removeService(service, host) ? service.path : undefined;
+}
+
+/** Removes mesh from all agents, and the service, without asking. */
+export async function undoSetup(env: Env, host: ServiceHost): Promise<SetupReport> {
+  const options = readOptions(["--uninstall", "--service", "--yes"]);
+  if (typeof options === "string") throw new UsageError(options);
+  const mesh = meshCommand();
+  const run: Run = { options, env, output: TERMINAL, host, mesh, asks: false };
+  const changed = await changeFiles(run, { dry_run: false });
+  const { more, errors } = await setUpPersonAndService(run, changed);
+  return { ...changed, ...more, errors: [...changed.errors, ...errors] };
+}
+
+/** Prints what could not be done; returns the exit code. */
+export function reportErrors(
+  { agents, errors, uninstall }: SetupReport,
+  output: SetupOutput,
+): number {
+  const failed = agents.filter(({ error }) => error !== undefined);
+  for (const { agent, error } of failed) output.err(`${agent}: ${error}`);
+  if (failed.length > 0 && failed.length < agents.length) {
+    const names = failed.map(({ agent }) => agent).join(", ");
+    const undo = uninstall ? " --uninstall" : "";
+    output.err(`Not done: ${names}; the other agents are. Mend the file, then: mesh setup${undo}`);
+  }
+  errors.forEach((error) => output.err(error));
+  return failed.length > 0 || errors.length > 0 ? EXIT.refused : EXIT.done;
 }
 
 function noAgentFound({ uninstall }: SetupOptions): string {
   return `No installed agent was found to ${uninstall ? "remove mesh from" : "set up"}. ` +
-    `Known agents: ${NAMES}; choose one with --agent`;
+    `Known agents: ${AGENT_IDS.join(", ")}; choose one with --agent, or all with --all`;
 }
-
-function isOnPath(program: string, env: Env): boolean {
-  return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && exists(join(dir, program)));
-}
-
-const TERMINAL: SetupOutput = {
-  out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
-  err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
-};

@@ -61,7 +61,8 @@ export class Guard {
     const holds_token = this.isToken(bearer);
     const page = this.#pageOf(request, remote);
     const human = page?.human === true;
-    if (holds_token) return { remote, human, authorized: true, holds_token };
+    const via = isFromBrowser(request) ? { via: "page" as const } : undefined;
+    if (holds_token) return { remote, human, authorized: true, holds_token, ...via };
     const { access } = contract;
     const own = remote === undefined || access === "public" || isOwnUser(remote);
     const by_page = page !== undefined && access !== "token";
@@ -69,7 +70,7 @@ export class Guard {
     const admitted = authorized || access === "public" || access === "checked" ||
       (access === "user" && own);
     if (!admitted) throw new Problem("unauthorized", {});
-    return { remote, human: human && own, authorized, holds_token };
+    return { remote, human: human && own, authorized, holds_token, ...via };
   }
 
   /** Whether a token is configured. If not, only the caller's user is checked. */
@@ -120,6 +121,15 @@ function nameOf(host: string): string {
 
 function portOf(host: string): number {
   return Number(/:(\d+)$/.exec(host)?.[1] ?? 80);
+}
+
+/**
+ * Whether a browser sends the request. Some programs name an Origin when they open a `/ws` socket,
+ * but only a browser sends our cookie with it.
+ */
+function isFromBrowser({ headers }: Request): boolean {
+  if (headers.has("sec-fetch-site")) return true;
+  return headers.has("origin") && (!headers.has("upgrade") || headers.has("cookie"));
 }
 
 /**

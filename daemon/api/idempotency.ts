@@ -5,13 +5,14 @@ import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
-import type { Database, Tx } from "kit/data/sqlite.ts";
 import { canonicalJson } from "kit/core/text.ts";
 
 /** How long a key is kept. */
 const RETENTION_MS = 24 * 3_600_000;
 /** How many expired keys one tick removes at most. */
 const FORGET_ROWS_MAX = 500;
+
+const StoredAnswer = z.object({ body_hash: z.string(), answer: z.string() });
 
 export class Idempotency implements IdempotencyStore {
   readonly #ctx: Context;
@@ -24,8 +25,13 @@ export class Idempotency implements IdempotencyStore {
 
   find(idempotent: IdempotentRequest): string | undefined {
     const { db, clock } = this.#ctx;
-    const { key: idempotency_key } = idempotent;
-    const found = get(db, idempotent, clock.now() - RETENTION_MS);
+    const { sender, route, key: idempotency_key } = idempotent;
+    const found = db.get(
+      StoredAnswer,
+      `select body_hash, answer from idempotency
+       where sender = :sender and route = :route and key = :key and created_at > :after`,
+      { sender, route, key: idempotency_key, after: clock.now() - RETENTION_MS },
+    );
     if (found && found.body_hash !== hashOf(idempotent)) {
       throw new Problem("idempotency_mismatch", { idempotency_key });
     }
@@ -45,12 +51,20 @@ export class Idempotency implements IdempotencyStore {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const done = work();
-      const stored = {
-        body_hash: hashOf(idempotent),
-        answer: toJson(done),
-        created_at: clock.now(),
-      };
-      put(tx, idempotent, stored);
+      const { sender, route, key } = idempotent;
+      // Replaces an expired answer that has not been removed yet.
+      tx.run(
+        `insert or replace into idempotency (sender, route, key, body_hash, answer, created_at)
+         values (:sender, :route, :key, :body_hash, :answer, :created_at)`,
+        {
+          sender,
+          route,
+          key,
+          body_hash: hashOf(idempotent),
+          answer: toJson(done),
+          created_at: clock.now(),
+        },
+      );
       return { done };
     }).done;
   }
@@ -58,7 +72,19 @@ export class Idempotency implements IdempotencyStore {
   tick(now: number): void {
     const { db } = this.#ctx;
     const before = now - RETENTION_MS;
-    if (oldest(db, before)) db.transact((tx) => forget(tx, before, FORGET_ROWS_MAX));
+    const oldest = db.value(
+      z.number(),
+      "select created_at from idempotency where created_at <= :before order by created_at limit 1",
+      { before },
+    );
+    if (oldest === undefined) return;
+    db.transact((tx) =>
+      tx.run(
+        `delete from idempotency where seq in (select seq from idempotency
+         where created_at <= :before order by created_at limit :limit)`,
+        { before, limit: FORGET_ROWS_MAX },
+      )
+    );
   }
 }
 
@@ -72,46 +98,4 @@ function keyOf({ sender, route, key }: IdempotentRequest): string {
 
 function hashOf({ body }: IdempotentRequest): string {
   return createHash("sha256").update(canonicalJson(body)).digest("hex");
-}
-
-const StoredAnswer = z.object({ body_hash: z.string(), answer: z.string() });
-
-function get(db: Database, { sender, route, key }: IdempotentRequest, after: number) {
-  return db.get(
-    StoredAnswer,
-    `select body_hash, answer from idempotency
-     where sender = :sender and route = :route and key = :key and created_at > :after`,
-    { sender, route, key, after },
-  );
-}
-
-/** Stores an answer. Replaces an expired answer that has not been removed yet. */
-function put(
-  tx: Tx,
-  { sender, route, key }: IdempotentRequest,
-  stored: z.infer<typeof StoredAnswer> & { created_at: number },
-): void {
-  tx.run(
-    `insert or replace into idempotency (sender, route, key, body_hash, answer, created_at)
-     values (:sender, :route, :key, :body_hash, :answer, :created_at)`,
-    { sender, route, key, ...stored },
-  );
-}
-
-const CreatedAt = z.object({ created_at: z.number() });
-
-function oldest(db: Database, before: number) {
-  return db.get(
-    CreatedAt,
-    "select created_at from idempotency where created_at <= :before order by created_at limit 1",
-    { before },
-  );
-}
-
-function forget(tx: Tx, before: number, limit: number): void {
-  tx.run(
-    `delete from idempotency where seq in
-       (select seq from idempotency where created_at <= :before order by created_at limit :limit)`,
-    { before, limit },
-  );
 }

@@ -7,7 +7,6 @@ import { type Route, type RouteGuard, serve } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Callers } from "../api/callers/callers.ts";
 import { CallingPeers } from "../api/callers/calling_peers.ts";
-import { UnauthenticatedSockets } from "../api/callers/unauthenticated_sockets.ts";
 import { Guard } from "../api/guard.ts";
 import { Idempotency } from "../api/idempotency.ts";
 import { identifyByHeaders } from "../api/mcp/identify.ts";
@@ -17,7 +16,8 @@ import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/rela
 import { authorizeTunnel } from "../api/relay/tunnel_guard.ts";
 import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
 import { SocketConnections } from "../api/ws/connections.ts";
-import { Handshake } from "../api/ws/handshake.ts";
+import { Apps } from "../features/apps/apps.ts";
+import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
 import { Shares } from "../features/shares/shares.ts";
 import type { Features } from "./compose/compose.ts";
 import { isHookToken } from "./identity.ts";
@@ -53,8 +53,10 @@ export function openApi(features: Features) {
     },
     authorize: (request, contract, remote) => guard.authorize(request, contract, remote),
   };
-  const shares = openShares(features);
-  const inner = featureRoutes(features, { callers, shares });
+  const relayApi = openRelayApi(features);
+  const shares = new Shares({ directory: features.directory, relay: relayApi });
+  const apps = new Apps(relayApi);
+  const inner = featureRoutes(features, { apps, callers, shares });
   const call = openCall(features, address, lazily(() => serve(inner, options)));
   const connections = openConnections(features, { call, callers, guard });
   const mcp = openMcp(features, call);
@@ -101,8 +103,8 @@ function openCallers(
   return new Callers({
     ...platform.callers,
     local: () => ({ host: config["daemon.host"], port: address.port }),
-    agents: () => agentProcesses.all(),
-    parentOf: (pid) => platform.processes.parentOf(pid),
+    agentProcesses,
+    processes: platform.processes,
   });
 }
 
@@ -133,33 +135,14 @@ function openConnections(
   features: Features,
   { call, callers, guard }: { call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
-  const {
-    certificates,
-    ctx,
-    directory,
-    identity,
-    peers,
-    registrationLocations,
-    platform,
-    surfaces,
-  } = features;
-  const handshake = new Handshake({
-    callers,
-    certificates,
-    directory,
-    peers,
-    registrationLocations,
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
-    surfaces,
-  });
+  const { ctx, identity, platform } = features;
   return new SocketConnections(ctx, {
     ...features,
     call,
     callers,
     guard,
-    handshake,
     isHookToken: (token) => isHookToken(identity, token),
-    unauthenticated: new UnauthenticatedSockets(),
+    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
   });
 }
 
@@ -171,35 +154,28 @@ function openMcp(features: Features, call: Call): LazyMcp {
     call,
     allow_admin_tools: config["daemon.mcp.allow_admin_tools"],
     onError: (error) => ctx.log.error("A tool failed", { error }),
-    identify: identifyByHeaders({
-      peerOfCall: (evidence) => Promise.resolve(calling.ofCall(evidence)),
-      identifiesCalls: (backend) => transports.identifiesCalls(backend),
-      peerOfProcess: (pid) => Promise.resolve(calling.ofProcess(pid)),
-      peerOfCertificate: (peer_id, certificate) => calling.ofCertificate(peer_id, certificate),
-    }),
+    identify: identifyByHeaders(calling),
   });
 }
 
-function openShares({ config, ctx, directory, identity, platform }: Features): Shares {
-  const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
-  const { daemon_id } = identity;
-  const relay = enabled && url && secret
-    ? { url, secret: secret.reveal(), daemon_id, send: platform.send }
-    : undefined;
-  return new Shares({
-    clock: ctx.clock,
-    relay,
-    resolve: (argument) => directory.find(argument),
-  });
+function openRelayApi(features: Features): RelayApi {
+  const { ctx: { clock }, platform: { send } } = features;
+  return new RelayApi({ clock, relay: relayOf(features), send });
 }
 
 /** Undefined if no relay is configured. */
-function openRelayClient({ config, ctx, identity, platform }: Features): RelayClient | undefined {
+function relayOf({ config, identity: { daemon_id } }: Features): RelayAccess | undefined {
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
-  if (!enabled || !url || !secret || !platform.openSocket) return undefined;
-  const { daemon_id } = identity;
-  const hello = { machine: platform.machine, version: VERSION, capabilities: CAPABILITIES };
-  return new RelayClient(ctx, { url, secret, daemon_id, hello }, platform.openSocket);
+  return enabled && url && secret ? { url, secret, daemon_id } : undefined;
+}
+
+/** Undefined if no relay is configured. */
+function openRelayClient(features: Features): RelayClient | undefined {
+  const { ctx, platform: { machine, openSocket } } = features;
+  const relay = relayOf(features);
+  if (!relay || !openSocket) return undefined;
+  const hello = { machine, version: VERSION, capabilities: CAPABILITIES };
+  return new RelayClient(ctx, { ...relay, hello }, openSocket);
 }
 
 /** Answers requests from the tunnel. They have no Host or Origin: the relay checked both. */

@@ -2,8 +2,10 @@
 
 import * as z from "zod";
 import {
+  originsOf,
   readSettings,
   Secret,
+  type SettingOrigin,
   type SettingsSources,
   type SettingsValues,
 } from "kit/core/settings.ts";
@@ -11,13 +13,8 @@ import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
-import { isReserved } from "../features/peers/schemas.ts";
-import {
-  CircleBoundary,
-  Commands,
-  EnvironmentVariables,
-  Profiles,
-} from "../features/spawn/contract.ts";
+import { CircleBoundary, isReserved } from "../features/peers/schemas.ts";
+import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
 import { RelaySecret, RelayUrl } from "./relay_settings.ts";
@@ -72,7 +69,7 @@ export const SETTINGS = {
   "daemon.attachments.file_bytes_max":  bytes(1, 1_073_741_824)                              .default(26_214_400),
   "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
-  "daemon.circle_boundary":           CircleBoundary.describe("session or window")          .default("session"),
+  "daemon.circle_boundary":           CircleBoundary.describe("session, window or machine") .default("session"),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       human_name.optional(),
@@ -84,6 +81,7 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              wordList                                                  .default([]),
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
+  "panes.allow_typing":               flag                                                   .default(false),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
@@ -97,16 +95,33 @@ export const SETTINGS = {
 
 export type Config = SettingsValues<typeof SETTINGS>;
 
+/** The settings, and where they come from. */
+export interface ConfigInForce {
+  readonly config: Config;
+  /** Of the file, whether it exists or not. */
+  readonly path: string;
+  /** Of each setting that is given; the others have their defaults. */
+  readonly origins: ReadonlyMap<string, SettingOrigin>;
+}
+
+type ReadFile = (path: string) => string | undefined;
+
 /** Reads the settings of file and environment. Throws one error that names every mistake. */
-export function readConfig(env: Env, readFile: (path: string) => string | undefined): Config {
+export function readConfig(env: Env, readFile: ReadFile): Config {
+  return readConfigInForce(env, readFile).config;
+}
+
+/** As `readConfig`, with the origin of each setting. */
+export function readConfigInForce(env: Env, readFile: ReadFile): ConfigInForce {
   const path = configPath(env);
   const file = parseFile(path, readOrThrow(path, readFile) ?? "");
   const raw: SettingsSources = { file, file_name: path, env, parse: parseSetting };
-  return readSettings(SETTINGS, raw, (read) => [
+  const config = readSettings(SETTINGS, raw, (read) => [
     ...missingToken(read),
     ...missingWebhook(read),
     ...missingRelay(read),
   ]);
+  return { config, path, origins: originsOf(SETTINGS, raw) };
 }
 
 /**
@@ -160,7 +175,7 @@ function missingRelay(config: Partial<Config>): string[] {
     );
 }
 
-/** The largest number among the settings; longer ones are tokens or names. */
+/** The largest number that a setting can be. A longer run of digits is a token or a name. */
 const NUMBER_MAX = 999_999_999;
 
 /**
@@ -174,7 +189,7 @@ export function parseSetting(text: string): unknown {
   return isText ? text : value;
 }
 
-function readOrThrow(path: string, readFile: (path: string) => string | undefined) {
+function readOrThrow(path: string, readFile: ReadFile) {
   try {
     return readFile(path);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Changes single keys of the configuration file and keeps its comments. */
 
 import { dirname } from "node:path";
-import { type Document, isMap, parseDocument } from "yaml";
+import { type Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 import { messageOf } from "kit/core/text.ts";
 import { configPath, type Env, readTextOrNothing, writePrivately } from "../host/paths.ts";
 
@@ -47,12 +47,44 @@ export function setKey({ path, document }: ConfigFile, key: string, value: unkno
   for (let depth = 1; depth < segments.length; depth++) {
     const section = segments.slice(0, depth);
     const existing = document.getIn(section);
-    if (existing === null) document.deleteIn(section);
+    if (existing === null) document.setIn(section, document.createNode({}));
     else if (existing !== undefined && !isMap(existing)) {
       throw new UnreadableConfig(`Cannot change ${path}: "${section.join(".")}" is not a section`);
     }
   }
   document.setIn(segments, value);
+}
+
+/**
+ * Removes a dotted key, and its section if nothing else is in it, not even a comment. Returns
+ * whether it was set.
+ */
+export function deleteKey({ document }: ConfigFile, key: string): boolean {
+  if (!isMap(document.contents)) return false;
+  if (document.has(key)) return document.delete(key);
+  const segments = key.split(".");
+  if (!document.hasIn(segments)) return false;
+  document.deleteIn(segments);
+  for (let depth = segments.length - 1; depth > 0; depth--) {
+    const section = document.getIn(segments.slice(0, depth));
+    if (!isMap(section) || section.items.length > 0) break;
+    const path = segments.slice(0, depth);
+    const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, -1));
+    if (isMap(parent) && hasComment(parent, segments[depth - 1], section)) {
+      document.setIn(path, document.createNode(null));
+      break;
+    }
+    document.deleteIn(path);
+  }
+  return true;
+}
+
+/** Whether a comment is above a section or in it. The first one's may be kept with its parent. */
+function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap): boolean {
+  const at = parent.items.findIndex(({ key }) => isScalar(key) && key.value === name);
+  const key = parent.items[at]?.key;
+  const above = isScalar(key) && key.commentBefore || at === 0 && parent.commentBefore;
+  return Boolean(above || section.commentBefore || section.comment);
 }
 
 /** Writes the file with mode 0600; creates its directory if it is missing. */

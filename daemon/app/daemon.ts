@@ -40,15 +40,15 @@ export function createDaemon(config: Config, db_path: string, platform: Platform
 }
 
 function start(features: Features, { relayClient, tunnel }: Api): void {
-  const { config, ctx, delivery, jobs, peers, questions, restarts, spawns } = features;
+  const { config, ctx, delivery, jobs, peers, questions, restarts } = features;
   ctx.db.transactNow(() => {
-    peers.start();
+    features.processWatcher.start();
     delivery.reconcile();
-    questions.start();
+    questions.closeWaiting();
     const human = config["human.name"];
     if (human) peers.registerHuman(human);
     restarts.start();
-    spawns.start();
+    features.spawns.registrations.start();
     jobs.start();
   });
   features.attachments.start();
@@ -56,15 +56,14 @@ function start(features: Features, { relayClient, tunnel }: Api): void {
 }
 
 async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<void> {
-  features.questions.shutDown();
+  features.questions.closeWaiting();
   features.ctx.db.flush();
   relayClient?.close();
   features.shutdown.abort();
-  features.asks.releaseWaiters();
   features.sockets.closeAll();
   await features.dispatcher.close();
   await features.jobs.close();
   await features.restarts.close();
-  await features.spawns.close();
+  await features.spawns.registrations.close();
   await mcp[Symbol.asyncDispose]();
 }

@@ -18,8 +18,6 @@ export interface Identity {
   readonly hook_token: string;
 }
 
-const Row = z.object({ value: z.string() });
-
 export function readIdentity(db: Database, ids: Ids): Identity {
   return db.transactNow((tx) => ({
     daemon_id: getOrCreate(tx, "daemon_id", () => ids.next("dm")),
@@ -31,8 +29,8 @@ export function readIdentity(db: Database, ids: Ids): Identity {
 
 /** The stored value; a missing one is created and stored. */
 function getOrCreate(tx: Tx, key: string, create: () => string): string {
-  const found = tx.get(Row, "select value from meta where key = :key", { key });
-  if (found) return found.value;
+  const found = tx.value(z.string(), "select value from meta where key = :key", { key });
+  if (found !== undefined) return found;
   const value = create();
   tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;

@@ -17,7 +17,7 @@ import {
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
-import { type Config, readConfig } from "./config.ts";
+import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { filesIn } from "../host/files.ts";
 import { type Env, readTextOrNothing, statePath, writePrivately } from "../host/paths.ts";
@@ -33,11 +33,11 @@ const SHUTDOWN_MS_MAX = 5000;
 
 /** Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. */
 export async function runDaemon(env: Env): Promise<number> {
-  let config: Config;
+  let inForce: ConfigInForce;
   const exposed: ExposedPath[] = [];
   try {
     exposed.push(...protectConfig(env));
-    config = readConfig(env, readTextOrNothing);
+    inForce = readConfigInForce(env, readTextOrNothing);
   } catch (error) {
     return exitWith(messageOf(error), 2);
   }
@@ -63,17 +63,18 @@ export async function runDaemon(env: Env): Promise<number> {
   }
   const log = jsonLog(systemClock, "info", boundedLog(join(state, "daemon.log")));
   logExposed(log, exposed);
-  return await serveUntilSignal(config, { state, env, log });
+  return await serveUntilSignal(inForce, { state, env, log });
 }
 
 async function serveUntilSignal(
-  config: Config,
+  settings: ConfigInForce,
   { state, env, log }: { state: string; env: Env; log: Log },
 ): Promise<number> {
   const [clock, ids] = [systemClock, randomIds];
+  const { config } = settings;
   await using agents = await loadAgents({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
-  const platform = await platformOf(config, { agents, clock, ids, log, state, env });
+  const platform = await platformOf(settings, { agents, clock, ids, log, state, env });
   const opened = openOrExplain(path, () => createDaemon(config, createPrivate(path), platform));
   if (typeof opened === "string") return exitWith(opened, 1);
   await using daemon: Daemon = opened;
@@ -109,11 +110,11 @@ async function serveUntilSignal(
 
 /** The real parts of this machine. */
 async function platformOf(
-  config: Config,
+  settings: ConfigInForce,
   { agents, clock, ids, log, state, env }: PlatformOptions & { readonly agents: AgentsPlatform },
 ): Promise<Platform> {
   // Loading it takes a fifth of the start, so only a daemon with a relay loads it.
-  const openSocket = config["relay.enabled"]
+  const openSocket = settings.config["relay.enabled"]
     ? (await import("../api/relay/relay_socket.ts")).openSocket
     : undefined;
   return {
@@ -121,6 +122,7 @@ async function platformOf(
     ids,
     log,
     machine: Deno.hostname(),
+    settings,
     idCodec: keyedIdCodec,
     pid: Deno.pid,
     processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
@@ -205,10 +207,6 @@ class Lock implements Disposable {
 }
 
 function exitWith(message: string, code: number): number {
-  writeLine(message);
+  Deno.stderr.writeSync(new TextEncoder().encode(`${message}\n`));
   return code;
-}
-
-function writeLine(line: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 }

@@ -5,7 +5,7 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";
 import { LivenessCache } from "../host/liveness_cache.ts";
-import type { IsAlive } from "../host/processes.ts";
+import type { IsAlive, ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
@@ -15,9 +15,9 @@ import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
-import type { ProcessTable } from "../features/lifecycle/termination.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
+import type { ConfigInForce } from "./config.ts";
 
 /** The parts of the machine that the daemon uses. Tests pass their own. */
 export interface Platform {
@@ -25,6 +25,8 @@ export interface Platform {
   readonly ids: Ids;
   readonly log: Log;
   readonly machine: string;
+  /** Where the settings come from. */
+  readonly settings: Pick<ConfigInForce, "path" | "origins">;
   /** Makes message ids with the daemon's key. */
   idCodec(key: string): IdCodec;
   readonly processes: ProcessTable;
@@ -51,22 +53,16 @@ export interface Platform {
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
-export interface AgentsPlatform extends AsyncDisposable {
+/** The parts that reach agents. */
+export interface AgentsPlatform
+  extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "sessionOf"> {
   readonly isAlive: IsAlive;
   readonly adapters: readonly Adapter[];
-  readonly hooks: Hooks;
-  readonly paneObserver: PaneObserver;
-  readonly terminals: Terminals;
-  /** The name of the tmux session of a pane. */
-  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   /** Closes tmux connections that are no longer used. */
   tick(now: number): void;
 }
 
-export interface PlatformOptions {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
+export interface PlatformOptions extends Pick<Platform, "clock" | "ids" | "log"> {
   readonly state: string;
   readonly env: Readonly<Record<string, string>>;
 }

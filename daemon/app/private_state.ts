@@ -22,13 +22,13 @@ const SECRET_KEY = /\b(auth_token|token|secret|env|webhook)["']?\s*:/;
 export function protectConfig(env: Env): ExposedPath[] {
   const path = configPath(env);
   const mayBeRead = () => !SECRET_KEY.test(readTextOrNothing(path) ?? "");
-  return toList(makePrivate(path, mayBeRead));
+  return [makePrivate(path, mayBeRead) ?? []].flat();
 }
 
 /** Makes the state directory and its files private. Throws if another user controls it. */
 export function protectState(state: string): ExposedPath[] {
   const paths = [state, ...STATE_FILES.map((name) => join(state, name))];
-  return paths.flatMap((path) => toList(makePrivate(path)));
+  return paths.flatMap((path) => makePrivate(path) ?? []);
 }
 
 /** Logs each path that other users could open. */
@@ -37,8 +37,4 @@ export function logExposed(log: Log, exposed: readonly ExposedPath[]): void {
     const modeNote = changed_to === undefined ? "cannot be changed" : `is now ${changed_to}`;
     log.warn(`Other users could open a private file; its mode ${modeNote}`, { path, mode });
   }
-}
-
-function toList(exposed: ExposedPath | undefined): ExposedPath[] {
-  return exposed === undefined ? [] : [exposed];
 }

@@ -1,57 +1,56 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
 import { type Contract, VERSION } from "kit/http/contract.ts";
-import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
+import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { Health } from "../api/events/contract.ts";
 import { systemRoutes } from "../api/events/routes.ts";
+import { shortIdRoutes } from "../api/ids/routes.ts";
 import type { LazyMcp } from "../api/mcp/lazy_mcp.ts";
 import { mcpRoutes } from "../api/mcp/routes.ts";
 import type { Pages } from "../api/pages/pages.ts";
 import { pageRoutes } from "../api/pages/routes.ts";
 import { CAPABILITIES, type RelayClient } from "../api/relay/relay_client.ts";
 import type { SocketConnections } from "../api/ws/connections.ts";
-import { multiAskRoutes } from "../features/asks/many/routes.ts";
-import { questionRoutes } from "../features/asks/questions/routes.ts";
-import { askRoutes, requestContextReader } from "../features/asks/routes.ts";
+import { selftestRoutes } from "../features/agents/selftest/routes.ts";
+import { askRoutes } from "../features/asks/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
 import { attachmentRoutes } from "../features/messages/attachments/routes.ts";
-import { webSocket } from "../features/messages/contract.ts";
-import { deliveryRoutes, messageRoutes } from "../features/messages/routes.ts";
+import { Traceparent, webSocket } from "../features/messages/contract.ts";
+import type { CallerChecks } from "../features/messages/request_context.ts";
+import { messageRoutes } from "../features/messages/routes.ts";
 import { notificationRoutes } from "../features/notifications/routes.ts";
 import { peerRoutes } from "../features/peers/routes.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { scheduleRoutes } from "../features/schedules/routes.ts";
+import type { Apps } from "../features/apps/apps.ts";
+import { appRoutes } from "../features/apps/routes.ts";
 import { shareRoutes } from "../features/shares/routes.ts";
 import type { Shares } from "../features/shares/shares.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import type { Features } from "./compose/compose.ts";
+import { settingsInForce } from "./config_view.ts";
+import { getConfig } from "./contract.ts";
 import { isHookToken } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
-
-interface SenderFields {
-  readonly from_peer: string;
-  readonly circle?: string | undefined;
-}
 
 /** The routes of the features. */
 export function featureRoutes(
   features: Features,
-  { callers, shares }: { callers: Callers; shares: Shares },
+  { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
 ): Route[] {
-  const { agentPeers, asks, directory, registrationLocations, questions, restarts, spawns } =
-    features;
+  const { agentPeers, directory, registrationLocations, restarts } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
-  const isAgent = (caller: Caller) => callers.isAgent(caller);
-  const senderOf = ({ from_peer, circle }: SenderFields) =>
-    directory.senderId(from_peer, { circle });
-  const findPeerId = (argument: string) => directory.find(argument).peer_id;
-  const findByPane = (pane_id: string, tmux_socket: string | undefined) =>
-    directory.findByPane(pane_id, tmux_socket);
-  const requestContextOf = requestContextReader({ isProvenHuman });
+  const checks: CallerChecks = {
+    requestContextOf: (caller, headers) => ({
+      proven_human: isProvenHuman(caller, headers),
+      traceparent: Traceparent.parse(headers.get("traceparent")),
+    }),
+    isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
+  };
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
@@ -59,34 +58,24 @@ export function featureRoutes(
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
-    ...lifecycleRoutes(features),
+    ...lifecycleRoutes(features, { isProvenHuman }),
     ...shareRoutes(shares),
-    ...spawnRoutes(spawns, restarts, {
+    ...appRoutes(apps),
+    ...spawnRoutes(features.spawns, restarts, {
       isProvenHuman,
       senderOf: ({ from_peer }) => directory.senderId(from_peer),
-      findForkSource: (argument, circle) =>
-        agentPeers.mustGetRecord(directory.find(argument, { circle }).peer_id),
+      findForkSource: (argument, query) =>
+        agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
     }),
-    ...askRoutes(asks, {
-      isProvenHuman,
-      mayAnswer: (correlation_id, caller) =>
-        questions.refuseAgents(correlation_id, () => isAgent(caller)),
-      senderOf,
-      stateOf: (id) => features.delivery.findMessage(id)?.state,
-      resolveSender: (argument) => directory.sender(argument),
-      findEverKnown: (argument) => directory.address(argument) ?? directory.find(argument),
-      findByPane,
-      router: features.router,
-    }),
-    ...questionRoutes(questions, requestContextOf, isAgent),
-    ...multiAskRoutes(features.multiAsks, requestContextOf, { senderOf }),
-    ...notificationRoutes(features, { isProvenHuman, senderOf }),
-    ...deliveryRoutes(features, { findPeerId, findByPane }),
-    ...messageRoutes(features.messages),
-    ...inboxRoutes({ inbox: features.inbox, replies: features.inboxReplies, isAgent }),
-    ...jobRoutes(features.jobs, { isProvenHuman, senderOf, findPeerId }),
-    ...scheduleRoutes(features.schedules, { isProvenHuman, senderOf }),
+    ...askRoutes(features, checks),
+    ...notificationRoutes(features, checks),
+    ...messageRoutes(features),
+    ...inboxRoutes(features, checks),
+    ...jobRoutes(features, checks),
+    ...scheduleRoutes(features, checks),
     ...attachmentRoutes(features.attachments),
+    ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
+    ...selftestRoutes(features.platform.knownFailures),
   ];
 }
 
@@ -100,29 +89,16 @@ export function programRoutes(
   { callers, mcp, pages }: { callers: Callers; mcp: LazyMcp; pages: Pages },
 ): Route[] {
   const { config, ctx, directory, identity, platform, spawns } = features;
-  const pageRoutesOf = pageRoutes({
-    ctx,
-    pages,
-    humanName: () => directory.human()?.name,
-    isPerson: (caller, headers) => callers.mayOpenPage(caller, headers),
-    isOwnUser: ({ remote }) => callers.canIdentify && callers.isOwnUser(remote),
-    isAgent: (caller) => callers.isAgent(caller),
-  });
   const hooks = hookRoutes({
     hookEvents: features.hookEvents,
     wakeHooks: features.wakeHooks,
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
     sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
-    circleOf: (socket, pane_id) => spawns.circleOf(socket, pane_id),
+    circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
   });
-  const tools = config["daemon.mcp.enabled"]
-    ? mcpRoutes({
-      mcp: () => mcp.get(),
-      isProcess: (pid, caller) => callers.isProcess(pid, caller),
-    })
-    : [];
-  return [...pageRoutesOf, ...hooks, ...tools];
+  const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
+  return [...pageRoutes({ callers, ctx, directory, pages }), ...hooks, ...tools];
 }
 
 /** Routes of health, events, metrics and the OpenAPI document, which includes these routes. */
@@ -133,7 +109,7 @@ export function systemRoutesOf(
     relayClient: RelayClient | undefined;
   },
 ): Route[] {
-  const { ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
+  const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
   const started_at = ctx.clock.now();
   const health = (): Health => ({
     status: "ok",
@@ -150,12 +126,14 @@ export function systemRoutesOf(
     clock: ctx.clock,
     events: ctx.events,
     meters,
-    version: VERSION,
     health,
+    queued: () => features.deliveryAudit.queued(),
+    databaseBytes: () => ctx.db.bytes,
     contracts: (): Contract[] => [...routes, ...system].map(({ contract }) => contract),
     signal: shutdownSignal,
-    dashboard: () => surfaces.dashboard(),
+    surfaces,
   });
+  system.push(route(getConfig, () => settingsInForce({ config, ...platform.settings })));
   return system;
 }
 

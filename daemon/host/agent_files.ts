@@ -1,6 +1,7 @@
 /** Reads files that agents write: regular files only, up to a size limit, without blocking. */
 
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { unlessError, unlessMissing } from "./paths.ts";
 
 /**
  * Opened without waiting, because a pipe or a device in place of the file would block the whole
@@ -41,24 +42,14 @@ export function readTail(path: string, bytes_max: number): string | undefined {
 
 /** The names in a folder, sorted. Empty if the folder does not exist. */
 export function namesIn(folder: string): string[] {
-  try {
-    return Array.from(Deno.readDirSync(folder), ({ name }) => name).sort();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
-}
-
-interface Stat {
-  readonly size: number;
-  readonly uid: number;
+  return unlessMissing(() => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort()) ?? [];
 }
 
 function read(
   path: string,
-  choose: (file: Stat) => { from: number; size: number } | undefined,
+  choose: (file: Stats) => { from: number; size: number } | undefined,
 ): string | undefined {
-  const file = open(path);
+  const file = unlessError(isAbsent, () => openSync(path, FLAGS));
   if (file === undefined) return undefined;
   try {
     const stat = fstatSync(file);
@@ -75,11 +66,6 @@ function read(
   }
 }
 
-function open(path: string): number | undefined {
-  try {
-    return openSync(path, FLAGS);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && ABSENT.has(error.code)) return undefined;
-    throw error;
-  }
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && "code" in error && ABSENT.has(error.code);
 }

@@ -3,32 +3,25 @@
  */
 
 import { join } from "node:path";
+import { removeIfPresent, unlessMissing } from "./paths.ts";
 
 /** The suffix of a file's name while the file is being written. */
 const PART_SUFFIX = ".part";
 
 /** Files in one directory of the daemon. A name is a file name without a path. */
-export interface Files {
-  /** The path of a file, to be passed to an agent on this machine. */
-  pathOf(name: string): string;
-  /** Writes a new file. Once this resolves, it is on the disk. A rejection leaves no file. */
-  write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void>;
-  /** A file's size in bytes and its content; undefined if the file does not exist. */
-  open(name: string): Promise<{ size: number; body: ReadableStream<Uint8Array> } | undefined>;
-  /** Removes a file; does nothing if the file does not exist. */
-  remove(name: string): void;
-  /** The names of all files, including those that are still being written. */
-  names(): string[];
-}
+export type Files = ReturnType<typeof filesIn>;
 
 /** The directory is created when the first file is written. */
-export function filesIn(directory: string): Files {
+export function filesIn(directory: string) {
+  /** The path of a file, to be passed to an agent on this machine. */
   const pathOf = (name: string) => join(directory, name);
-  const remove = (name: string) => ignoreAbsent(() => Deno.removeSync(pathOf(name)));
+  /** Removes a file; does nothing if the file does not exist. */
+  const remove = (name: string) => removeIfPresent(pathOf(name));
   return {
     pathOf,
     remove,
-    async write(name, bytes) {
+    /** Writes a new file. Once this resolves, it is on the disk. A rejection leaves no file. */
+    async write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
       await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
       const part = `${name}${PART_SUFFIX}`;
       try {
@@ -41,12 +34,14 @@ export function filesIn(directory: string): Files {
         throw error;
       }
     },
-    async open(name) {
-      const file = await ignoreAbsent(() => Deno.open(pathOf(name)));
+    /** A file's size in bytes and its content; undefined if the file does not exist. */
+    async open(name: string) {
+      const file = unlessMissing(() => Deno.openSync(pathOf(name)));
       return file && { size: (await file.stat()).size, body: file.readable };
     },
-    names: () =>
-      ignoreAbsent(() => [...Deno.readDirSync(directory)].map((entry) => entry.name)) ?? [],
+    /** The names of all files, including those that are still being written. */
+    names: (): string[] =>
+      unlessMissing(() => [...Deno.readDirSync(directory)].map((entry) => entry.name)) ?? [],
   };
 }
 
@@ -63,19 +58,4 @@ async function syncDirectory(directory: string): Promise<void> {
   if (Deno.build.os === "windows") return;
   using opened = await Deno.open(directory);
   await opened.sync();
-}
-
-function ignoreAbsent<A>(work: () => A): A | undefined;
-function ignoreAbsent<A>(work: () => Promise<A>): Promise<A | undefined>;
-function ignoreAbsent<A>(work: () => A | Promise<A>): A | Promise<A | undefined> | undefined {
-  try {
-    const done = work();
-    return done instanceof Promise ? done.catch(undefinedIfAbsent) : done;
-  } catch (error) {
-    return undefinedIfAbsent(error);
-  }
-}
-
-function undefinedIfAbsent(error: unknown): undefined {
-  if (!(error instanceof Deno.errors.NotFound)) throw error;
 }

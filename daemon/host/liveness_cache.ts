@@ -1,5 +1,6 @@
 /** Checks whether processes are alive. A repeated check costs a quarter of `isAlive`. */
 
+import { unlessError } from "./paths.ts";
 import { type IsAlive, isAlive, isGone, isMac, isPid } from "./processes.ts";
 
 /** How many files may be open at once. The usual limit for a process is about a thousand. */
@@ -41,13 +42,11 @@ export class LivenessCache implements Disposable {
   }
 
   #isReadable({ file }: OpenProcess): boolean {
-    try {
+    const length = unlessError(isGone, () => {
       file.seekSync(0, Deno.SeekMode.Start);
-      return file.readSync(this.#firstByte) === 1 && this.#firstByte[0] !== ASCII_ZERO;
-    } catch (error) {
-      if (isGone(error)) return false;
-      throw error;
-    }
+      return file.readSync(this.#firstByte);
+    });
+    return length === 1 && this.#firstByte[0] !== ASCII_ZERO;
   }
 
   #remember(pid: number, entry: OpenProcess): void {
@@ -64,10 +63,5 @@ export class LivenessCache implements Disposable {
 /** Opens the process's memory statistics; undefined where the platform has no such file. */
 function openStatm(pid: number): Deno.FsFile | undefined {
   if (isMac() || !isPid(pid)) return undefined;
-  try {
-    return Deno.openSync(`/proc/${pid}/statm`);
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
+  return unlessError(isGone, () => Deno.openSync(`/proc/${pid}/statm`));
 }

@@ -1,5 +1,7 @@
 /** Limits the size of the log file to which the daemon's standard error is redirected. */
 
+import { unlessMissing } from "./paths.ts";
+
 /** When the log would exceed this size, it is moved to `.1`, which replaces the previous backup. */
 const LOG_BYTES_MAX = 10_485_760;
 const STDERR = 2;
@@ -49,13 +51,9 @@ function rotate(path: string, descriptor: number): number {
  * a file that was moved in the meantime.
  */
 function isOpenAs(descriptor: number, path: string): boolean {
-  try {
-    const open = Deno.statSync(`/dev/fd/${descriptor}`), target = Deno.statSync(path);
-    return target.isFile && open.ino === target.ino && open.dev === target.dev;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  const open = unlessMissing(() => Deno.statSync(`/dev/fd/${descriptor}`));
+  const target = unlessMissing(() => Deno.statSync(path));
+  return target?.isFile === true && open?.ino === target.ino && open.dev === target.dev;
 }
 
 function toStderr(bytes: Uint8Array): void {

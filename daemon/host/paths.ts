@@ -24,14 +24,27 @@ export function homePath(env: Env, ...names: readonly string[]): string {
   return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
 }
 
-/** Reads a text file; undefined if the file does not exist. */
-export function readTextOrNothing(path: string): string | undefined {
+/** Runs an operation; undefined if it fails with an expected error. */
+export function unlessError<T>(
+  isExpected: (error: unknown) => boolean,
+  operation: () => T,
+): T | undefined {
   try {
-    return Deno.readTextFileSync(path);
+    return operation();
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
+    if (isExpected(error)) return undefined;
     throw error;
   }
+}
+
+/** Runs a file operation; undefined if the file does not exist. */
+export function unlessMissing<T>(operation: () => T): T | undefined {
+  return unlessError((error) => error instanceof Deno.errors.NotFound, operation);
+}
+
+/** Reads a text file; undefined if the file does not exist. */
+export function readTextOrNothing(path: string): string | undefined {
+  return unlessMissing(() => Deno.readTextFileSync(path));
 }
 
 /**
@@ -48,11 +61,7 @@ export function writePrivately(path: string, text: string): void {
 
 /** Removes a file if it exists. If it is a symbolic link, removes the link and not its target. */
 export function removeIfPresent(path: string): void {
-  try {
-    Deno.removeSync(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  unlessMissing(() => Deno.removeSync(path));
 }
 
 export function isLoopback(host: string): boolean {

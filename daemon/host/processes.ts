@@ -2,22 +2,23 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
+import { unlessError, unlessMissing } from "./paths.ts";
 
 /** How many ancestors `isDescendant` follows. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
 
 /**
- * Positions of the fields in `/proc/<pid>/stat`, counted after the bracketed name: index 0 is field
- * 3 of proc(5).
+ * Facts about a process. `at` is the position in `/proc/<pid>/stat`, counted after the bracketed
+ * name: 0 is field 3 of proc(5). `column` is the name for `ps` on macOS.
  */
 const STAT = {
-  state: 0,
-  parent: 1,
-  group: 2,
-  session: 3,
-  terminal: 4,
-  foreground: 5,
-  started: 19,
+  state: { at: 0, column: "state" },
+  parent: { at: 1, column: "ppid" },
+  group: { at: 2, column: "pgid" },
+  session: { at: 3, column: "sess" },
+  terminal: { at: 4, column: "tdev" },
+  foreground: { at: 5, column: "tpgid" },
+  started: { at: 19, column: "lstart" },
 } as const;
 
 /** A process's start time: clock ticks since boot on Linux, a date on macOS. */
@@ -60,6 +61,12 @@ export interface ProcessId {
 export interface ProcessControl {
   isAlive(pid: number, started?: string): boolean;
   signal(pid: number, name: Signal): Sent;
+}
+
+/** The processes of this machine. A pid identifies a process only with its start time. */
+export interface ProcessTable extends ProcessControl {
+  startTimeOf(pid: number): string | undefined;
+  parentOf(pid: number): number | undefined;
 }
 
 interface ExitWaitOptions {
@@ -169,26 +176,13 @@ export function treeOf(pid: number, processes_max: number): readonly number[] {
 
 function childrenOf(pid: number): number[] {
   if (!isPid(pid)) return [];
-  if (isMac()) return pidsIn(pgrep(pid));
-  try {
-    const threads = [...Deno.readDirSync(`/proc/${pid}/task`)];
-    return threads.flatMap(({ name }) => pidsIn(readProc(pid, `task/${name}/children`) ?? ""));
-  } catch (error) {
-    if (isUnreadable(error)) return [];
-    throw error;
-  }
+  if (isMac()) return pidsIn(outputOf("/usr/bin/pgrep", "-P", String(pid)) ?? "");
+  const threads = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/task`)]) ?? [];
+  return threads.flatMap(({ name }) => pidsIn(readProc(pid, `task/${name}/children`) ?? ""));
 }
 
 function pidsIn(text: string): number[] {
   return text.split(/\s+/).filter((word) => word !== "").map(Number);
-}
-
-function pgrep(parent: number): string {
-  const { stdout } = new Deno.Command("/usr/bin/pgrep", {
-    args: ["-P", String(parent)],
-    stderr: "null",
-  }).outputSync();
-  return new TextDecoder().decode(stdout);
 }
 
 /** The environment that a process was started with; undefined if it cannot be read. */
@@ -212,22 +206,7 @@ export function uidOf(pid: number): number | undefined {
 
 /** The content of a file below /proc; undefined if it is absent or this user may not read it. */
 export function readProcFile(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(`/proc/${path}`);
-  } catch (error) {
-    if (isUnreadable(error)) return undefined;
-    throw error;
-  }
-}
-
-/** The target of a symbolic link; empty if the link cannot be read. */
-export function readLinkOrEmpty(path: string): string {
-  try {
-    return Deno.readLinkSync(path);
-  } catch (error) {
-    if (isUnreadable(error)) return "";
-    throw error;
-  }
+  return unlessError(isUnreadable, () => Deno.readTextFileSync(`/proc/${path}`));
 }
 
 /** Whether an error means that the process has ended or belongs to another user. */
@@ -251,37 +230,22 @@ export function argumentsOf(pid: number): readonly string[] | undefined {
 
 type StatField = keyof typeof STAT;
 
-const PS_COLUMN: Record<StatField, string> = {
-  state: "state",
-  parent: "ppid",
-  group: "pgid",
-  session: "sess",
-  terminal: "tdev",
-  foreground: "tpgid",
-  started: "lstart",
-};
-
 function statField(pid: number, name: StatField): string | undefined {
   return statFields(pid, [name])[0];
 }
 
 /** Reads several fields at once (on Linux with a single read). */
 function statFields(pid: number, names: readonly StatField[]): (string | undefined)[] {
-  if (isMac()) return names.map((name) => ps(pid, PS_COLUMN[name]));
+  if (isMac()) return names.map((name) => ps(pid, STAT[name].column));
   const stat = readProc(pid, "stat");
   // The name may contain spaces and brackets, so the fields are counted from the last bracket.
-  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started + 1);
-  return names.map((name) => fields?.[STAT[name]]);
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ", STAT.started.at + 1);
+  return names.map((name) => fields?.[STAT[name].at]);
 }
 
 function readProc(pid: number, file: string): string | undefined {
   if (!isPid(pid)) return undefined;
-  try {
-    return Deno.readTextFileSync(`/proc/${pid}/${file}`);
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
+  return unlessError(isGone, () => Deno.readTextFileSync(`/proc/${pid}/${file}`));
 }
 
 export function isPid(pid: number): boolean {
@@ -295,16 +259,18 @@ export function isPid(pid: number): boolean {
 export function isGone(error: unknown): boolean {
   if (error instanceof Deno.errors.NotFound) return true;
   if (!(error instanceof Error)) return false;
-  return "code" in error ? error.code === "ESRCH" : error.message.endsWith("(os error 3)");
+  return "code" in error ? error.code === "ESRCH" : error.message.includes("(os error 3)");
 }
 
 function ps(pid: number, column: string): string | undefined {
-  const { success, stdout } = new Deno.Command("ps", {
-    args: ["-o", `${column}=`, "-p", String(pid)],
-    stderr: "null",
-  }).outputSync();
-  const text = new TextDecoder().decode(stdout).trim();
-  return success && text !== "" ? text : undefined;
+  return outputOf("ps", "-o", `${column}=`, "-p", String(pid)) || undefined;
+}
+
+/** What a program prints, trimmed; undefined if there is no such program. */
+export function outputOf(program: string, ...args: string[]): string | undefined {
+  const command = new Deno.Command(program, { args, stderr: "null" });
+  const done = unlessMissing(() => command.outputSync());
+  return done && new TextDecoder().decode(done.stdout).trim();
 }
 
 function toPositive(text: string | undefined): number | undefined {

@@ -11,7 +11,10 @@ const OUTPUT_BYTES_MAX = 16_384;
 /** How long a program may take to end after SIGTERM, and its output to end after the program. */
 const GRACE_MS = 2_000;
 
-/** The result of a program. `exit` is null if the daemon or a signal ended the program. */
+/**
+ * The result of a program. `exit` is null if the program could not be run, or if the daemon or a
+ * signal ended it.
+ */
 export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;
@@ -57,9 +60,9 @@ export function programRunnerOf(
 }
 
 /**
- * Holds a folder open and returns a path that always leads to this folder. The program therefore
- * starts in the folder that was checked, even if somebody renames that folder and puts a link in
- * its place.
+ * On Linux, holds a folder open and returns a path that always leads to this folder. The program
+ * therefore starts in the folder that was checked, even if somebody renames that folder and puts a
+ * link in its place. Elsewhere, only checks that the path contains no link now.
  */
 function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.build.os !== "linux") {

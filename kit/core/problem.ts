@@ -44,13 +44,15 @@ export const PROBLEMS = {
   // Peers.
   unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: z.string() }),
   ambiguous_peer:       refusal(409, `"{peer}" matches more than one peer`, "use the peer_id, or name the circle", { peer: z.string(), candidates: z.array(Candidate) }),
+  unknown_id:           refusal(404, `No id begins with "{short}"`, "give a prefix and at least 4 digits, such as ask-3f9c, or the whole id", { short: z.string() }),
+  ambiguous_id:         refusal(409, `More than one id begins with "{short}"`, "give more digits", { short: z.string(), matches: z.array(z.object({ id, label: z.string() })) }),
   peer_retired:         refusal(409, "{peer_id} is retired", "register again, without this peer_id", { peer_id: id }),
   peer_not_addressable: refusal(409, "{peer_id} does not receive messages", "it only sends; ask its parent, or another peer", { peer_id: id, parent_peer_id: id.nullable() }),
   to_self:              refusal(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
   identity_not_proven:  refusal(409, "It is not proven that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
   human_exists:         refusal(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),
   reserved_name:        refusal(422, `"{name}" is reserved`, "choose another name; dashboard, telegram, mcp-… and names that look like the human's are reserved", { name: z.string() }),
-  human_not_proven:     refusal(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent"),
+  human_not_proven:     refusal(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent, or on the page that `mesh open` opens there"),
   ticket_refused:       refusal(403, "The ticket is unknown, was used before, or has expired", "run `mesh open` again"),
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: z.string() }),
   certificate_mismatch: refusal(409, "The birth certificate does not match: {reason}", "register again", { reason: z.string() }),
@@ -61,6 +63,9 @@ export const PROBLEMS = {
   other_host:           refusal(409, "{peer_id} runs on another machine: {machine}", "ask the daemon of that machine", { peer_id: id, machine: z.string() }),
   missing_pane:         refusal(409, "No pane of {peer_id} was found", "register the peer from inside its pane, or link the pane with `mesh link`", { peer_id: id }),
   pane_unverified:      refusal(409, "It is not proven that {peer_id} runs in {pane_id}: {reason}", "see `mesh peer show`; link the pane again with `mesh link`", { peer_id: id, pane_id: z.string(), reason: z.string() }),
+  typing_off:           refusal(403, "Typing into panes is off", "run `mesh config set panes.allow_typing true`, then restart the daemon"),
+  not_typed:            refusal(409, "Nothing was typed to {peer_id}: {why}", "", { peer_id: id, reason: z.string(), why: z.string() }),
+  typing_unclear:       refusal(502, "It is not known whether all of it was typed to {peer_id}: {why}", "look at its screen before you type it again", { peer_id: id, reason: z.string(), why: z.string() }),
   kill_refused:         refusal(409, "{peer_id} was not killed: {reason}", "only a process that is proven to be the peer's can be killed; `mesh peer close` removes the record only", { peer_id: id, reason: z.string() }),
   orchestrator_present: refusal(409, "{name} is the orchestrator of this circle and is live", "ask it, or set force", { peer_id: id, name: z.string() }),
   role_fixed:           refusal(409, "{peer_id} is the human, who cannot be renamed, taken offline or closed", "change human.name in the configuration", { peer_id: id }),
@@ -89,7 +94,7 @@ export const PROBLEMS = {
   unknown_message:      refusal(404, "Unknown message: {id}", "", { id }),
   unknown_drain:        refusal(404, "Unknown drain: {drain_id}", "it was settled before, or its 60 s have passed", { drain_id: id }),
   // Attachments.
-  unknown_attachment:   refusal(422, "Unknown attachment: {attachment}", "upload it with `mesh attach FILE`; files are kept for some days only", { attachment: id }),
+  unknown_attachment:   refusal(422, "Unknown attachment: {attachment}", "upload it with `mesh upload FILE`; files are kept for some days only", { attachment: id }),
   attachment_not_found: refusal(404, "Unknown attachment: {attachment}", "files are kept for some days only", { attachment: id }, "unknown_attachment"),
   attachment_lost:      refusal(410, "The file of {attachment} is no longer on the disk", "upload it again", { attachment: id }),
   attachment_too_large: refusal(413, "The file is larger than {bytes_max} bytes", "send it in parts, or send its path", { bytes_max: z.number() }),
@@ -111,7 +116,7 @@ export const PROBLEMS = {
   unknown_check:        refusal(422, `No check "{check}" is configured`, "add it to jobs.checks; allowed now: {allowed}", { check: z.string(), allowed: z.string() }),
   attempt_id_required:  refusal(400, "An attempt of {job_id} is running, and only that attempt may end the job", "send the attempt_id from the job's message; `mesh jobs show {job_id}` shows it too", { job_id: id }),
   stale_attempt:        refusal(409, "{attempt_id} is not the running attempt of {job_id}", "its work is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
-  illegal_state:        refusal(409, "{job_id} is {state}: it cannot {action} now", "see `mesh jobs show {job_id}`", { job_id: id, state: z.string(), action: z.string() }),
+  illegal_state:        refusal(409, "Cannot {action} {job_id}: its state is {state}", "see `mesh jobs show {job_id}`", { job_id: id, state: z.string(), action: z.string() }),
   // Schedules.
   unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "create a new schedule", { schedule_id: id, state: z.string() }, "illegal_state"),
@@ -140,7 +145,8 @@ export const PROBLEMS = {
   too_many_viewers:     refusal(503, "{viewers} viewers are connected already", "try again when one has left", { viewers: z.number() }),
   unknown_request:      refusal(404, "Unknown request id", "list the requests of this connection with list_requests"),
   daemon_too_old:       refusal(409, "{daemon_id} runs version {version}, which cannot keep replies to be fetched; nothing was sent", "update the mesh on that machine", { daemon_id: id, version: z.string() }),
-  relay_disabled:       refusal(503, "A share needs a relay, and none is configured", "connect this machine with `mesh setup --relay URL`"),
+  unknown_app:          refusal(404, "There is no such app, or its access has ended", "list the apps again"),
+  relay_disabled:       refusal(503, "No relay is configured", "connect this machine with `mesh setup --relay URL`"),
   relay_unreachable:    refusal(502, "The relay cannot be reached: {reason}", "see `mesh status`", { reason: z.string() }),
   relay_refused:        refusal(502, "The relay refused: {reason}", "", { reason: z.string() }),
   bad_daemon_answer:    refusal(502, "{daemon_id} returned an invalid response", "update its daemon, or this relay", { daemon_id: id }),
@@ -229,6 +235,12 @@ export function invalidRequest(error: z.ZodError): Problem<"invalid_request"> {
   const issues = error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const summary = issues.map(({ path, message }) => path ? `${path}: ${message}` : message);
   return new Problem("invalid_request", { summary: summary.join("; "), issues });
+}
+
+/** An `invalid_request` refusal of one field, for a check that no schema can make. */
+export function invalidField(path: string, message: string): Problem<"invalid_request"> {
+  const issues = [{ path, message }];
+  return new Problem("invalid_request", { summary: `${path}: ${message}`, issues });
 }
 
 function fillTemplate(template: string, fields: Record<string, unknown>): string {

@@ -16,6 +16,7 @@ export const REASONS = {
   dialog_open:          "a dialog is open there, and Enter would answer it",
   draft_present:        "the agent's input box holds a draft",
   copy_mode:            "the pane is in copy mode",
+  synchronized:         "its window passes on what is typed there to its other panes",
   shell_prompt:         "the pane shows a shell, which would run the message as a command",
   starting:             "the agent is still starting",
   screen_unknown:       "the agent's screen is not recognized",

@@ -40,8 +40,15 @@ export function equalSecrets(given: string, expected: string): boolean {
   return timingSafeEqual(digestOf(given), digestOf(expected));
 }
 
+/** Where the value of a setting comes from: the path of the file, or the name of a variable. */
+export interface SettingOrigin {
+  readonly kind: "file" | "environment";
+  readonly name: string;
+}
+
 interface RawSetting {
   readonly value: unknown;
+  readonly kind: SettingOrigin["kind"];
   readonly source: string;
 }
 
@@ -72,6 +79,19 @@ export function readSettings<const T extends Settings>(
   throw new Error(`Cannot read the configuration:\n  ${mistakes.join("\n  ")}`);
 }
 
+/** The origin of each setting that is given; the others have their defaults. Checks nothing. */
+export function originsOf(
+  table: Settings,
+  sources: SettingsSources,
+): ReadonlyMap<string, SettingOrigin> {
+  const found = new Map<string, RawSetting>();
+  collect(sources.file, "", { table, sources, found, mistakes: [] });
+  collectEnv({ table, sources, found, mistakes: [] });
+  return new Map(
+    [...found].map(([key, { kind, source }]) => [key, { kind, name: source }] as const),
+  );
+}
+
 interface CollectState {
   readonly table: Settings;
   readonly sources: SettingsSources;
@@ -81,7 +101,9 @@ interface CollectState {
 
 function collect(value: unknown, at: string, into: CollectState): void {
   const { table, sources, found, mistakes } = into;
-  if (Object.hasOwn(table, at)) return void found.set(at, { value, source: sources.file_name });
+  if (Object.hasOwn(table, at)) {
+    return void found.set(at, { value, kind: "file", source: sources.file_name });
+  }
   const known = at === "" || Object.keys(table).some((key) => key.startsWith(`${at}.`));
   if (!known) {
     const section = at.split(".").slice(0, -1).join(".");
@@ -108,7 +130,8 @@ function collectEnv({ table, sources, found, mistakes }: CollectState): void {
       mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
       continue;
     }
-    found.set(key, { value: tryParse(sources.parse, text), source: variable });
+    const value = tryParse(sources.parse, text);
+    found.set(key, { value, kind: "environment", source: variable });
   }
 }
 

@@ -89,6 +89,12 @@ export const EVENTS = {
     state_reason: nullableString,
     attempt_id: nullableString,
   }),
+  /** What a job reports without a change of state; at most once a second for each job. */
+  job_updated: z.object({ job_id: id, state: id, progress: z.number().nullable() }),
+  /** A template was created, paused, resumed or cancelled. */
+  job_template_changed: z.object({ calendar_id: id, state: id }),
+  /** A schedule was created, edited or cancelled. */
+  schedule_changed: z.object({ schedule_id: id, state: id }),
   schedule_fired: z.object({
     schedule_id: id,
     kind: id,

@@ -28,7 +28,7 @@ export interface GroupCommitDeps {
   onCommit(): void;
 }
 
-/** SQLite's primary result codes that force a rollback of the whole transaction. */
+/** SQLite's primary result codes after which the whole group is rolled back. */
 const FATAL_CODES = new Set([
   7, // NOMEM
   10, // IOERR
@@ -75,6 +75,12 @@ export class GroupCommit {
       this.#scheduleCommit(group);
     }
     return this.#runInSavepoint(group, work);
+  }
+
+  /** As `run`, with a savepoint of its own also within another transaction. */
+  runNested<T>(work: () => T): T {
+    if (this.#depth > 0 && this.#group) return this.#runInSavepoint(this.#group, work);
+    return this.run(work, { lazily: false });
   }
 
   afterCommit(effect: Effect): void {
@@ -141,7 +147,10 @@ export class GroupCommit {
     }
   }
 
-  /** Commits at the end of this turn, or a turn later if more transactions have arrived. */
+  /**
+   * Commits at the end of this turn. Waits for another turn, up to `COMMIT_TURNS_MAX` in all, as
+   * long as more transactions arrive.
+   */
   #scheduleCommit(group: Group): void {
     if (group.commitScheduled) return;
     group.commitScheduled = true;
@@ -199,7 +208,10 @@ export class GroupCommit {
     }
   }
 
-  /** Undoes one transaction, or the whole group if SQLite cannot go on. Returns the error. */
+  /**
+   * Undoes one transaction, or the whole group if SQLite cannot go on. Returns the error to throw,
+   * which is `storage_failed` for a group.
+   */
   #rollBack(error: unknown): unknown {
     const { errcode } = error as { errcode?: number };
     const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);

@@ -12,7 +12,10 @@ import { type Params, Statements } from "kit/data/statements.ts";
 /** A transaction returns no promise, so that nothing interleaves between its reads and writes. */
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
-/** How long a write waits while another process (a backup, a reader) locks the file. */
+/**
+ * How long a write waits while another process writes to the file. Readers, such as a backup, do
+ * not block writes in WAL mode.
+ */
 const BUSY_MS_MAX = 5000;
 
 /**
@@ -26,11 +29,15 @@ export interface Reader {
   /** Returns the row that a statement finds; undefined if it finds none. */
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined;
   all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[];
+  /** Returns the first column of the only row that a statement finds. */
+  value<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S> | undefined;
+  /** Returns the first column of each row that a statement finds. */
+  values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
 }
 
 /**
- * An open transaction, the only way to write. It is valid until the function that received it
- * returns; later writes throw.
+ * An open transaction, the only way to write. Use it only in the function that received it: a write
+ * outside of any transaction throws.
  */
 export interface Tx extends Reader {
   /** Runs one statement; returns the number of rows that it changed. */
@@ -46,6 +53,8 @@ export class Database implements Disposable, Reader {
   readonly #tx: Tx = {
     get: (row, sql, params) => this.get(row, sql, params),
     all: (row, sql, params) => this.all(row, sql, params),
+    value: (value, sql, params) => this.value(value, sql, params),
+    values: (value, sql, params) => this.values(value, sql, params),
     run: (sql, params) => Number(this.#write(sql, params).changes),
     insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
   };
@@ -54,7 +63,10 @@ export class Database implements Disposable, Reader {
   /** The value of `commits` when a checkpoint last moved the whole log; undefined before that. */
   #checkpointedCommits: number | undefined;
 
-  /** Opens the file and runs missing migrations. If one fails, the file stays as it was. */
+  /**
+   * Opens the file and runs missing migrations, each in its own transaction. If one fails, those
+   * before it stay applied.
+   */
   constructor(path: string, migrations: readonly string[], log: Log, clock: Clock) {
     const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     const statements = this.#statements = new Statements(sqlite);
@@ -86,7 +98,18 @@ export class Database implements Disposable, Reader {
     return this.#groups.commits;
   }
 
-  /** Defines an SQL function. Indexes may use it, so its result depends on its argument only. */
+  /** The size of the database file, without the write-ahead log. */
+  get bytes(): number {
+    return this.value(
+      z.number(),
+      "select page_count * page_size from pragma_page_count(), pragma_page_size()",
+    ) ?? 0;
+  }
+
+  /**
+   * Defines an SQL function. Indexes may use the function, so its result must depend only on its
+   * argument.
+   */
   define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
@@ -99,13 +122,27 @@ export class Database implements Disposable, Reader {
     return this.#statements.all(row, sql, params);
   }
 
+  value<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S> | undefined {
+    return this.values(value, sql, params)[0];
+  }
+
+  values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[] {
+    return this.#statements.values(value, sql, params);
+  }
+
   /**
    * Runs a transaction in a savepoint of the open group. If the transaction throws, only this
-   * transaction is rolled back, and its effects are dropped. A nested transaction joins the outer
-   * transaction.
+   * transaction is rolled back, and its effects are dropped. After an error that SQLite cannot
+   * recover from, the whole group is rolled back. A nested transaction joins the outer transaction:
+   * it has no savepoint, so what it wrote stays if the outer one catches its error.
    */
   transact<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     return this.#groups.run(() => work(this.#tx), { lazily: false });
+  }
+
+  /** As `transact`. Within another transaction, an error rolls back only this work. */
+  transactNested<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
+    return this.#groups.runNested(() => work(this.#tx));
   }
 
   /** As `transact`, for writes that no caller waits for. Other transactions share its commit. */
@@ -113,7 +150,7 @@ export class Database implements Disposable, Reader {
     return this.#groups.run(() => work(this.#tx), { lazily: true });
   }
 
-  /** As `transact`, but commits before it returns. For secrets, migrations and shutdown. */
+  /** As `transact`, but commits before it returns. For secrets, migrations and the start. */
   transactNow<T>(work: (tx: Tx) => Synchronous<T>): Synchronous<T> {
     if (this.#groups.isWithinTransaction) throw new Error("Cannot commit inside of a transaction");
     this.flush();
@@ -179,7 +216,7 @@ export class Database implements Disposable, Reader {
   }
 
   #migrate(migrations: readonly string[]): void {
-    const version = this.get(UserVersion, "pragma user_version")?.user_version ?? 0;
+    const version = this.value(z.number(), "pragma user_version") ?? 0;
     if (version > migrations.length) {
       throw new Error(
         `Cannot open the database: its version is ${version}, and this program supports versions ` +
@@ -193,7 +230,6 @@ export class Database implements Disposable, Reader {
   }
 }
 
-const UserVersion = z.object({ user_version: z.number() });
 /** Frames in the write-ahead log, and how many of them are in the database file. */
 const Checkpoint = z.object({ log: z.number(), checkpointed: z.number() });
 
@@ -215,6 +251,38 @@ export type RowOf<S extends z.ZodObject> = z.ZodType<
 export function rowOf<S extends z.ZodObject>(record: S): RowOf<S> {
   const shape = Object.entries(record.shape).map(([key, field]) => [key, toColumn(field)]);
   return z.object(Object.fromEntries(shape)) as unknown as RowOf<S>;
+}
+
+/** The columns of an insert, each with the parameter of its name. */
+export function toValues(columns: readonly string[]): string {
+  return `(${columns.join(", ")}) values (${columns.map((column) => `:${column}`).join(", ")})`;
+}
+
+/** The assignments of an update, each from the parameter of its column's name. */
+export function toAssignments(columns: readonly string[]): string {
+  return columns.map((column) => `${column} = :${column}`).join(", ");
+}
+
+/** The row of a table's records, and the statements that every such table needs. */
+export function tableOf<S extends z.ZodObject>(table: string, record: S, key: string) {
+  const row = rowOf(record);
+  const columns = Object.keys(record.shape);
+  const insert = `insert into ${table} ${toValues(columns)}`;
+  const update = `update ${table} set ${toAssignments(columns)} where ${key} = :${key}`;
+  const select = `select ${columns.join(", ")} from ${table}`;
+  return {
+    row,
+    select,
+    insert: (tx: Tx, one: z.output<S>): number => tx.insert(insert, z.encode(row, one)),
+    update: (tx: Tx, one: z.output<S>): number => tx.run(update, z.encode(row, one)),
+    get: (db: Reader, id: string): z.output<S> | undefined =>
+      db.get(row, `${select} where ${key} = :id`, { id }),
+    /** Returns the records that the rest of a `select` finds: its conditions, order and limit. */
+    all: (db: Reader, rest: string, params?: Params): z.output<S>[] =>
+      db.all(row, `${select} ${rest}`, params),
+    remove: (tx: Tx, id: string): number =>
+      tx.run(`delete from ${table} where ${key} = :id`, { id }),
+  };
 }
 
 function toColumn(field: z.core.$ZodType): z.ZodType {

@@ -31,6 +31,13 @@ export class Statements {
     return statement.all(...toValues(params, names)).map((found) => row.parse(found));
   }
 
+  /** The first column of each row that a statement finds. */
+  values<S extends z.ZodType>(value: S, sql: string, params: Params = {}): z.output<S>[] {
+    const { statement, names } = this.#prepare(sql);
+    const found = statement.all(...toValues(params, names));
+    return found.map((row) => value.parse(Object.values(row)[0]));
+  }
+
   run(sql: string, params: Params = {}) {
     const { statement, names } = this.#prepare(sql);
     return statement.run(...toValues(params, names));

@@ -19,6 +19,14 @@ export type Call = <C extends Contract>(
   input: RequestInput<C>,
 ) => Promise<WireResponse<C>>;
 
+/**
+ * The address of a contract's route with the contract's types. A browser that imports the contract
+ * itself would load its schemas too.
+ */
+export function endpoint<C extends Contract>(method: C["method"], path: C["path"]): C {
+  return { method, path } as unknown as C;
+}
+
 /** A refusal that a caller received: the `error` code and its fields. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
@@ -58,7 +66,7 @@ function urlFor(base: string, contract: Contract, input: object): URL {
     /:(\w+)/g,
     (_, key: string) => encodeURIComponent(params[key] ?? ""),
   );
-  const url = new URL(path, base);
+  const url = new URL(`.${path}`, base.endsWith("/") ? base : `${base}/`);
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(key, value);
   }

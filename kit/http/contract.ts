@@ -24,6 +24,11 @@ export interface Contract {
   readonly id: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: `/${string}`;
+  /**
+   * Another path of the route, under which the API description has it: `path` could be mistaken for
+   * that of another route, and a description must be unambiguous.
+   */
+  readonly described_path?: `/${string}`;
   readonly summary: string;
   readonly access: Access;
   readonly tunnel: Tunnel;

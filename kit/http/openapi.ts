@@ -2,7 +2,23 @@
 
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
+import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
+
+/** What a description says besides its contracts. */
+export interface ApiInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+  /** The address of the server; `{port}` is a variable. */
+  readonly server: { readonly url: string; readonly port: string };
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** The tag of a route, by its id. */
+  tagOf(id: string): string;
+  readonly samples: Samples;
+  /** Example bodies by the id of the route, in place of those made of samples. */
+  readonly bodies: Readonly<Record<string, unknown>>;
+}
 
 /** The refusals that every route may return. */
 const COMMON_PROBLEMS: readonly ProblemCode[] = [
@@ -37,52 +53,111 @@ const REPLAY_HEADER = {
   },
 };
 
-export function openapi(title: string, version: string, contracts: readonly Contract[]) {
+/** A document in the making. */
+interface Draft {
+  readonly info: ApiInfo;
+  readonly schemas: Schemas;
+}
+
+export function openapi(info: ApiInfo, contracts: readonly Contract[]) {
+  const { title, version, description, server, tags } = info;
   const paths: Record<string, Record<string, unknown>> = {};
   const schemas: Schemas = { Problem: problemSchema() };
-  for (const contract of contracts) {
-    const item = paths[contract.path.replace(/:(\w+)/g, "{$1}")] ??= {};
-    item[contract.method.toLowerCase()] = operation(contract, schemas);
+  // Schemas that a later route names may be used in the examples of an earlier one.
+  for (let round = 0; round < 2; round++) {
+    for (const contract of contracts) {
+      const item = paths[describedPath(contract)] ??= {};
+      item[contract.method.toLowerCase()] = operation(contract, { info, schemas });
+    }
   }
   return {
     openapi: "3.1.0",
-    info: { title, version },
+    info: {
+      title,
+      version,
+      description,
+      license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "Agent Mesh" },
+    },
+    servers: [{
+      url: server.url,
+      description: "The daemon on this machine",
+      variables: { port: { default: server.port, description: "daemon.port" } },
+    }],
+    tags: tags.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
       schemas,
-      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "The token of `daemon.auth_token`, which `mesh token` prints. Without one, " +
+            "the programs of the daemon's own user may call.",
+        },
+      },
     },
     security: [{}, { token: [] }],
   };
 }
 
-function operation(contract: Contract, schemas: Schemas) {
-  const { id, summary, access, tunnel, body, bodyType, returns } = contract;
-  const { responseType = "application/json" } = contract;
+/** The path of a contract in the description, with its parameters in braces. */
+export function describedPath({ path, described_path = path }: Contract): string {
+  return described_path.replace(/:(\w+)/g, "{$1}");
+}
+
+/** The example of a request's body; undefined for a request without a JSON body. */
+function exampleBody(contract: Contract, { info, schemas }: Draft): unknown {
+  if (!contract.body) return undefined;
+  const given = info.bodies[contract.id];
+  if (given !== undefined) return given;
+  const schema = jsonSchema(contract.body, "input", schemas);
+  const needed = schema["required"];
+  const complete = !Array.isArray(needed) || needed.length === 0;
+  return exampleOf(schema, { samples: info.samples, schemas, complete });
+}
+
+function operation(contract: Contract, draft: Draft) {
+  const { id, summary, access, tunnel, body, bodyType } = contract;
   const parameters = [
-    ...toParameters(contract, { part: "params", location: "path", schemas }),
-    ...toParameters(contract, { part: "query", location: "query", schemas }),
+    ...toParameters(contract, { part: "params", location: "path", draft }),
+    ...toParameters(contract, { part: "query", location: "query", draft }),
     ...(contract.idempotent ? [KEY_HEADER] : []),
   ];
   return {
     operationId: id,
+    tags: [draft.info.tagOf(id)],
     summary,
     "x-access": access,
     "x-tunnel": tunnel,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: jsonBody(body, schemas) }),
+    ...(body && { requestBody: jsonBody(contract, body, draft) }),
     ...(bodyType && {
       requestBody: { required: true, content: { [bodyType]: { schema: FILE_FORM } } },
     }),
-    responses: {
-      [responseType === "websocket" ? 101 : 200]: {
-        description: "Done",
-        ...(contract.idempotent && { headers: REPLAY_HEADER }),
-        content: responseType === "application/json"
-          ? asJson(returns, "output", schemas)
-          : { [responseType]: { schema: { type: "string" } } },
-      },
-      ...toErrorResponses(contract),
+    responses: { ...toResponses(contract, draft), ...toErrorResponses(contract) },
+  };
+}
+
+function toResponses(contract: Contract, { info, schemas }: Draft): Record<string, unknown> {
+  const { returns, responseType = "application/json", idempotent } = contract;
+  if (responseType === "websocket") {
+    const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
+    return {
+      101: { description: "The connection carries frames, one JSON object each" },
+      default: { description: "A request that is no upgrade is refused", content },
+    };
+  }
+  const schema = jsonSchema(returns, "output", schemas);
+  const example = exampleOf(schema, { samples: info.samples, schemas, complete: false });
+  const json = { "application/json": { schema, example } };
+  const isJson = responseType === "application/json";
+  return {
+    200: {
+      description: "Done",
+      ...(idempotent && { headers: REPLAY_HEADER }),
+      content: isJson ? json : { [responseType]: { schema: { type: "string" } } },
     },
   };
 }
@@ -111,21 +186,28 @@ function toErrorResponses(
 interface ParameterSource {
   readonly part: "params" | "query";
   readonly location: "path" | "query";
-  readonly schemas: Schemas;
+  readonly draft: Draft;
 }
 
-function toParameters(contract: Contract, { part, location, schemas }: ParameterSource) {
+function toParameters(contract: Contract, { part, location, draft }: ParameterSource) {
+  const { info: { samples }, schemas } = draft;
   const schema = contract[part];
   if (!schema) return [];
   const { properties = {}, required = [] } = jsonSchema(schema, "input", schemas) as {
     properties?: Record<string, unknown>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, entry]) => ({
+  const group = `${contract.id.split(".")[0]}.`;
+  const own = Object.entries(samples).filter(([key]) => key.startsWith(group))
+    .map(([key, sample]) => [key.slice(group.length), sample]);
+  const named = { ...samples, ...Object.fromEntries(own) };
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, entry]) => ({
     name,
     in: location,
     required: location === "path" || required.includes(name),
+    ...(typeof entry["description"] === "string" && { description: entry["description"] }),
     schema: entry,
+    example: exampleOf(entry, { samples: named, schemas, complete: false }, name),
   }));
 }
 
@@ -143,10 +225,11 @@ function problemSchema() {
 }
 
 /** The request body. It is required if a field is required: an empty body is read as `{}`. */
-function jsonBody(body: z.ZodType, schemas: Schemas) {
-  const schema = jsonSchema(body, "input", schemas);
+function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
+  const schema = jsonSchema(body, "input", draft.schemas);
   const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
-  return { required, content: { "application/json": { schema } } };
+  const example = exampleBody(contract, draft);
+  return { required, content: { "application/json": { schema, example } } };
 }
 
 /** The fields that a response always contains, with null for an unknown value (contract 2). */
@@ -154,10 +237,6 @@ function requiredFields(shape: Readonly<Record<string, z.core.$ZodType>>): strin
   return Object.entries(shape).flatMap(([name, entry]) =>
     entry._zod.optout === "optional" ? [] : [name]
   );
-}
-
-function asJson(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
-  return { "application/json": { schema: jsonSchema(schema, io, schemas) } };
 }
 
 /**

@@ -20,6 +20,8 @@ export interface Caller {
   readonly authorized: boolean;
   /** Whether the caller sent the configured token. */
   readonly holds_token: boolean;
+  /** Absent if a program on this machine sends the request. */
+  readonly via?: "page" | "relay";
 }
 
 /** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */
@@ -32,8 +34,9 @@ export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
-   * Runs the work of an idempotent route in one transaction, which also stores the request's key.
-   * Await everything else before this call. If the work refuses, nothing is stored.
+   * Runs the work of an idempotent route. For a request with an `Idempotency-Key`, it does so in
+   * one transaction, which also stores the key; if the work refuses, nothing is stored. Without a
+   * key it only calls the work. Await everything else before this call.
    */
   readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
@@ -247,14 +250,19 @@ async function toErrorResponse(
   return new Problem("internal", {}).toResponse();
 }
 
-/** Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id. */
+/**
+ * Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id; a path that
+ * ends with `*` comes last.
+ */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {
-    const { path, method } = route.contract;
-    paths.getOrInsertComputed(path, () => new Map()).set(method, route);
+    const { path, described_path = path, method } = route.contract;
+    for (const served of new Set([path, described_path])) {
+      paths.getOrInsertComputed(served, () => new Map()).set(method, route);
+    }
   }
-  const rank = (path: string) => path.replaceAll(/:\w+/g, "\uffff");
+  const rank = (path: string) => path.replaceAll(/:\w+|\*$/g, "\uffff");
   return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
 }
 

@@ -1,15 +1,10 @@
 /** Definitions of MCP tools: their descriptions, schemas and annotations. */
 
-import type { Tool as Listing } from "@modelcontextprotocol/server";
+import type { Tool as Listing, ToolAnnotations } from "@modelcontextprotocol/server";
 import * as z from "zod";
 
-/** MCP's tool annotations. `openWorldHint` is false: the tools reach only peers of the mesh. */
-export interface Hints {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: boolean;
-}
+/** `openWorldHint` is false: the tools reach only peers of the mesh. */
+export type Hints = Required<Omit<ToolAnnotations, "title">>;
 
 /** For a tool that only reads. */
 export const READ_HINTS: Hints = {

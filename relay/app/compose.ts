@@ -1,31 +1,22 @@
 /** Builds the relay's features for people, guests and apps: sign-in, shares and MCP. */
 
-import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Route } from "kit/http/route.ts";
-import type { OriginPolicy } from "../web/origin_policy.ts";
+import { machinePageRoutes } from "../dashboard/routes.ts";
 import { type KeyDeps, keyRoutes } from "../sign_in/routes.ts";
-import type { Sessions } from "../sign_in/sessions.ts";
 import type { Mcp } from "../mcp/mcp.ts";
 import { mcpRoutes, type Tokens } from "../mcp/routes.ts";
 import { type ShareDeps, shareRoutes } from "../shares/routes.ts";
 import { Shares } from "../shares/shares.ts";
-import type { Machines } from "../daemons/contract.ts";
 
-export interface RelayFeaturesDeps {
+export interface RelayFeaturesDeps
+  extends Pick<KeyDeps, "ids" | "originPolicy" | "sessions">, Pick<ShareDeps, "machines"> {
   readonly clock: Clock;
-  readonly ids: Ids;
   readonly log: Log;
-  readonly originPolicy: OriginPolicy;
-  readonly sessions: Sessions;
   /** Undefined if remote MCP is switched off (specification 5). */
   readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
-  readonly machines: Machines;
-  readonly limits: KeyDeps["limits"] & {
-    readonly guestAsks: ShareDeps["limit"];
-    readonly shareVisits: ShareDeps["shareVisits"];
-    readonly shareCreations: ShareDeps["shareCreations"];
-  };
+  readonly limits: KeyDeps["limits"] & ShareDeps["limits"];
 }
 
 export class RelayFeatures implements AsyncDisposable {
@@ -36,26 +27,13 @@ export class RelayFeatures implements AsyncDisposable {
 
   constructor(deps: RelayFeaturesDeps) {
     this.#deps = deps;
-    const { clock, ids, machines, limits, oauth, originPolicy, sessions } = deps;
+    const { clock, ids, oauth, originPolicy } = deps;
     const shares = this.shares = new Shares(clock, ids);
+    const has_apps = oauth !== undefined;
     this.routes = [
-      ...keyRoutes({
-        ids,
-        originPolicy,
-        sessions,
-        machines,
-        limits,
-        has_apps: oauth !== undefined,
-      }),
-      ...shareRoutes({
-        originPolicy,
-        machines,
-        shares,
-        sessions,
-        limit: limits.guestAsks,
-        shareVisits: limits.shareVisits,
-        shareCreations: limits.shareCreations,
-      }),
+      ...keyRoutes({ ...deps, has_apps }),
+      ...machinePageRoutes(deps),
+      ...shareRoutes({ ...deps, shares }),
       ...(oauth ? mcpRoutes({ originPolicy, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];
   }

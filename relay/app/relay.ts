@@ -11,12 +11,11 @@ import { StreamError } from "kit/net/tunnel/stream.ts";
 import { OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
-import { isLocal, type Proxy } from "../web/net/client_address.ts";
+import type { Proxy } from "../web/net/client_address.ts";
 import { BodyLimiter } from "../web/net/body_limiter.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
 import { openRateLimits } from "./rate_limits.ts";
 import { RelayFeatures } from "./compose.ts";
-import { bearerNamespace } from "../web/secrets.ts";
 import { MachineRegistry } from "../daemons/machine_registry.ts";
 import { RelayMetrics } from "../daemons/metrics.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
@@ -24,8 +23,8 @@ import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts
 const TICK_MS = 1000;
 /** Requests whose bodies are streamed to a daemon and not held, so `BodyLimiter` ignores them. */
 const STREAMED_PATHS = /^\/m\//;
-/** The paths of remote MCP and OAuth. They exist only if an issuer is configured (contract 9). */
-const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/)/;
+/** The paths of remote MCP, OAuth and apps: they exist only with an issuer (contract 9). */
+const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/|api\/v1\/apps(\/|$))/;
 
 /** The parts of the outside world that the relay uses. Tests pass their own. */
 export interface RelayPlatform {
@@ -64,27 +63,21 @@ export class Relay implements AsyncDisposable {
       log,
       recordRequest: (outcome, took_ms) => this.metrics.recordRequest(outcome, took_ms),
     });
-    this.metrics = new RelayMetrics(() => {
-      const { size: daemons, requests, held_bytes } = this.machines;
-      return { daemons, requests, held_bytes };
-    });
+    this.metrics = new RelayMetrics(machines);
     const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({
-      clock,
-      ids,
+      ...platform,
       originPolicy,
       hasConnectedMachine,
     });
-    const { registrations, consents, exchanges, dials, rateLimitKeyOf, ...limits } = openRateLimits(
-      platform,
-    );
+    const limits = openRateLimits(platform);
     const deps = { clock, ids, log, originPolicy, sessions, machines };
     this.oauth = oauthConfig &&
-      openOAuth({ ...deps, ...oauthConfig, registrations, consents, exchanges });
+      openOAuth({ ...deps, ...oauthConfig, limits });
     const oauth = oauthConfig && this.oauth &&
       { issuer: oauthConfig.issuer, tokens: this.oauth.tokens };
     this.features = new RelayFeatures({ ...deps, limits, oauth });
-    const handle = serve(routesOf(this, { dials, rateLimitKeyOf }), {
+    const handle = serve(routesOf(this, limits), {
       admit: (request) => {
         if (this.shutdownSignal.aborted) throw new Problem("shutting_down", {});
         const isOAuthPath = !oauthConfig && OAUTH.test(new URL(request.url).pathname);
@@ -105,7 +98,7 @@ export class Relay implements AsyncDisposable {
       if (!request.body || STREAMED_PATHS.test(new URL(request.url).pathname)) {
         return await handle(request, remote);
       }
-      using limitedBody = this.#bodyLimiter.begin(request, rateLimitKeyOf(request, remote));
+      using limitedBody = this.#bodyLimiter.begin(request, limits.rateLimitKeyOf(request, remote));
       return await handle(limitedBody.request, remote);
     };
   }
@@ -158,7 +151,10 @@ export class Relay implements AsyncDisposable {
   }
 }
 
-function routesOf(relay: Relay, dialLimits: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">): Route[] {
+function routesOf(
+  relay: Relay,
+  { dials, rateLimitKeyOf }: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">,
+): Route[] {
   const { machines, metrics, originPolicy, platform, sessions } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
@@ -166,10 +162,9 @@ function routesOf(relay: Relay, dialLimits: Pick<TunnelDeps, "dials" | "rateLimi
       machines,
       metrics,
       sessions,
-      bearerOf: bearerNamespace,
-      isFromOurPage: (request) => originPolicy.isFromOurPage(request),
-      isLocal: ({ headers }, remote) => !remote || isLocal(remote.hostname, headers),
-      ...dialLimits,
+      originPolicy,
+      dials,
+      rateLimitKeyOf,
       accept: platform.accept,
       signal: relay.shutdownSignal,
     }),

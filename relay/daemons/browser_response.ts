@@ -9,11 +9,10 @@ import {
 import { Problem } from "kit/core/problem.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
+import { NO_BODY_STATUSES } from "./contract.ts";
 
 /** Media types that the relay's pages read. A browser displays them as text only. */
 const DATA = /^(?:text\/event-stream|application\/(?:[a-z0-9!#$&^_.-]+\+)?json)$/;
-/** Statuses of responses that have no body and therefore no media type. */
-const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 const DISPOSITION_LENGTH_MAX = 2048;
 const FILENAME_LENGTH_MAX = 255;
 

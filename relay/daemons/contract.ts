@@ -53,6 +53,9 @@ export interface Machines {
   request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response>;
 }
 
+/** Statuses of responses that have no body and therefore no media type. */
+export const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
+
 /** Why a machine did not respond. `may_have_been_delivered` is false only if that is proven. */
 export const UNREACHABLE = ["unknown_machine", "machine_offline", "timed_out"] as const;
 export type Unreachable = Problem<(typeof UNREACHABLE)[number]>;
@@ -92,50 +95,32 @@ export const connectTunnel = contract({
 });
 
 /** A browser's request to one machine. The path after the id is the path at the daemon. */
-const proxyContract = {
-  path: "/m/:daemon_id/*",
-  access: "public",
-  tunnel: "never",
-  returns: z.unknown(),
-  fails: [
-    ...UNREACHABLE,
-    "not_signed_in",
-    "foreign_page",
-    "not_found",
-    "not_for_embedding",
-    "wrong_form_token",
-    "body_too_large",
-    "bad_daemon_answer",
-  ],
-} as const;
-
-export const proxyGet = contract({
-  ...proxyContract,
-  id: "relay.machine_get",
-  method: "GET",
-  summary: "Read from one machine; for pages of the relay",
-});
-
-export const proxyPost = contract({
-  ...proxyContract,
-  id: "relay.machine_post",
-  method: "POST",
-  summary: "Post to one machine; for pages of the relay",
-});
-
-export const proxyPatch = contract({
-  ...proxyContract,
-  id: "relay.machine_patch",
-  method: "PATCH",
-  summary: "Change something on one machine; for pages of the relay",
-});
-
-export const proxyDelete = contract({
-  ...proxyContract,
-  id: "relay.machine_delete",
-  method: "DELETE",
-  summary: "Delete something on one machine; for pages of the relay",
-});
+export const proxyContracts = ([
+  ["GET", "Read from one machine; for pages of the relay"],
+  ["POST", "Post to one machine; for pages of the relay"],
+  ["PATCH", "Change something on one machine; for pages of the relay"],
+  ["DELETE", "Delete something on one machine; for pages of the relay"],
+] as const).map(([method, summary]) =>
+  contract({
+    id: `relay.machine_${method.toLowerCase()}`,
+    method,
+    path: "/m/:daemon_id/*",
+    summary,
+    access: "public",
+    tunnel: "never",
+    returns: z.unknown(),
+    fails: [
+      ...UNREACHABLE,
+      "not_signed_in",
+      "foreign_page",
+      "not_found",
+      "not_for_embedding",
+      "wrong_form_token",
+      "body_too_large",
+      "bad_daemon_answer",
+    ],
+  })
+);
 
 export const getRelayMetrics = contract({
   id: "relay.metrics",

@@ -1,5 +1,6 @@
 /** The connection of one daemon: its handshake, its requests, and its end. */
 
+import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { readUpTo } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
@@ -20,7 +21,7 @@ import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { abandon, type Body, type Bytes, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
-import type { Machine, MachineRequest } from "./contract.ts";
+import { type Machine, type MachineRequest, NO_BODY_STATUSES } from "./contract.ts";
 
 /** The identity of a daemon, proven by its upgrade request. */
 export interface DaemonIdentity {
@@ -37,11 +38,11 @@ export interface DaemonLinkDeps {
   left(link: DaemonLink, why: string): void;
 }
 
-/** Statuses of responses that have no body. */
-const NO_BODY_STATUSES: ReadonlySet<number> = new Set([204, 205, 304]);
 /** Room for the `type` and `id` of a request frame. */
 const FRAME_BYTES = 64;
 const encoder = new TextEncoder();
+/** The first frame of any version of the protocol. */
+const AnyHello = z.object({ type: z.literal("hello"), protocol: z.number() });
 const HeadInput = RequestHead.omit({ type: true, id: true });
 
 export class DaemonLink implements ConnectionListener {
@@ -149,7 +150,7 @@ export class DaemonLink implements ConnectionListener {
       throw new Problem("machine_offline", fields);
     }
     const stream = multiplexed.openStream(requestHead);
-    const upload = new Upload(stream, request);
+    const upload = sendBody(stream, request);
     this.#deadlines.set(stream, this.#deps.clock.now() + request.timeout_ms);
     const abandon = () => stream.cancel("the caller has left");
     request.signal?.addEventListener("abort", abandon, { once: true, signal: stream.ended });
@@ -206,10 +207,8 @@ export class DaemonLink implements ConnectionListener {
   }
 
   #refuse(json: unknown): void {
-    const { type, protocol } = typeof json === "object" && json !== null
-      ? json as { type?: unknown; protocol?: unknown }
-      : {};
-    if (type === "hello" && typeof protocol === "number" && protocol !== PROTOCOL) {
+    const { protocol = PROTOCOL } = AnyHello.safeParse(json).data ?? {};
+    if (protocol !== PROTOCOL) {
       const detail = `Unsupported tunnel protocol version: ${protocol} (supported: ${PROTOCOL})`;
       this.#send({ type: "refused", error: "unknown_protocol", detail });
       return this.end("unknown_protocol");
@@ -241,18 +240,14 @@ function toRequestHead({ method, path, headers = {}, body, origin = "program" }:
   return requestHead.data;
 }
 
-/** Sends the body of a request. If the source of the body fails, keeps the error. */
-class Upload {
-  error: unknown;
-
-  constructor(stream: Stream, { body }: MachineRequest) {
-    if (body === undefined) return;
-    const isStream = body instanceof ReadableStream;
-    const fullBody = isStream
-      ? body.pipeThrough(limitBytes(REQUEST_BYTES_MAX))
-      : new Response(body).body;
-    if (fullBody) stream.send(fullBody).catch((error) => this.error = error);
-  }
+/** Sends the body of a request. If the source of the body fails, the result holds the error. */
+function sendBody(stream: Stream, { body }: MachineRequest): { error?: unknown } {
+  const upload: { error?: unknown } = {};
+  const limited = body instanceof ReadableStream
+    ? body.pipeThrough(limitBytes(REQUEST_BYTES_MAX))
+    : new Response(body).body;
+  if (limited) stream.send(limited).catch((error) => upload.error = error);
+  return upload;
 }
 
 function limitBytes(bytes_max: number): TransformStream<Uint8Array<ArrayBuffer>> {

@@ -1,14 +1,7 @@
 /** The relay's metrics, rendered for Prometheus. */
 
 import { Metrics } from "kit/http/metrics.ts";
-import type { Outcome } from "./machine_registry.ts";
-
-/** Current values that are read when the metrics are rendered. */
-export interface GaugeValues {
-  readonly daemons: number;
-  readonly requests: number;
-  readonly held_bytes: number;
-}
+import type { MachineRegistry, Outcome } from "./machine_registry.ts";
 
 const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60];
 
@@ -25,14 +18,14 @@ export class RelayMetrics {
     BUCKETS_SECONDS,
   );
 
-  constructor(readGauges: () => GaugeValues) {
+  constructor(machines: Pick<MachineRegistry, "size" | "requests" | "held_bytes">) {
     const metrics = this.#metrics;
-    metrics.gauge("mesh_relay_daemons", "Connected daemons", () => readGauges().daemons);
-    metrics.gauge("mesh_relay_requests", "Requests in flight", () => readGauges().requests);
+    metrics.gauge("mesh_relay_daemons", "Connected daemons", () => machines.size);
+    metrics.gauge("mesh_relay_requests", "Requests in flight", () => machines.requests);
     metrics.gauge(
       "mesh_relay_held_bytes",
       "Bytes of unread responses and of unsent requests",
-      () => readGauges().held_bytes,
+      () => machines.held_bytes,
     );
   }
 

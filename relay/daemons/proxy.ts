@@ -3,6 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
+import type { OriginPolicy } from "../web/origin_policy.ts";
 import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
@@ -12,7 +13,7 @@ const ANSWER_MS_MAX = 60_000;
 export interface ProxyDeps {
   readonly machines: Machines;
   readonly sessions: Sessions;
-  isFromOurPage(request: Request): boolean;
+  readonly originPolicy: OriginPolicy;
   /** Aborts at shutdown and ends open requests. */
   readonly signal: AbortSignal;
 }
@@ -31,11 +32,11 @@ const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
 /** Every request, even a `GET`, needs a session and must come from a relay page (contract 9). */
 export async function proxyToMachine(
-  { machines, sessions, isFromOurPage, signal }: ProxyDeps,
+  { machines, sessions, originPolicy, signal }: ProxyDeps,
   request: Request,
   daemon_id: string,
 ): Promise<Response> {
-  if (!isFromOurPage(request)) {
+  if (!originPolicy.isFromOurPage(request)) {
     const { headers } = request;
     const origin = headers.get("origin") ?? headers.get("sec-fetch-site") ?? "none";
     throw new Problem("foreign_page", { origin });

@@ -1,28 +1,22 @@
 /** Routes through which daemons connect, and browsers and programs reach the daemons. */
 
-import type { Contract } from "kit/http/contract.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
+import { isLocal } from "../web/net/client_address.ts";
+import { bearerNamespace } from "../web/secrets.ts";
 import * as contracts from "./contract.ts";
-import { DaemonId, Machine, type Sessions } from "./contract.ts";
+import { DaemonId, Machine } from "./contract.ts";
 import type { Accepted, MachineRegistry } from "./machine_registry.ts";
 import type { RelayMetrics } from "./metrics.ts";
-import { proxyToMachine } from "./proxy.ts";
+import { type ProxyDeps, proxyToMachine } from "./proxy.ts";
 
-export interface TunnelDeps {
+export interface TunnelDeps extends ProxyDeps {
   readonly machines: MachineRegistry;
   readonly metrics: RelayMetrics;
-  readonly sessions: Sessions;
-  /** The namespace of the bearer secret in a request. Undefined if the request has none. */
-  bearerOf(request: Request): string | undefined;
-  /** Whether the browser's headers prove that a page of the relay sent the request. */
-  isFromOurPage(request: Request): boolean;
-  /** Whether a program on this machine sent the request without a proxy. */
-  isLocal(request: Request, remote: Remote): boolean;
   /** Rate limits for connecting a daemon from one address. */
   readonly dials: {
     readonly withSecret: AddressRateLimit;
@@ -32,36 +26,28 @@ export interface TunnelDeps {
   rateLimitKeyOf(request: Request, remote: Remote): string;
   /** Upgrades a request to a WebSocket connection. */
   readonly accept: Accept;
-  readonly signal: AbortSignal;
 }
 
 type Remote = Deno.NetAddr | undefined;
 
 export type Accept = (request: Request, listener: ConnectionListener) => Accepted;
 
-const PROXY_CONTRACTS: readonly Contract[] = [
-  contracts.proxyGet,
-  contracts.proxyPost,
-  contracts.proxyPatch,
-  contracts.proxyDelete,
-];
-
 export function tunnelRoutes(deps: TunnelDeps): Route[] {
-  const { machines, metrics, sessions, bearerOf, isLocal } = deps;
+  const { machines, metrics, sessions } = deps;
   return [
     rawRoute(
       contracts.connectTunnel,
       (request, { remote }) => connectDaemon(deps, request, remote),
     ),
     rawRoute(contracts.listDaemons, (request) => {
-      const bearer = bearerOf(request);
+      const bearer = bearerNamespace(request);
       const namespace = bearer ?? sessions.namespaceOf(request);
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
       if (bearer === undefined) sessions.refuseOtherSession(request);
       const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
       return Response.json({ daemons }, { headers: UNCACHED_HEADERS });
     }),
-    ...PROXY_CONTRACTS.map((contract) =>
+    ...contracts.proxyContracts.map((contract) =>
       rawRoute(
         contract,
         (request, _caller, { daemon_id = "" }) => proxyToMachine(deps, request, daemon_id),
@@ -70,7 +56,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
     rawRoute(contracts.getRelayMetrics, (request, { remote }) => {
       // The metrics are for the operator only. A proxy in front of the relay may not block the
       // path, so the origin of the request is checked here.
-      if (!isLocal(request, remote)) {
+      if (remote && !isLocal(remote.hostname, request.headers)) {
         throw new Problem("not_found", { method: request.method, path: "/metrics" });
       }
       return new Response(metrics.render(), {
@@ -82,11 +68,11 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
 
 /** Checks the secret before the upgrade. The secret appears in no URL and in no frame. */
 function connectDaemon(
-  { machines, bearerOf, dials, rateLimitKeyOf, accept }: TunnelDeps,
+  { machines, dials, rateLimitKeyOf, accept }: TunnelDeps,
   request: Request,
   remote: Remote,
 ): Response {
-  const namespace = bearerOf(request);
+  const namespace = bearerNamespace(request);
   const limit = namespace === undefined ? dials.withoutSecret : dials.withSecret;
   enforceRateLimit(limit, request, remote);
   if (namespace === undefined) throw new Problem("no_relay_secret", {});

@@ -1,6 +1,7 @@
 /** Remote MCP: the tools with which apps that hold a grant reach the agents of a namespace. */
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import * as z from "zod";
 import { VERSION } from "kit/http/contract.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import type { Machines } from "../daemons/contract.ts";
@@ -55,7 +56,8 @@ export class Mcp implements AsyncDisposable {
   /** The scopes that the message needs and that are missing from `scopes`. */
   missingScopes(message: unknown, scopes: readonly string[]): string[] {
     const missing = [message].flat().flatMap((one) => {
-      const scope = this.#tools.get(toolOf(one) ?? "")?.scope;
+      const name = ToolCall.safeParse(one).data?.params.name ?? "";
+      const scope = this.#tools.get(name)?.scope;
       return scope === undefined || scopes.includes(scope) ? [] : [scope];
     });
     return [...new Set(missing)];
@@ -109,12 +111,8 @@ export class Mcp implements AsyncDisposable {
   }
 }
 
-/** The name of the tool that a message calls. Undefined for messages that call no tool. */
-function toolOf(message: unknown): string | undefined {
-  if (typeof message !== "object" || message === null) return undefined;
-  if (Reflect.get(message, "method") !== "tools/call") return undefined;
-  const params: unknown = Reflect.get(message, "params");
-  if (typeof params !== "object" || params === null) return undefined;
-  const name: unknown = Reflect.get(params, "name");
-  return typeof name === "string" ? name : undefined;
-}
+/** A message that calls a tool. */
+const ToolCall = z.object({
+  method: z.literal("tools/call"),
+  params: z.object({ name: z.string() }),
+});

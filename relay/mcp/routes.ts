@@ -15,7 +15,7 @@ const RETRY_SECONDS = 1;
 /** Checks access tokens. If the database fails, throws, so that no caller is admitted. */
 export interface Tokens {
   /** The bearer of a token. Undefined if the token is unknown, expired or revoked. */
-  check(token: string): Bearer | undefined | Promise<Bearer | undefined>;
+  check(token: string): Bearer | undefined;
 }
 
 export interface McpRoutesDeps {
@@ -30,7 +30,7 @@ export function mcpRoutes(deps: McpRoutesDeps): Route[] {
   const inFlight = new Map<string, number>();
   return [
     authorizedRoute(postMcp, deps, async (request, bearer) => {
-      using calls = new Calls(inFlight, bearer.grant_id);
+      using calls = callCounter(inFlight, bearer.grant_id);
       calls.begin(1);
       const mcp = await deps.mcp();
       return await mcp.answer(request, bearer, (message) => {
@@ -52,7 +52,7 @@ function authorizedRoute(
   return rawRoute(contract, async (request) => {
     originPolicy.refuseRebound(request);
     const token = bearerToken(request);
-    const bearer = token === undefined ? undefined : await tokens.check(token);
+    const bearer = token === undefined ? undefined : tokens.check(token);
     if (!bearer) return unauthorized(issuer, token !== undefined);
     const response = await answer(request, bearer);
     for (const [name, value] of Object.entries(UNCACHED_HEADERS)) response.headers.set(name, value);
@@ -60,32 +60,26 @@ function authorizedRoute(
   });
 }
 
-/** Counts the calls of a request towards the limit of its grant, until this object is disposed. */
-class Calls implements Disposable {
-  readonly #inFlight: Map<string, number>;
-  readonly #grant_id: string;
-  #count = 0;
-
-  constructor(inFlight: Map<string, number>, grant_id: string) {
-    this.#inFlight = inFlight;
-    this.#grant_id = grant_id;
-  }
-
-  /** Adds calls to the count. A batch counts as many calls as it contains messages. */
-  begin(calls: number): void {
-    const count = (this.#inFlight.get(this.#grant_id) ?? 0) + calls;
-    if (count > IN_FLIGHT_MAX) {
-      throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
-    }
-    this.#inFlight.set(this.#grant_id, count);
-    this.#count += calls;
-  }
-
-  [Symbol.dispose](): void {
-    const remaining = (this.#inFlight.get(this.#grant_id) ?? 0) - this.#count;
-    if (remaining > 0) this.#inFlight.set(this.#grant_id, remaining);
-    else this.#inFlight.delete(this.#grant_id);
-  }
+/** Counts the calls of a request towards the limit of its grant, until the counter is disposed. */
+function callCounter(inFlight: Map<string, number>, grant_id: string) {
+  let own = 0;
+  const others = () => (inFlight.get(grant_id) ?? 0) - own;
+  return {
+    /** Adds calls to the count. A batch counts as many calls as it contains messages. */
+    begin(calls: number): void {
+      const count = others() + own + calls;
+      if (count > IN_FLIGHT_MAX) {
+        throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+      }
+      inFlight.set(grant_id, count);
+      own += calls;
+    },
+    [Symbol.dispose](): void {
+      const remaining = others();
+      if (remaining > 0) inFlight.set(grant_id, remaining);
+      else inFlight.delete(grant_id);
+    },
+  };
 }
 
 function refuseMethod({ method }: Request): never {

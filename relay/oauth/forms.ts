@@ -7,7 +7,10 @@ import { OAuthRefusal } from "./refusals.ts";
 export const BODY_BYTES_MAX = 32_768;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
-/** Request parameters. Both an empty and a repeated parameter count as absent (RFC 6749 3.1). */
+/**
+ * Request parameters. `get` returns neither an empty parameter, which counts as absent, nor a
+ * repeated one, which is not allowed (RFC 6749 3.1).
+ */
 export interface Params {
   get(name: string): string | undefined;
   /** The names of repeated parameters. */
@@ -57,9 +60,4 @@ async function textOf(request: Request): Promise<string> {
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new OAuthRefusal("not_text");
   return text;
-}
-
-export function cookieOf(request: Request, name: string): string | undefined {
-  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
 }

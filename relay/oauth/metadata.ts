@@ -18,7 +18,7 @@ export function resourceMetadata(issuer: string): ResourceMetadata {
   };
 }
 
-/** The metadata of the authorization server (RFC 8414), with the `iss` field of RFC 9207. */
+/** The metadata of the authorization server (RFC 8414), which announces `iss` (RFC 9207). */
 export function serverMetadata(issuer: string): ServerMetadata {
   return {
     issuer,

@@ -110,14 +110,9 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
 }
 
-/** The body `{error, error_description}` (RFC 6749 5.2). */
-function toErrorBody({ error, description }: OAuthRefusal): Record<string, string> {
-  return { error, error_description: description };
-}
-
-export function toErrorResponse(refusal: OAuthRefusal): Response {
-  const { status, headers } = refusal;
-  return Response.json(toErrorBody(refusal), { status, headers });
+/** A response with the body `{error, error_description}` (RFC 6749 5.2). */
+export function toErrorResponse({ error, description, status, headers }: OAuthRefusal): Response {
+  return Response.json({ error, error_description: description }, { status, headers });
 }
 
 function isStorageError(thrown: unknown): boolean {

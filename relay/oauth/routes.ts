@@ -3,9 +3,8 @@
 import type { Log } from "kit/core/log.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
-import type { Clients } from "./clients/clients.ts";
 import type { Connections } from "./consent/connections.ts";
-import type { Consent } from "./consent/consent.ts";
+import type { Consent, ConsentDeps } from "./consent/consent.ts";
 import { refuseResource } from "./consent/authorization_request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
@@ -13,15 +12,11 @@ import type { Grants } from "./grants/grants.ts";
 import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
 
-export interface OAuthServices {
-  readonly issuer: string;
-  readonly resource: string;
-  readonly clients: Clients;
-  readonly grants: Grants;
+export interface OAuthServices
+  extends Pick<ConsentDeps, "issuer" | "resource" | "clients" | "grants" | "log"> {
   readonly consent: Consent;
   readonly connections: Connections;
   readonly registrations: AddressRateLimit;
-  readonly log: Log;
 }
 
 export function oauthRoutes(services: OAuthServices): Route[] {

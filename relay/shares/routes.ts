@@ -6,12 +6,11 @@ import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, readBody, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
-import type { Sessions } from "../sign_in/sessions.ts";
+import { ownerOf, type OwnerSessions } from "../sign_in/owner.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon_client.ts";
 import { SANDBOX, seeOther } from "../web/page.ts";
-import { bearerNamespace } from "../web/secrets.ts";
 import { isUnreachable, type Machines } from "../daemons/contract.ts";
 import * as contracts from "./contract.ts";
 import type { Shares, StoredShare } from "./shares.ts";
@@ -28,20 +27,22 @@ export interface ShareDeps {
   readonly machines: Machines;
   readonly shares: Shares;
   /** The sessions of signed-in owners. */
-  readonly sessions: Pick<Sessions, "namespaceOf" | "refuseForged" | "refuseOtherSession">;
-  /** Limits the asks of one share. `acquire` returns the seconds to wait, or undefined. */
-  readonly limit: { acquire(share_id: string): number | undefined };
-  /** Limits how often one address may visit shares and create them. */
-  readonly shareVisits: AddressRateLimit;
-  readonly shareCreations: AddressRateLimit;
+  readonly sessions: OwnerSessions;
+  readonly limits: {
+    /** Limits the asks of one share. `acquire` returns the seconds to wait, or undefined. */
+    readonly guestAsks: { acquire(share_id: string): number | undefined };
+    /** Limits how often one address may visit shares and create them. */
+    readonly shareVisits: AddressRateLimit;
+    readonly shareCreations: AddressRateLimit;
+  };
 }
 
 export function shareRoutes(deps: ShareDeps): Route[] {
-  const { shares } = deps;
+  const { sessions, shares } = deps;
   return [
     rawRoute(contracts.createShare, async (request, { remote }) => {
-      const namespace = ownerOf(deps, request);
-      enforceRateLimit(deps.shareCreations, request, remote);
+      const namespace = ownerOf(sessions, request);
+      enforceRateLimit(deps.limits.shareCreations, request, remote);
       const input = await bodyOf(contracts.createShare.body, request, SHARE_BYTES_MAX);
       const { daemon_id, peer_id } = input;
       const daemon = daemonOf(deps, { namespace, daemon_id, asker: "relay" }, request);
@@ -50,12 +51,12 @@ export function shareRoutes(deps: ShareDeps): Route[] {
       return json(contracts.createShare, toShare(deps, share, request));
     }),
     rawRoute(contracts.listShares, (request) => {
-      const stored = shares.list(ownerOf(deps, request));
+      const stored = shares.list(ownerOf(sessions, request));
       const publicFields = stored.map((share) => toShare(deps, share, request));
       return json(contracts.listShares, { shares: publicFields });
     }),
     rawRoute(contracts.revokeShare, (request, _, { id = "" }) => {
-      shares.revoke(ownerOf(deps, request), id);
+      shares.revoke(ownerOf(sessions, request), id);
       return json(contracts.revokeShare, OK);
     }),
     ...guestRoutes(deps),
@@ -66,7 +67,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
   const { shares } = deps;
   return [
     rawRoute(contracts.viewShare, async (request, { remote }, { id = "" }) => {
-      const seconds = deps.shareVisits.take(request, remote);
+      const seconds = deps.limits.shareVisits.take(request, remote);
       if (seconds !== undefined) return tooManyRequestsPage(seconds);
       try {
         return viewerPage(await loadView(deps, shares.mustGet(id), request));
@@ -76,14 +77,14 @@ function guestRoutes(deps: ShareDeps): Route[] {
       }
     }),
     rawRoute(contracts.streamShare, (request, { remote }, { id = "" }) => {
-      enforceRateLimit(deps.shareVisits, request, remote);
+      enforceRateLimit(deps.limits.shareVisits, request, remote);
       return stream(deps, id, request);
     }),
     rawRoute(contracts.askShared, async (request, _, { id = "" }) => {
       deps.originPolicy.refuseForeign(request);
       const share = shares.mustGet(id);
       if (share.permissions !== "rw") throw new Problem("share_read_only", {});
-      const retry_after_seconds = deps.limit.acquire(id);
+      const retry_after_seconds = deps.limits.guestAsks.acquire(id);
       if (retry_after_seconds !== undefined) {
         throw new Problem("too_many_requests", { retry_after_seconds });
       }
@@ -156,19 +157,6 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
   }
 }
 
-/** The owner's namespace, from a bearer secret, or from a session of a page of the relay. */
-function ownerOf({ sessions }: ShareDeps, request: Request): string {
-  const bearer = bearerNamespace(request);
-  if (bearer !== undefined) return bearer;
-  const signed_in = request.headers.has("authorization")
-    ? undefined
-    : sessions.namespaceOf(request);
-  if (signed_in === undefined) throw new Problem("no_relay_secret", {});
-  if (request.method === "GET") sessions.refuseOtherSession(request);
-  else sessions.refuseForged(request);
-  return signed_in;
-}
-
 function daemonOf(
   { machines }: ShareDeps,
   { namespace, daemon_id, asker }: Pick<StoredShare, "namespace" | "daemon_id" | "asker">,
@@ -207,7 +195,7 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
   });
 }
 
-/** Wraps a route, so that refusals of the daemon are passed on unchanged. */
+/** Wraps a route, so that a daemon's refusal is passed on with its code, detail and status. */
 function withDaemonErrors(route: Route): Route {
   return {
     ...route,

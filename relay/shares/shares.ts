@@ -13,15 +13,8 @@ export const SHARES_EACH_MAX = 100;
 export const VIEWERS_MAX = 20;
 
 /** A share as it is stored. The URL is left out, because it depends on the relay's origin. */
-export interface StoredShare {
-  readonly share_id: string;
+export interface StoredShare extends Readonly<Omit<Share, "url" | "viewers">> {
   readonly namespace: string;
-  readonly daemon_id: string;
-  readonly peer_id: string;
-  readonly display_name: string;
-  readonly permissions: Share["permissions"];
-  readonly created_at: number;
-  readonly expires_at: number;
   /** The sender of the guests' asks. The name is reserved, so that no peer can have it. */
   readonly asker: string;
 }

@@ -2,7 +2,7 @@
 
 import { EVENTS } from "kit/data/events.ts";
 import { type Peer } from "../daemons/daemon_client.ts";
-import { html, type Markup, page } from "../web/page.ts";
+import { html, type Markup, page, timeOf } from "../web/page.ts";
 import { NEVER_SHARED } from "./guest_stream.ts";
 import type { StoredShare } from "./shares.ts";
 
@@ -42,7 +42,6 @@ document.getElementById("live").textContent = "New events appear automatically."
 
 export function viewerPage({ share, peer, question }: View): Response {
   const { display_name, permissions, expires_at } = share;
-  const until = new Date(expires_at).toISOString();
   return page(
     { title: display_name, script: SCRIPT },
     html`
@@ -50,10 +49,7 @@ export function viewerPage({ share, peer, question }: View): Response {
       <p
         class="soft">Shared with you ${permissions === "ro"
           ? "for reading"
-          : "for reading and asking"}, until <time datetime="${until}">${until.slice(0, 16).replace(
-            "T",
-            " ",
-          )} UTC</time>.</p>
+          : "for reading and asking"}, until ${timeOf(expires_at)}.</p>
       ${peer ? card(peer) : html`<p class="bad">Its machine cannot be reached now.</p>`}
       ${permissions === "rw" ? askForm(share) : undefined}
       ${question && answer(question)}

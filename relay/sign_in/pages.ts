@@ -1,6 +1,6 @@
 /** The pages for signing in: start page, sign-in form and list of machines. */
 
-import { html, type Markup, page } from "../web/page.ts";
+import { html, type Markup, page, timeOf } from "../web/page.ts";
 import { SECRET_FORM } from "../web/secrets.ts";
 import type { Machine } from "../daemons/contract.ts";
 import type { Session } from "./sessions.ts";
@@ -68,7 +68,7 @@ export function machinesPage(
     html`
       <li><a href="/m/${daemon_id}/dashboard"><strong>${machine}</strong></a><br>
       <span class="soft"><code>${daemon_id}</code>, connected since
-      <time datetime="${instant(connected_at)}">${plain(connected_at)}</time></span></li>
+      ${timeOf(connected_at)}</span></li>
     `
   );
   return page(
@@ -112,13 +112,4 @@ function signOut({ form_token }: Session): Markup {
   return html`<form method="post" action="/logout">
 <input type="hidden" name="form_token" value="${form_token}">
 <button class="quiet">Sign out</button></form>`;
-}
-
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
-}
-
-/** Formats a time in UTC, because a page without a script does not know the reader's time zone. */
-function plain(ms: number): string {
-  return `${instant(ms).slice(0, 16).replace("T", " ")} UTC`;
 }

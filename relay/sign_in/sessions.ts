@@ -4,7 +4,7 @@ import { equalSecrets } from "kit/core/settings.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { OriginPolicy } from "../web/origin_policy.ts";
+import { cookieOf, type OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
 /** How long a session lasts, counted from signing in. Requests do not extend it. */
@@ -145,10 +145,7 @@ export class Sessions {
   }
 
   #cookieOf(request: Request): string | undefined {
-    const name = this.#nameOf(request);
-    const pairs = (request.headers.get("cookie") ?? "").split(/; */);
-    const found = pairs.find((pair) => pair.startsWith(`${name}=`));
-    return found?.slice(name.length + 1) || undefined;
+    return cookieOf(request, this.#nameOf(request)) || undefined;
   }
 
   /** Browsers accept a `__Host-` cookie only over HTTPS, from this host, and for all paths. */

@@ -88,3 +88,9 @@ export function urlOf(host: string, port: number): string {
 export function hostOf(request: Request): string {
   return request.headers.get("host") ?? new URL(request.url).host;
 }
+
+/** The value of a cookie. Undefined if the request has no such cookie. */
+export function cookieOf(request: Request, name: string): string | undefined {
+  const pairs = (request.headers.get("cookie") ?? "").split(";").map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+}

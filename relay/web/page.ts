@@ -125,6 +125,12 @@ export function page(options: PageOptions, body: Markup): Response {
   });
 }
 
+/** A time in UTC, because a page without a script does not know the reader's time zone. */
+export function timeOf(at: number): Markup {
+  const iso = new Date(at).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`;
+}
+
 /** Redirects to another page of the relay after a form was posted. */
 export function seeOther(location: string, headers: Record<string, string> = {}): Response {
   return new Response(null, {

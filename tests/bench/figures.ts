@@ -257,7 +257,8 @@ async function wholeProcess(args: string[], env: Record<string, string> = {}): P
   return times.toSorted((a, b) => a - b)[3] ?? 0;
 }
 
-async function seeded(state: string): Promise<number> {
+/** Lets peers connect and leave, so that their queues can be filled. */
+export async function seeded(state: string): Promise<number> {
   await using daemon = await RealDaemon.start(state);
   await measure({ kind: "seed", port: daemon.port, peers: PEERS });
   return daemon.start_ms;

@@ -8,6 +8,7 @@ const TEXT = "x".repeat(512);
 const WARM_UP = 200;
 /** The pause between two timed messages: agents do not send back to back. */
 const PACE_MS = 2;
+const STEADY_LANES = 8;
 /** How long the daemon may take to notice a closed socket. */
 const HANG_MS = 500;
 
@@ -20,11 +21,12 @@ interface Job {
   readonly count: number;
   readonly in_flight: number;
   readonly seconds: number;
+  readonly per_second: number;
   readonly bare: boolean;
   readonly stream: boolean;
 }
 
-const JOBS = { latency, flood, replies, fanout, crowd, sqlite, seed, first, ways };
+const JOBS = { latency, flood, steady, replies, fanout, crowd, sqlite, seed, first, ways };
 
 const job = JSON.parse(Deno.args[0] ?? "{}") as Job;
 print(await JOBS[job.kind](job));
@@ -64,6 +66,25 @@ async function flood({ port, peers, in_flight, seconds, path, bare }: Job) {
   }));
   const took = (performance.now() - from) / 1000;
   return { per_second: done / took, done };
+}
+
+/** A steady rate of notifications to peers that another process has connected. */
+async function steady({ port, peers, per_second, seconds }: Job) {
+  let sent = 0;
+  const from = performance.now();
+  const elapsed = () => (performance.now() - from) / 1000;
+  await Promise.all(Array.from({ length: STEADY_LANES }, async () => {
+    using http = await RawHttpConnection.open(port);
+    while (elapsed() < seconds) {
+      if (sent >= elapsed() * per_second) {
+        await pause(PACE_MS);
+        continue;
+      }
+      const to_peer = `bench-${sent++ % peers}`;
+      await http.send(built(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
+    }
+  }));
+  return { sent };
 }
 
 /** Ask, wait, answer: from the answer's write to the wait's return, the commit included. */

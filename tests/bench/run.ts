@@ -1,6 +1,7 @@
 /** The bench: every figure beside its baseline and its budget, as a table and as JSON. */
 
 import { checks } from "./token_checks.ts";
+import { dashboard } from "./dashboard.ts";
 import {
   calm,
   type Effort,
@@ -18,7 +19,7 @@ const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, 
 const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };
 
 /** `--only NAME` measures one part. */
-const PARTS = [live, calm, fleetFigures, idle, starts, hook, checks, relayed];
+const PARTS = [live, calm, fleetFigures, idle, starts, hook, checks, relayed, dashboard];
 
 const at = Deno.args.indexOf("--only");
 const only = at < 0 ? undefined : Deno.args[at + 1];

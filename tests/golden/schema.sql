@@ -1,4 +1,4 @@
--- The daemon's tables after 14 migration(s).
+-- The daemon's tables after 16 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -69,7 +69,7 @@ CREATE TABLE inbox_items (
   read_by text,
   replied_at integer,
   created_at integer not null
-, thread text) strict;
+, thread text, voice text check (voice in ('peer', 'human', 'unverified'))) strict;
 
 CREATE INDEX inbox_thread on inbox_items (thread, seq) where thread is not null;
 
@@ -329,7 +329,9 @@ CREATE TABLE peers (
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
-  check (agent_proved in (0, 1))) strict;
+  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1))) strict;
+
+CREATE INDEX peers_client on peers (client_key) where client_key is not null;
 
 CREATE INDEX peers_name on peers (name);
 
@@ -418,7 +420,8 @@ CREATE TABLE schedules (
   proven_human integer not null check (proven_human in (0, 1)),
   traceparent text,
   created_at integer not null,
-  settled_at integer,
+  settled_at integer, circle_given integer not null default 1
+  check (circle_given in (0, 1)),
   check ((fire_at is null) <> (cron is null)),
   check ((state = 'active') = (next_fire_at is not null)),
   check ((state = 'active') = (settled_at is null))

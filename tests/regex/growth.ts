@@ -6,7 +6,7 @@ import { make, type Recipe, worstInputs } from "./worst_inputs.ts";
 const KIB = 1024;
 /** Long enough to show quadratic growth, short enough to try every input. */
 const SCREENED = 8 * KIB;
-/** No linear pattern takes so long for that length, and every quadratic one does. */
+/** Hardly a linear pattern takes so long for that length, and most quadratic ones do. */
 const SUSPECT_MS = 15;
 /** The number of slowest inputs that are tried up to the longest text of a message. */
 const CHOSEN = 3;
@@ -17,7 +17,9 @@ const FACTOR_MAX = 8;
 const FLOOR_MS = 100;
 /** Repetitions for patterns that take twice the time for each character. */
 const SHORT_COUNTS = [16, 20, 24, 28];
-const TRIES = 4;
+const TRIES = 6;
+/** Linear work never takes so long: it is not repeated. */
+const CERTAIN_MS = 1000;
 
 /** Where a regular expression took more than linear time; undefined if nowhere. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
@@ -30,16 +32,22 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
       }
     }
   }
+  const measure = async (recipe: Recipe) => {
+    const seen = await growthIn((length) => matching(regex, make(recipe, length)));
+    return seen && describeGrowth(recipe, seen);
+  };
   const timings: { recipe: Recipe; ms: number }[] = [];
   for (const recipe of recipes) {
     const ms = matching(regex, make(recipe, SCREENED));
+    // Measured at once, so that a bad pattern is reported soon.
+    const found = ms > SUSPECT_MS && await measure(recipe);
+    if (found) return found;
     timings.push({ recipe, ms });
-    if (ms > SUSPECT_MS) break; // Measured at once, so that a bad pattern is reported soon.
   }
   timings.sort((a, b) => b.ms - a.ms);
   for (const { recipe } of timings.slice(0, CHOSEN)) {
-    const seen = await growthIn((length) => matching(regex, make(recipe, length)));
-    if (seen) return describeGrowth(recipe, seen);
+    const found = await measure(recipe);
+    if (found) return found;
   }
   return undefined;
 }
@@ -51,10 +59,11 @@ export async function growthIn(
   let before = 0;
   for (const length of LENGTHS) {
     let ms = await run(length);
-    for (let again = 1; again < TRIES && ms > FLOOR_MS && ms > before * FACTOR_MAX; again++) {
+    const isSteep = () => ms > FLOOR_MS && ms > before * FACTOR_MAX;
+    for (let again = 1; again < TRIES && isSteep() && ms < CERTAIN_MS; again++) {
       ms = Math.min(ms, await run(length));
     }
-    if (ms > FLOOR_MS && ms > before * FACTOR_MAX) {
+    if (isSteep()) {
       return `${length} characters take ${ms.toFixed()} ms, a quarter of them ${before.toFixed(1)}`;
     }
     before = ms;

@@ -8,7 +8,7 @@ import { columnWidths } from "../../cli/output/table.ts";
 import { splitText } from "../../cli/surfaces/telegram/rendering.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
-import { memberAt, prepend, rootOf } from "../../daemon/features/agents/opencode/jsonc.ts";
+import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";
 import { createPaneTransport } from "../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";

@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const ROOTS = ["main.ts", "cli.ts", "kit", "daemon", "relay", "cli", "dashboard"];
-const SKIPPED = /^(node_modules|dist|out|\..*)$/;
+/** What `generated` holds is built from sources and libraries. */
+const SKIPPED = /^(node_modules|dist|out|generated|\..*)$/;
 
 export interface Literal {
   /** `path:line` */

@@ -2,87 +2,58 @@
 
 export interface Batch {
   readonly files: readonly string[];
-  /** Whether its tests use real programs: it never runs beside another such batch. */
+  /** It never runs beside another exclusive batch. */
   readonly exclusive: boolean;
 }
 
-/** A round runs all its batches before the next round begins. */
-export interface Round {
-  readonly name: string;
-  readonly batches: readonly Batch[];
-}
-
-const END_TO_END = "tests/e2e/";
-
-/** Files in a batch: many enough for few processes, few enough that all batches end together. */
-interface Sizes {
-  readonly exclusive: number;
-  readonly parallel: number;
-}
+/** Files in a batch: many enough for few processes, few enough that all lanes end together. */
+const FILES_PER_BATCH = 10;
 
 /**
- * Tests that run a real tmux, kill real daemons or start real agents. An agent keeps more than one
- * core busy as it starts; with two at once, Codex left a message in its composer.
+ * Tests that start real agents: one at a time, beside the other tests. An agent keeps more than one
+ * core busy as it starts; with two at once, Codex left a message in its composer. The tests of
+ * Claude Code pass beside any others.
  */
-const EXCLUSIVE_FOLDERS = ["tests/crash/", "tests/panes/"];
-const QUIET_SUPPORT = [
-  "host/private_tmux",
-  "e2e/lab",
-  "e2e/codex_lab",
-  "e2e/opencode_lab",
-  "e2e/agent_harness",
-  "e2e/installed_agents",
-];
-const EXCLUSIVE_IMPORT = new RegExp(
-  `from "(?:\\.\\./)+support/(?:${QUIET_SUPPORT.join("|")})\\.ts"`,
+const AGENT_SUPPORT = ["lab", "codex_lab", "opencode_lab", "agent_harness", "installed_agents"];
+const AGENT_IMPORT = new RegExp(
+  `from "(?:\\.\\./)+support/e2e/(?:${AGENT_SUPPORT.join("|")})\\.ts"`,
 );
+/** Tests of the npm package, which is built in one folder. */
+const PACKAGE_IMPORT = /support\/packaging\/installed_package\.ts"/;
+const CLAUDE = /\/claude_\w+_test\.ts$/;
 
-/** The slowest files start first: one that starts last keeps a core idle. */
+/** The slowest files start first, each in its own batch: one that starts last keeps a core idle. */
 const LONGEST = [
   /linear_\w+_test/,
   /storm_test|recurring_test|year_test/,
-  /e2e\/agents\/selftest_test/,
-  /e2e\/(?:agents\/(?:jobs|copilot|opencode|gemini)|relay\/tunnel)_test/,
-  /e2e\/(?:agents\/(?:codex\w*|opencode_pane|claude_ask)|conformance\/daemon_mcp|surfaces\/telegram)_test/,
+  /^tests\/(?:e2e|crash|panes)\//,
 ];
 
-/** The files of both rounds; `read` returns the text of a file. */
-export function rounds(files: readonly string[], read: (file: string) => string): Round[] {
+/** The batches of these files, in the order to start them; `read` returns the text of a file. */
+export function batchesOf(files: readonly string[], read: (file: string) => string): Batch[] {
   const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  const [end_to_end, in_process] = partition(sorted, (file) => file.startsWith(END_TO_END));
-  const isExclusive = (file: string) =>
-    EXCLUSIVE_FOLDERS.some((folder) => file.startsWith(folder)) ||
-    EXCLUSIVE_IMPORT.test(read(file));
-  const round = (name: string, files: readonly string[], sizes: Sizes): Round => {
-    const [exclusive, parallel] = partition(files, isExclusive);
-    return {
-      name,
-      batches: [
-        ...batches(exclusive, sizes.exclusive, true),
-        ...batches(parallel, sizes.parallel, false),
-      ],
-    };
-  };
-  return [
-    round("in process", in_process, { exclusive: 4, parallel: 10 }),
-    round("end to end", end_to_end, { exclusive: 1, parallel: 1 }),
+  const [exclusive, parallel] = partition(
+    sorted,
+    (file) => {
+      const text = read(file);
+      return PACKAGE_IMPORT.test(text) || AGENT_IMPORT.test(text) && !CLAUDE.test(file);
+    },
+  );
+  const [short, long] = partition(parallel, (file) => rank(file) === LONGEST.length);
+  const batches: Batch[] = [
+    ...exclusive.map((file) => ({ files: [file], exclusive: true })),
+    ...long.map((file) => ({ files: [file], exclusive: false })),
   ];
+  for (let at = 0; at < short.length; at += FILES_PER_BATCH) {
+    batches.push({ files: short.slice(at, at + FILES_PER_BATCH), exclusive: false });
+  }
+  return batches;
 }
 
 /** The position among the slowest files; all other files come last. */
 function rank(file: string): number {
   const found = LONGEST.findIndex((pattern) => pattern.test(file));
   return found < 0 ? LONGEST.length : found;
-}
-
-/** A slow file has a batch of its own. */
-function batches(files: readonly string[], size: number, exclusive: boolean): Batch[] {
-  const [short, long] = partition(files, (file) => rank(file) === LONGEST.length);
-  const found: Batch[] = long.map((file) => ({ files: [file], exclusive }));
-  for (let at = 0; at < short.length; at += size) {
-    found.push({ files: short.slice(at, at + size), exclusive });
-  }
-  return found;
 }
 
 function partition(

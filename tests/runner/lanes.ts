@@ -6,7 +6,7 @@ import type { Batch } from "./batches.ts";
 export type RunBatch<T> = (batch: Batch, line: (text: string) => void) => Promise<T>;
 
 /**
- * Runs every batch once, at most `lanes` of them at a time, in order as far as the quiet batches
+ * Runs every batch once, at most `lanes` of them at a time, in order as far as the exclusive batches
  * allow. The oldest running batch prints its lines as they come; the lines of the others wait.
  */
 export async function runInLanes<T>(

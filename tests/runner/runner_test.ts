@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Batch, rounds, testFiles } from "./batches.ts";
+import { type Batch, batchesOf, testFiles } from "./batches.ts";
 import { runInLanes } from "./lanes.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
@@ -8,26 +8,28 @@ const read = (file: string) => Deno.readTextFileSync(`${ROOT}/${file}`);
 Deno.test("every test file is in exactly one batch", () => {
   const files = testFiles(ROOT);
   assert.ok(files.includes("tests/runner/runner_test.ts"));
-  const found = rounds(files, read).flatMap(({ batches }) => batches.flatMap(({ files }) => files));
+  const found = batchesOf(files, read).flatMap(({ files }) => files);
   assert.deepEqual(found.toSorted(), files.toSorted());
 });
 
-Deno.test("files that run a real tmux, kill daemons or start agents are in quiet batches", () => {
-  const batches = rounds(testFiles(ROOT), read).flatMap(({ batches }) => batches);
-  const quiet = batches.flatMap(({ files, exclusive }) => exclusive ? files : []);
-  const real = ["daemon/host/tmux/tmux_test.ts", "panes/panes_test.ts", "crash/jobs_test.ts"];
-  const agents = ["claude_ask", "codex", "copilot", "gemini", "jobs", "opencode", "selftest"];
-  for (const file of [...real, ...agents.map((name) => `e2e/agents/${name}_test.ts`)]) {
-    assert.ok(quiet.includes(`tests/${file}`), file);
+Deno.test("files that start agents other than Claude Code are in exclusive batches", () => {
+  const batches = batchesOf(testFiles(ROOT), read);
+  const exclusives = batches.flatMap(({ files, exclusive }) => exclusive ? files : []);
+  const agents = ["codex", "copilot", "gemini", "jobs", "opencode", "selftest"];
+  for (const file of agents.map((name) => `tests/e2e/agents/${name}_test.ts`)) {
+    assert.ok(exclusives.includes(file), file);
   }
   for (
     const file of [
       "daemon/features/asks/asks_test.ts",
+      "daemon/host/tmux/tmux_test.ts",
+      "crash/jobs_test.ts",
+      "e2e/agents/claude_ask_test.ts",
       "e2e/daemon/daemon_process_test.ts",
       "e2e/relay/tunnel_test.ts",
     ]
   ) {
-    assert.ok(!quiet.includes(`tests/${file}`), file);
+    assert.ok(!exclusives.includes(`tests/${file}`), file);
   }
 });
 
@@ -56,7 +58,7 @@ function lanes(batches: readonly Batch[], count: number) {
   return { done, end, printLine, printed, running: () => [...running.keys()] };
 }
 
-Deno.test("a quiet batch does not run beside another quiet batch", async () => {
+Deno.test("an exclusive batch does not run beside another exclusive batch", async () => {
   const at = lanes([batch("a", true), batch("b", true), batch("c"), batch("d")], 2);
   assert.deepEqual(at.running(), ["a", "c"]);
   await at.end("c");
@@ -68,7 +70,7 @@ Deno.test("a quiet batch does not run beside another quiet batch", async () => {
   assert.deepEqual(await at.done, ["c", "a", "d", "b"]);
 });
 
-Deno.test("the quiet batches that are left run one after the other", async () => {
+Deno.test("the exclusive batches that are left run one after the other", async () => {
   const at = lanes([batch("a", true), batch("b", true)], 2);
   assert.deepEqual(at.running(), ["a"]);
   await at.end("a");

@@ -52,8 +52,8 @@ export class StormAdapter implements Adapter {
     return Promise.resolve(undefined);
   }
 
-  resume({ runtime_session_id }: { readonly runtime_session_id: string }): Promise<ResumeResult> {
-    return Promise.resolve({ ok: true, args: ["--resume", runtime_session_id] });
+  resume({ runtime_session_id }: { readonly runtime_session_id: string }): ResumeResult {
+    return { ok: true, args: ["--resume", runtime_session_id] };
   }
 
   /** Completes the deliveries that were held back. */

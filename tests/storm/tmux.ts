@@ -1,7 +1,11 @@
 /** A fake tmux for storms: one server with panes and processes, which may die and start again. */
 
 import type { Launch, OpenResult, Terminals } from "../../daemon/host/tmux/terminals.ts";
-import type { PaneFacts, PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";
+import type {
+  PaneFacts,
+  PaneObserver,
+  ScreenObservation,
+} from "../../daemon/host/tmux/pane_observer.ts";
 import type { Pane } from "../../daemon/host/tmux/pane.ts";
 import { paneRecord } from "../support/host/fake_panes.ts";
 import type { FakeProcesses } from "../support/world.ts";
@@ -85,6 +89,10 @@ export class StormTmux implements PaneObserver {
     return pane.pane_pid === pid && this.#processes.isAlive(pid, started);
   }
 
+  everywhere(): Promise<PaneFacts[]> {
+    return this.all();
+  }
+
   all(): Promise<PaneFacts[]> {
     return Promise.resolve([...this.panes.values()].map((pane) => this.#facts(pane)));
   }
@@ -95,6 +103,11 @@ export class StormTmux implements PaneObserver {
     return Promise.resolve(
       pane ? { state: "found", pane: this.#facts(pane) } as const : { state: "missing" } as const,
     );
+  }
+
+  /** No test of the storm looks at a screen. */
+  screen(): Promise<ScreenObservation> {
+    return Promise.resolve({ state: "unknown" });
   }
 
   holds({ pane_id }: PaneFacts, pid: number): boolean {

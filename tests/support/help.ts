@@ -1,21 +1,24 @@
 /** The help of every command as one text, for the golden file. */
 
 import { COMMANDS, PROGRAM } from "../../cli.ts";
-import { buildParser } from "../../cli/command/command.ts";
-import type { Terminal } from "../../cli/output/terminal.ts";
+import { buildParser } from "../../cli/command/parser.ts";
+import type { Device } from "../../cli/output/terminal.ts";
 
 export function renderHelp(): string {
   let text = "";
   const out = (more: string) => void (text += more);
-  const terminal: Terminal = {
+  const device: Device = {
     columns: undefined,
     colours: false,
     interactive: false,
+    progress: false,
+    keys: undefined,
+    screen: undefined,
     out,
     err: out,
     read: () => Promise.resolve(""),
   };
-  const parser = buildParser(COMMANDS, { ...PROGRAM, terminal }, () => Promise.resolve());
+  const parser = buildParser(COMMANDS, { ...PROGRAM, device }, () => Promise.resolve());
   parser.outputHelp();
   for (const command of parser.commands) {
     for (const one of [command, ...command.commands]) {

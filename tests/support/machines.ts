@@ -4,7 +4,7 @@ import type { StateMachine } from "kit/core/state_machine.ts";
 import { type Source, sources } from "../tidy/sources.ts";
 
 /** A machine as a test or a page sees it: its rows as text. */
-export type AnyMachine = StateMachine<readonly (readonly [from: string, on: string, to: string])[]>;
+export type AnyMachine = StateMachine<string, string>;
 
 export interface Found {
   /** The file that exports it, such as `daemon/features/asks/machine.ts`. */

@@ -1,5 +1,6 @@
 /** A whole daemon in memory: real routes, real SQL, fake time, counted ids, recorded events. */
 
+import type { ProcessTable } from "../../daemon/host/processes.ts";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,12 +14,11 @@ import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
-import { type Config, readConfig } from "../../daemon/app/config.ts";
-import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
+import { type ConfigInForce, readConfigInForce } from "../../daemon/app/config.ts";
+import type { Outbound } from "../../daemon/features/messages/websocket/outbound_frames.ts";
 import { type Files, filesIn } from "../../daemon/host/files.ts";
 import type { ProgramRunner } from "../../daemon/host/programs.ts";
 import type { PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";
-import type { ProcessTable } from "../../daemon/features/lifecycle/termination.ts";
 import type { Terminals } from "../../daemon/host/tmux/terminals.ts";
 import type { OpenSocket } from "../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "./clock.ts";
@@ -71,12 +71,18 @@ export class FakeProcesses {
   };
 }
 
-const NO_KNOWN_FAILURES: KnownFailures = { refresh: () => undefined, degraded: () => undefined };
+const NO_KNOWN_FAILURES: KnownFailures = {
+  refresh: () => undefined,
+  degraded: () => undefined,
+  verdicts: () => undefined,
+};
 
 /** A machine without tmux. */
 const NO_PANES: PaneObserver = {
   all: () => Promise.resolve([]),
+  everywhere: () => Promise.resolve([]),
   at: () => Promise.resolve({ state: "missing" }),
+  screen: () => Promise.resolve({ state: "missing" }),
   holds: () => false,
 };
 
@@ -174,11 +180,12 @@ function clockOf({ terminals, programs }: WorldOptions): FakeClock {
   return terminals || programs ? new FakeClock() : new SwiftClock();
 }
 
-function configOf(settings: Readonly<Record<string, string>>): Config {
+function configOf(settings: Readonly<Record<string, string>>): ConfigInForce {
   const variables = Object.entries(settings).map(([key, value]) => {
     return [`MESH_${key.toUpperCase().replaceAll(".", "__")}`, value] as const;
   });
-  return readConfig({ MESH_CONFIG: "/none", ...Object.fromEntries(variables) }, () => undefined);
+  const env = { MESH_CONFIG: "/none", ...Object.fromEntries(variables) };
+  return readConfigInForce(env, () => undefined);
 }
 
 export type World = Awaited<ReturnType<typeof world>>;
@@ -189,13 +196,14 @@ export function world(options: WorldOptions = {}) {
   const processes = options.processes ?? new FakeProcesses();
   const logged: string[] = [];
   const log = jsonLog(clock, "warn", (line) => logged.push(line));
-  const config = configOf(options.settings ?? {});
+  const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
   const platform: Platform = {
     clock,
     ids: options.ids ?? countingIds(),
     log,
     machine: "here",
+    settings,
     idCodec: options.idCodec ?? (() => plainIdCodec),
     pid: 1,
     processes,
@@ -211,7 +219,7 @@ export function world(options: WorldOptions = {}) {
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };
-  const open = (path: string) => createDaemon(config, path, platform);
+  const open = (path: string) => createDaemon(settings.config, path, platform);
   const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
   daemon.start();
   const events: MeshEvent[] = [];

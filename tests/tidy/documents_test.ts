@@ -1,12 +1,13 @@
-/** The documents name only paths, links, tasks and commands that exist. */
+/** The documents name only paths, links, tasks, commands and papers that exist. */
 
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { COMMANDS } from "../../cli.ts";
+import { sources } from "./sources.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const FOLDERS = ["", "docs", "docs/decisions"];
+const FOLDERS = ["", "docs", "docs/decisions", "docs/generated"];
 
 interface Page {
   /** From the root of the repository, such as `docs/relay.md`. */
@@ -53,7 +54,7 @@ function brokenLinks({ path, text }: Page): string[] {
 }
 
 const PATH =
-  /`((?:kit|daemon|relay|cli|dashboard|tests|docs|\.ci|\.github)\/[^`\s*…{<]*|(?:main|cli)\.ts)`/g;
+  /`((?:kit|daemon|relay|cli|dashboard|packaging|tests|docs|\.ci|\.github)\/[^`\s*…{<]*|(?:main|cli)\.ts)`/g;
 /** Written by a run of the bench. */
 const GENERATED = ["tests/bench/out/"];
 
@@ -74,10 +75,11 @@ function missingTasks({ path, text }: Page): string[] {
 }
 
 /** `peer restart` for the usage `peer restart <peer>`, with its flags. */
-const FLAGS = new Map(COMMANDS.map(({ usage, flags }) => {
-  const name = usage.split(" ").filter((word) => /^[a-z]/.test(word)).join(" ");
+const FLAGS = new Map(COMMANDS.flatMap(({ usage, flags, aliases = [] }) => {
+  const words = usage.split(" ").filter((word) => /^[a-z]/.test(word));
   const long = Object.keys(flags ?? {}).flatMap((flag) => flag.match(/--[a-z-]+/g) ?? []);
-  return [name, [...long, "--help", "--version"]];
+  const names = [words.at(-1), ...aliases].map((last) => [...words.slice(0, -1), last].join(" "));
+  return names.map((name) => [name, [...long, "--help", "--version"]] as const);
 }));
 
 /** The commands that a page shows: at a line's start in a block, or alone in backticks. */
@@ -88,7 +90,7 @@ function wrongCommands({ path, text }: Page): string[] {
   return [...text.matchAll(COMMAND)].flatMap(([, line = ""]) => {
     const typed = line.split(/ (?:&&|#) | {2}/)[0] ?? "";
     const [first = "", second = ""] = typed.split(" ");
-    if (first.startsWith("-")) return [];
+    if (first.startsWith("-") || first === "COMMAND") return [];
     const flags = FLAGS.get(`${first} ${second}`) ?? FLAGS.get(first);
     const isGroup = [...FLAGS.keys()].some((name) => name.startsWith(`${first} `));
     if (!flags) return isGroup && !second ? [] : [`${path}: mesh ${typed}`];
@@ -97,11 +99,56 @@ function wrongCommands({ path, text }: Page): string[] {
   });
 }
 
+/** What a reader of the repository, of the help or of an error does not have. */
+const FOREIGN_PAPER =
+  /\b(?:spec|contract|style|architecture-spec|first-use)\.md\b|\.\.\/shared\b|\b(?:contract|spec|section|architecture) \d|\bspecification\b|\bissue #?\d/gi;
+
+function foreignPaper({ path, text }: Page): string[] {
+  return [...text.matchAll(FOREIGN_PAPER)].map(([found]) => `${path}: ${found}`);
+}
+
+/** Strings of the programs that name a page, which lies elsewhere on each machine. */
+const PAGES_IN_CODE = sources().filter(({ path }) => /^(?:cli|daemon|kit|relay)\//.test(path))
+  .flatMap(({ path, code }) =>
+    [...code.matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([found]) => `${path}: ${found}`)
+  );
+
+/** Texts that people read and that are no pages: the help, the schemas, and texts in the code. */
+const TEXTS: readonly Page[] = [
+  ...["tests/golden/help.txt", "tests/golden/openapi.json"]
+    .map((path) => ({ path, text: Deno.readTextFileSync(join(ROOT, path)) })),
+  ...sources().filter(({ path }) => !path.startsWith("tests/"))
+    .map(({ path, code }) => ({ path, text: code })),
+];
+
+const CODE = sources().filter(({ path }) => !path.startsWith("tests/"))
+  .map(({ text }) => text).join("\n");
+
+/** Texts in first columns that the program does not print; `…` stands for any text. */
+function unknownSymptoms({ path, text }: Page): string[] {
+  return [...text.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, symptom = ""]) => symptom)
+    .filter((symptom) => !symptom.split("…").every((part) => CODE.includes(part.trim())))
+    .map((symptom) => `${path}: ${symptom}`);
+}
+
+Deno.test("the program prints every text that troubleshooting lists", () => {
+  const page = PAGES.find(({ path }) => path === "docs/troubleshooting.md");
+  assert.ok(page);
+  assert.deepEqual(unknownSymptoms(page), []);
+  assert.equal(unknownSymptoms({ path: "", text: "| `No … such words at all` | x |" }).length, 1);
+});
+
 const BROKEN: Page = {
   path: "docs/broken.md",
   text: "[a](nowhere.md) [b](relay.md#no-such-heading) `kit/none.ts` `deno task none`\n" +
-    "    mesh none\n    mesh peers --none\n",
+    "    mesh none\n    mesh peers --none\n" +
+    "See contract 3 and spec.md, as the specification says.\n",
 };
+
+Deno.test("no page, help or error text cites a paper that its reader does not have", () => {
+  assert.deepEqual([...[...PAGES, ...TEXTS].flatMap(foreignPaper), ...PAGES_IN_CODE], []);
+  assert.equal(foreignPaper(BROKEN).length, 3);
+});
 
 for (
   const [name, rule, violations] of [

@@ -8,6 +8,7 @@ export const LAYERS: readonly string[] = [
   "kit/net",
   "kit/mcp",
   "kit/host",
+  "dashboard/files",
   "daemon/host",
   "daemon/features/agents",
   "daemon/features/peers",
@@ -21,18 +22,28 @@ export const LAYERS: readonly string[] = [
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/shares",
+  "daemon/features/apps",
   "daemon/api/mcp",
   "daemon/api",
   "daemon/app",
   "relay/web",
   "relay/daemons",
   "relay/sign_in",
+  "relay/dashboard",
   "relay/mcp",
   "relay/oauth",
   "relay/shares",
   "relay/app",
+  "dashboard/worker",
+  "dashboard/charts",
+  "dashboard/state",
+  "dashboard/components",
+  "dashboard/views",
+  "dashboard/app",
+  "dashboard/gallery",
   "cli/client",
   "cli/output",
+  "cli/screen",
   "cli/command",
   "cli/hook",
   "cli/mcp_proxy",
@@ -42,6 +53,9 @@ export const LAYERS: readonly string[] = [
   "cli/demo",
   "cli/surfaces",
   "cli/commands",
+  "cli/live",
+  "clients/typescript",
+  "packaging",
 ];
 
 /** The only files outside of the layers and of the folders of `tests/`. */
@@ -51,17 +65,28 @@ export const ENTRY_POINTS: readonly string[] = ["main.ts", "cli.ts", "tests/run.
 // deno-fmt-ignore
 export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   kit:       ["kit"],
-  daemon:    ["kit", "daemon"],
-  relay:     ["kit", "relay", "daemon"],
-  dashboard: ["kit", "dashboard", "daemon"],
-  cli:       ["kit", "cli", "daemon", "relay"],
+  daemon:    ["kit", "daemon", "dashboard"],
+  relay:     ["kit", "relay", "daemon", "dashboard"],
+  dashboard: ["kit", "dashboard", "daemon", "relay"],
+  cli:       ["kit", "cli", "daemon", "relay", "dashboard"],
+  packaging: ["kit", "clients"],
+  clients:   ["clients"],
 };
 
 /** The folders of other programs that a program may import, besides contracts. */
 export const SHARED: Readonly<Record<string, readonly string[]>> = {
-  relay: [],
+  daemon: ["dashboard/files/"],
+  relay: ["dashboard/files/"],
   dashboard: [],
-  cli: ["daemon/host/", "daemon/features/agents/", "daemon/app/", "relay/app/main.ts"],
+  cli: [
+    "daemon/host/",
+    "daemon/features/agents/",
+    "daemon/app/",
+    "relay/app/main.ts",
+    "dashboard/state/demo/script.ts",
+    "dashboard/state/waiting.ts",
+  ],
+  packaging: ["clients/typescript/package.json"],
 };
 
 /** Folders of tests that mirror no source: they test a whole program, or the repository. */

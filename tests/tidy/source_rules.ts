@@ -148,7 +148,8 @@ export function sharedTables(sources: Sources, migrations: readonly string[]): s
   );
   return tables.flatMap((table) => {
     const write = new RegExp(
-      `\\b(?:insert(?: or \\w+)? into|replace into|update|delete from)\\s+${table}\\b(?! on)`,
+      `\\b(?:insert(?: or \\w+)? into|replace into|update|delete from)\\s+${table}\\b(?! on)|` +
+        `\\btableOf\\("${table}"`,
       "i",
     );
     const writers = product(sources).filter(({ code }) => write.test(code)).map(({ path }) => path);

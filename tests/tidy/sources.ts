@@ -4,7 +4,16 @@ import { join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCE_FOLDERS = ["kit", "daemon", "relay", "cli", "dashboard", "tests"];
+const SOURCE_FOLDERS = [
+  "kit",
+  "daemon",
+  "relay",
+  "cli",
+  "dashboard",
+  "packaging",
+  "clients",
+  "tests",
+];
 /** Folders of packages, and of files that are generated or recorded. */
 const FOREIGN = /^(node_modules|dist|out|golden|generated|\..*)$/;
 

@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { messageOf } from "kit/core/text.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
-import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
-import { CommandError, EXIT } from "../../client/failures.ts";
-import { print, printJson, styled } from "../../output/terminal.ts";
+import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
+import { CommandError } from "../../client/failures.ts";
+import { styled } from "../../output/terminal.ts";
 
 /** How long to wait for the database lock, which a daemon holds while it shuts down. */
 const BUSY_MS_MAX = 5000;
@@ -15,7 +15,7 @@ const BUSY_MS_MAX = 5000;
 const PARTIAL_SUFFIX = ".part";
 const ATTACHMENTS = "attachments";
 
-export const BACKUP_COMMAND: Command = {
+export const BACKUP_COMMAND = answerCommand({
   usage: "backup <file>",
   summary: "Back up the daemon's database into a new file; the daemon may be running",
   details:
@@ -27,13 +27,16 @@ export const BACKUP_COMMAND: Command = {
   flags: {
     "--attachments": "also copy uploaded files, into <file>.attachments; to restore them, " +
       "move them into `attachments` next to mesh.db",
-    ...JSON_FLAG,
   },
   example: "mesh backup ~/mesh-backup.db --attachments",
-  run: backup,
-};
+  call: backup,
+  show: ({ file, bytes, attachments, files }, { terminal }) => {
+    terminal.print(styled("green", "Copied"), ` to ${file} (${bytes} bytes)`);
+    if (attachments !== null) terminal.print(`and ${files} uploaded files to ${attachments}`);
+  },
+});
 
-function backup({ env, terminal }: CommandContext, args: Args): Promise<number> {
+function backup({ env }: CommandContext, args: Args) {
   const state = statePath(env);
   const file = resolve(args.text("file"));
   const folder = args.flag(ATTACHMENTS) ? `${file}.${ATTACHMENTS}` : undefined;
@@ -54,14 +57,7 @@ function backup({ env, terminal }: CommandContext, args: Args): Promise<number> 
   // The attachments are copied after the database, so that the copy has every file that the
   // database names, except files that expired meanwhile.
   const files = folder === undefined ? null : copyAttachments(join(state, ATTACHMENTS), folder);
-  const { size } = Deno.statSync(file);
-  if (args.flag("json")) {
-    printJson(terminal, { file, bytes: size, attachments: folder ?? null, files });
-  } else {
-    print(terminal, styled("green", "Copied"), ` to ${file} (${size} bytes)`);
-    if (folder !== undefined) print(terminal, `and ${files} uploaded files to ${folder}`);
-  }
-  return Promise.resolve(EXIT.done);
+  return { file, bytes: Deno.statSync(file).size, attachments: folder ?? null, files };
 }
 
 /** Creates the file exclusively, so that no existing file is overwritten. */

@@ -1,33 +1,49 @@
 /** `mesh config`: shows the settings in force, sets one, and checks the configuration. */
 
+import { parse } from "yaml";
 import { messageOf } from "kit/core/text.ts";
 import { mistakesOf, parseSetting, SETTINGS } from "../../../daemon/app/config.ts";
 import {
+  type ConfigFile,
+  deleteKey,
   openConfig,
   saveConfig,
   setKey,
   UnreadableConfig,
 } from "../../../daemon/app/config_file.ts";
 import { configPath, type Env } from "../../../daemon/host/paths.ts";
-import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
+import {
+  answerCommand,
+  type Args,
+  type Command,
+  type CommandContext,
+  JSON_FLAG,
+} from "../../command/command.ts";
+import { nearest } from "../../command/near_words.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { readSettings } from "../../client/daemon_client.ts";
-import { print, printError, printFields, printJson, styled } from "../../output/terminal.ts";
+import { openEditor } from "../../client/editor.ts";
+import { styled } from "../../output/terminal.ts";
+
+const RESTART = "a running daemon uses it after `mesh restart`";
+
+const get = answerCommand({
+  usage: "config get [key]",
+  summary: "Show all settings, or one",
+  example: "mesh config get daemon.port",
+  call: getConfig,
+  show: showConfig,
+});
 
 export const CONFIG_COMMANDS: readonly Command[] = [
+  { ...get, usage: "config", summary: "Show the settings in force", example: "mesh config" },
+  get,
   {
-    usage: "config",
-    summary: "Show the settings in force",
-    flags: JSON_FLAG,
-    example: "mesh config",
-    run: getConfig,
-  },
-  {
-    usage: "config get [key]",
-    summary: "Show all settings, or one",
-    flags: JSON_FLAG,
-    example: "mesh config get daemon.port",
-    run: getConfig,
+    ...get,
+    usage: "config list",
+    aliases: ["ls", "show"],
+    summary: "Show all settings in force",
+    example: "mesh config list",
   },
   {
     usage: "config set <key> <value>",
@@ -36,41 +52,59 @@ export const CONFIG_COMMANDS: readonly Command[] = [
     example: "mesh config set human.name sam",
     run: setConfig,
   },
-  {
+  answerCommand({
+    usage: "config unset <key>",
+    aliases: ["rm"],
+    summary: "Remove one setting from the configuration file, so that its default is in force",
+    example: "mesh config unset daemon.port",
+    call: unsetConfig,
+    show: ({ key, path, was_set }, { terminal }) => {
+      if (was_set) terminal.print(styled("green", "Removed"), ` ${key} from ${path}; ${RESTART}`);
+      else terminal.print(`${key} is not set in ${path}`);
+    },
+  }),
+  answerCommand({
+    usage: "config edit",
+    summary: "Open the configuration file in $EDITOR, then check it",
+    example: "mesh config edit",
+    call: editConfig,
+    show: ({ path }, { terminal }) =>
+      terminal.print(styled("green", "No mistakes"), ` in ${path}; ${RESTART}`),
+  }),
+  answerCommand({
     usage: "config path",
     summary: "Print the path of the configuration file",
-    flags: JSON_FLAG,
     example: "mesh config path",
-    run: ({ env, terminal }, args) => {
-      const path = configPath(env);
-      if (args.flag("json")) printJson(terminal, { path });
-      else print(terminal, path);
-      return Promise.resolve(EXIT.done);
-    },
-  },
-  {
+    call: ({ env }) => ({ path: configPath(env) }),
+    show: ({ path }, { terminal }) => terminal.print(path),
+  }),
+  answerCommand({
     usage: "config check",
     summary: "List every mistake in the configuration",
-    flags: JSON_FLAG,
     example: "mesh config check",
-    run: checkConfig,
-  },
+    call: checkConfig,
+    show: ({ path }, { terminal }) =>
+      terminal.print(styled("green", "No mistakes"), ` in ${path} and the environment`),
+  }),
 ];
 
-function getConfig({ env, terminal }: CommandContext, args: Args): Promise<number> {
-  const all = displayedSettings(env);
+/** The settings as plain values. A secret is shown as `[hidden]`, an unset setting as null. */
+function getConfig({ env }: CommandContext, args: Args): Record<string, unknown> {
+  const all = JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
   const key = args.get("key");
-  if (key !== undefined) mustBeSetting(key);
-  const selected = key === undefined ? all : { [key]: all[key] };
-  if (args.flag("json")) printJson(terminal, selected);
-  else if (key !== undefined) print(terminal, formatValue(all[key]));
-  else {
-    printFields(
-      terminal,
-      Object.fromEntries(Object.entries(all).map(([key, value]) => [key, formatValue(value)])),
-    );
-  }
-  return Promise.resolve(EXIT.done);
+  if (key === undefined) return all;
+  mustBeSetting(key);
+  return { [key]: all[key] };
+}
+
+function showConfig(
+  selected: Record<string, unknown>,
+  { terminal }: CommandContext,
+  args: Args,
+): void {
+  const shown = Object.entries(selected).map(([key, value]) => [key, formatValue(value)] as const);
+  if (args.get("key") === undefined) terminal.printFields(Object.fromEntries(shown));
+  else for (const [, text] of shown) terminal.print(text);
 }
 
 async function setConfig(context: CommandContext, args: Args): Promise<number> {
@@ -81,63 +115,85 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   const path = writeSetting(env, key, tryParse(input));
   const variable = `MESH_${key.toUpperCase().replaceAll(".", "__")}`;
   const isOverridden = env[variable] !== undefined;
-  if (args.flag("json")) printJson(terminal, { ok: true, key, path });
-  else {print(
-      terminal,
+  if (args.flag("json")) terminal.printJson({ ok: true, key, path });
+  else {terminal.print(
       styled("green", "Set"),
-      ` ${key} in ${path}; a running daemon uses it after a restart`,
+      ` ${key} in ${path}; ${RESTART}`,
     );}
   if (isOverridden) {
-    printError(terminal, styled("yellow", "note: "), `${variable} is set and overrides it`);
+    terminal.printError(styled("yellow", "note: "), `${variable} is set and overrides it`);
   }
   return EXIT.done;
 }
 
+/** Removes the setting if the resulting configuration is valid. */
+function unsetConfig({ env }: CommandContext, args: Args) {
+  const key = args.text("key");
+  mustBeSetting(key);
+  let was_set = false;
+  const path = changeConfig(env, (file) => was_set = deleteKey(file, key));
+  return { ok: true, key, path, was_set };
+}
+
 /** Writes the setting if the resulting configuration is valid; returns the path of the file. */
 function writeSetting(env: Env, key: string, value: unknown): string {
+  return changeConfig(env, (file) => setKey(file, key, value));
+}
+
+/** Saves the change if the resulting configuration is valid; returns the path of the file. */
+function changeConfig(env: Env, change: (file: ConfigFile) => void): string {
   try {
     const file = openConfig(env);
-    setKey(file, key, value);
+    change(file);
     const configErrors = mistakesOf(env, file.before ?? "", file.document.toString());
-    if (configErrors.length > 0) throw new UsageError(configErrors.join("\n"));
-    saveConfig(file);
+    if (configErrors.length > 0) throw new UsageError(configErrors.join("\n"), "");
+    if (file.before !== file.document.toString({ lineWidth: 0 })) saveConfig(file);
     return file.path;
   } catch (error) {
     throw error instanceof UnreadableConfig ? new CommandError(error.message) : error;
   }
 }
 
+async function editConfig(context: CommandContext) {
+  const { env, terminal } = context;
+  const path = configPath(env);
+  if (!terminal.device.interactive) {
+    throw new CommandError(`This is not a terminal; edit "${path}", then: mesh config check`);
+  }
+  await openEditor(env, path);
+  return checkConfig(context);
+}
+
+/** A map is written as a map; any other value as the environment would be read. */
 function tryParse(input: string): unknown {
   try {
-    return parseSetting(input);
+    return parseYamlMap(input) ?? parseSetting(input);
   } catch {
     return input;
   }
 }
 
-function mustBeSetting(key: string): void {
-  if (Object.hasOwn(SETTINGS, key)) return;
-  throw new UsageError(`Unknown setting: "${key}". Known: ${Object.keys(SETTINGS).join(", ")}`);
+/** A map in one line, such as `{claude-code: [claude]}`; undefined for any other value. */
+function parseYamlMap(input: string): unknown {
+  if (!/^\s*\{/.test(input)) return undefined;
+  const value: unknown = parse(input);
+  return typeof value === "object" ? value : undefined;
 }
 
-function checkConfig({ env, terminal }: CommandContext, args: Args): Promise<number> {
+function mustBeSetting(key: string): void {
+  if (Object.hasOwn(SETTINGS, key)) return;
+  const meant = nearest(key, Object.keys(SETTINGS));
+  const question = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  throw new UsageError(`Unknown setting: "${key}".${question}`, "All settings: mesh config list");
+}
+
+function checkConfig({ env }: CommandContext): { ok: true; path: string } {
   try {
     readSettings(env);
   } catch (error) {
     throw new CommandError(messageOf(error));
   }
-  if (args.flag("json")) printJson(terminal, { ok: true, path: configPath(env) });
-  else {print(
-      terminal,
-      styled("green", "No mistakes"),
-      ` in ${configPath(env)} and the environment`,
-    );}
-  return Promise.resolve(EXIT.done);
-}
-
-/** The settings as plain values. A secret is shown as `[hidden]`, an unset setting as null. */
-function displayedSettings(env: Env): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(readSettings(env), (_, value) => value ?? null));
+  return { ok: true, path: configPath(env) };
 }
 
 function formatValue(value: unknown): string {

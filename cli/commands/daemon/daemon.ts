@@ -2,6 +2,7 @@
 
 import { BACKUP_COMMAND } from "./backup.ts";
 import {
+  answerCommand,
   type Args,
   type Command,
   type CommandContext,
@@ -10,54 +11,66 @@ import {
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
-import { createDaemonClient } from "../../client/daemon_client.ts";
+import { readSettings } from "../../client/daemon_client.ts";
 import { mustGetHealth, startDaemon, stopDaemon } from "../../client/daemon_process.ts";
+import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
-import { print, printError, printFields, printJson, styled } from "../../output/terminal.ts";
+import { SETUP_COMMANDS } from "./setup.ts";
+import { styled } from "../../output/terminal.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
+import { TOKEN_COMMAND } from "./secrets.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
-  {
+  answerCommand({
     usage: "up",
+    aliases: ["start"],
     summary: "Start the daemon, unless it is running",
-    flags: JSON_FLAG,
     example: "mesh up",
-    run: up,
-  },
-  {
+    call: (context) => startDaemon(context.env, context.clock, () => context.connect()),
+    show: ({ started, url, pid, log_file }, { terminal }) => {
+      terminal.print(styled("green", started ? "Started" : "Already running"), ` at ${url}`);
+      terminal.printFields({ "process": String(pid), "log file": log_file });
+    },
+  }),
+  answerCommand({
     usage: "down",
+    aliases: ["stop"],
     summary: "Stop the daemon, and wait until it has exited",
-    flags: JSON_FLAG,
     example: "mesh down",
-    run: down,
-  },
-  {
+    call: async ({ env, clock, daemon }) => {
+      const stopped = await stopDaemon(env, clock, daemon);
+      return { stopped: stopped?.pid ?? null };
+    },
+    show: ({ stopped }, { terminal }) => {
+      if (stopped === null) terminal.print("No daemon is running.");
+      else terminal.print(styled("green", "Stopped"), `: process ${stopped} has exited`);
+    },
+  }),
+  answerCommand({
+    usage: "restart",
+    summary: "Stop the daemon and start it again, so that it reads its configuration",
+    details: "To restart an agent in its pane: mesh peer restart PEER.",
+    example: "mesh restart",
+    call: restart,
+    show: ({ stopped, url, pid }, { terminal }) => {
+      terminal.print(styled("green", stopped === null ? "Started" : "Restarted"), ` at ${url}`);
+      terminal.printFields({ "process": String(pid) });
+    },
+  }),
+  answerCommand({
     usage: "status",
     summary: "Show the daemon's status",
-    flags: JSON_FLAG,
     example: "mesh status",
-    run: status,
-  },
+    call: ({ daemon }) => mustGetHealth(daemon),
+    show: (health, { daemon, terminal }) => showHealth(terminal, daemon.url, health),
+  }),
+  TOKEN_COMMAND,
+  DOCS_COMMAND,
   LOGS_COMMAND,
   BACKUP_COMMAND,
-  {
-    usage: "setup",
-    summary: "Connect the coding agents on this machine to mesh",
-    flags: {
-      "--agent <name>": "set up only this agent",
-      "--relay <url>": "register with this relay, and save its secret in the configuration",
-      "--dry-run": "show what would change, without changing anything",
-      "--uninstall": "remove mesh from the agents' configuration",
-      ...JSON_FLAG,
-    },
-    example: "mesh setup --agent claude-code --dry-run",
-    run: async ({ args, env }) => {
-      const { runSetup } = await import("../../setup/setup_command.ts");
-      return await runSetup(args.slice(1), env);
-    },
-  },
+  ...SETUP_COMMANDS,
   {
     usage: "watch",
     summary: "Show events as they happen, until Ctrl-C",
@@ -87,51 +100,25 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   ...CONFIG_COMMANDS,
 ];
 
-async function up({ env, terminal, clock }: CommandContext, args: Args): Promise<number> {
-  const state = await startDaemon(env, clock, () => createDaemonClient(env, terminal.interactive));
-  if (args.flag("json")) {
-    printJson(terminal, state);
-    return EXIT.done;
-  }
-  print(
-    terminal,
-    styled("green", state.started ? "Started" : "Already running"),
-    ` at ${state.url}`,
-  );
-  printFields(terminal, { "process": String(state.pid), "log file": state.log_file });
-  return EXIT.done;
-}
-
-async function down({ env, terminal, clock, daemon }: CommandContext, args: Args): Promise<number> {
+/** A configuration with mistakes is refused first, because the daemon would not start again. */
+async function restart(context: CommandContext) {
+  const { env, clock, daemon } = context;
+  readSettings(env);
   const stopped = await stopDaemon(env, clock, daemon);
-  if (args.flag("json")) printJson(terminal, { stopped: stopped?.pid ?? null });
-  else if (stopped) {
-    print(terminal, styled("green", "Stopped"), `: process ${stopped.pid} has exited`);
-  } else print(terminal, "No daemon is running.");
-  return EXIT.done;
-}
-
-async function status({ daemon, terminal }: CommandContext, args: Args): Promise<number> {
-  const health = await mustGetHealth(daemon);
-  if (args.flag("json")) printJson(terminal, health);
-  else showHealth(terminal, daemon.url, health);
-  return EXIT.done;
+  const started = await startDaemon(env, clock, () => context.connect());
+  return { stopped: stopped?.pid ?? null, ...started };
 }
 
 async function watch({ daemon, clock, terminal }: CommandContext, args: Args): Promise<number> {
-  const since = args.number("since"), replay = args.number("replay");
-  const query = {
-    ...(since !== undefined && { since: String(since) }),
-    ...(replay !== undefined && { replay: String(replay) }),
-  };
+  const since = args.numberText("since"), replay = args.numberText("replay");
+  const query = { ...(since && { since }), ...(replay && { replay }) };
   const onConnectionChange = (change: "lost" | "resumed") =>
-    printError(
-      terminal,
+    terminal.printError(
       styled("yellow", change === "lost" ? "Lost the daemon; waiting for it" : "Reconnected"),
     );
   await interruptible(async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, onConnectionChange })) {
-      if (args.flag("json")) printJson(terminal, eventRecord(event), 0);
+      if (args.flag("json")) terminal.printJson(eventRecord(event), 0);
       else showEvent(terminal, event);
     }
   });

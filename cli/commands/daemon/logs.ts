@@ -11,15 +11,9 @@ import {
   interruptible,
 } from "../../command/command.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
-import { logPath } from "../../client/daemon_process.ts";
-import {
-  print,
-  printError,
-  printJson,
-  type Style,
-  styled,
-  type Terminal,
-} from "../../output/terminal.ts";
+import { fileSize, logPath } from "../../client/daemon_process.ts";
+import { type Style, styled, type Terminal } from "../../output/terminal.ts";
+import { formatInstant } from "../../output/time.ts";
 
 const LINES_DEFAULT = 50;
 const POLL_INTERVAL_MS = 250;
@@ -46,7 +40,7 @@ async function logs({ env, terminal, clock }: CommandContext, args: Args): Promi
     if (!follow) {
       throw new CommandError(`There is no log at "${path}"; start the daemon with \`mesh up\``);
     }
-    printError(terminal, `Waiting for ${path}`);
+    terminal.printError(`Waiting for ${path}`);
   }
   const show = (line: string) => printLogLine(terminal, line, args.flag("json"));
   const { lines, end } = lastLines(path, count);
@@ -77,16 +71,11 @@ function readTail(path: string, end: number): string[] {
   return lines.slice(start > 0 ? 1 : 0).filter((line) => line !== "");
 }
 
-interface FollowOptions {
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
-
 /** Yields new complete lines. A file that shrank was rotated (daemon/host/log_file.ts). */
 export async function* followLines(
   path: string,
   from: number,
-  { clock, signal }: FollowOptions,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let at = from, rest = "";
@@ -113,16 +102,15 @@ const STYLES: Readonly<Record<string, Style>> = { warn: "yellow", error: "red", 
  */
 function printLogLine(to: Terminal, line: string, json: boolean): void {
   const read = LogLine.safeParse(tryJson(line));
-  if (json) return printJson(to, read.success ? read.data : { what: line }, 0);
-  if (!read.success) return print(to, line);
+  if (json) return to.printJson(read.success ? read.data : { what: line }, 0);
+  if (!read.success) return to.print(line);
   const { time, level, what, ...fields } = read.data;
   const more = Object.entries(fields).map(([name, value]) => ` ${name}=${formatValue(value)}`).join(
     "",
   );
   const style = STYLES[level] ?? "green";
-  print(
-    to,
-    styled("dim", time),
+  to.print(
+    styled("dim", formatInstant(time)),
     " ",
     styled(style, level.padEnd(5)),
     ` ${what}`,
@@ -151,14 +139,4 @@ function readBytes(path: string, start: number, end: number): Uint8Array {
     if (bytesRead === bytes.length) break;
   }
   return bytes.subarray(0, bytesRead);
-}
-
-/** The size of a file; undefined when the file does not exist. */
-function fileSize(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).size;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }

@@ -3,9 +3,8 @@
 import { ApiError } from "kit/http/client.ts";
 import { createTicket } from "../../../daemon/api/pages/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
-import { type Args, type Command, type CommandContext, JSON_FLAG } from "../../command/command.ts";
-import { EXIT } from "../../client/failures.ts";
-import { print, printError, printJson, styled } from "../../output/terminal.ts";
+import { answerCommand, type Command, type CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
 
 interface DashboardLink {
   readonly url: string;
@@ -14,35 +13,29 @@ interface DashboardLink {
   readonly reason?: string;
 }
 
-const FLAGS = { "--print": "print the address instead of opening it", ...JSON_FLAG } as const;
-const SUMMARY = "Open the dashboard in your browser, signed in as you";
+const open = answerCommand({
+  usage: "open",
+  summary: "Open the dashboard in your browser, signed in as you",
+  flags: { "--print": "print the address instead of opening it" },
+  example: "mesh open",
+  call: createDashboardLink,
+  show: async ({ url, human, reason }, { terminal, env }, args) => {
+    const opened = !args.flag("print") && await openInBrowser(url, env);
+    terminal.print(opened ? "Opened " : "Open within a minute: ", styled("cyan", url));
+    if (human) return;
+    terminal.printError(styled("yellow", "You are not signed in on the page: "), reason ?? "");
+  },
+});
 
 export const OPEN_COMMANDS: readonly Command[] = [
-  { usage: "open", summary: SUMMARY, flags: FLAGS, example: "mesh open", run: open },
-  { usage: "dashboard", summary: SUMMARY, flags: FLAGS, example: "mesh dashboard", run: open },
+  open,
+  { ...open, usage: "dashboard", example: "mesh dashboard" },
 ];
 
-async function open(context: CommandContext, args: Args): Promise<number> {
-  const { terminal, env } = context;
-  const link = await createDashboardLink(context);
-  const opened = !args.flag("print") && !args.flag("json") && await openBrowser(link.url, env);
-  if (args.flag("json")) {
-    printJson(terminal, link);
-    return EXIT.done;
-  }
-  print(terminal, opened ? "Opened " : "Open within a minute: ", styled("cyan", link.url));
-  if (!link.human) {
-    printError(
-      terminal,
-      styled("yellow", "You are not signed in on the page: "),
-      link.reason ?? "",
-    );
-  }
-  return EXIT.done;
-}
-
 /** Without a ticket the page still shows everything, but cannot send as the human. */
-async function createDashboardLink({ daemon, call }: CommandContext): Promise<DashboardLink> {
+export async function createDashboardLink(
+  { daemon, call }: Pick<CommandContext, "daemon" | "call">,
+): Promise<DashboardLink> {
   try {
     const { ticket } = await call(createTicket, {});
     return { url: `${daemon.url}/dashboard#ticket=${ticket}`, human: true };
@@ -55,8 +48,11 @@ async function createDashboardLink({ daemon, call }: CommandContext): Promise<Da
   }
 }
 
-/** Opens a browser, which needs a graphical session on Linux. Returns whether it was started. */
-async function openBrowser(url: string, env: Env): Promise<boolean> {
+/**
+ * Opens an address or a file in a browser, which needs a graphical session on Linux. Returns
+ * whether it was started.
+ */
+export async function openInBrowser(url: string, env: Env): Promise<boolean> {
   const { os } = Deno.build;
   if (os === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]) return false;
   const [program, ...args] = os === "darwin"

@@ -13,8 +13,8 @@ import {
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
-import { print, printJson, printTable, styled, type Terminal } from "../../output/terminal.ts";
-import { formatDuration } from "../../output/views.ts";
+import { styled, type Terminal } from "../../output/terminal.ts";
+import { formatDuration } from "../../output/time.ts";
 
 const REFRESH_INTERVAL_MS = 2_000;
 /** How many of the newest waiting messages are fetched, in order to count them per peer. */
@@ -54,9 +54,9 @@ export interface Frame {
 
 async function top(context: CommandContext, args: Args): Promise<number> {
   const { daemon, terminal, clock } = context;
-  if (args.flag("json") || args.flag("once") || terminal.columns === undefined) {
+  if (args.flag("json") || args.flag("once") || terminal.device.columns === undefined) {
     const frame = await fetchFrame(daemon);
-    if (args.flag("json")) printJson(terminal, frame);
+    if (args.flag("json")) terminal.printJson(frame);
     else drawFrame(terminal, frame);
     return EXIT.done;
   }
@@ -78,13 +78,13 @@ export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions)
     const at = clock.now();
     try {
       const frame = await fetchFrame(daemon, previous && { ...previous, now: at });
-      terminal.out(CLEAR_SCREEN);
+      terminal.device.out(CLEAR_SCREEN);
       drawFrame(terminal, frame);
       previous = { messages: frame.messages, at };
     } catch (error) {
       if (first || !(error instanceof DaemonUnreachable)) throw error;
-      terminal.out(CLEAR_SCREEN);
-      print(terminal, styled("yellow", "Lost the daemon; waiting for it"));
+      terminal.device.out(CLEAR_SCREEN);
+      terminal.print(styled("yellow", "Lost the daemon; waiting for it"));
       previous = undefined;
     }
     await pause(clock, REFRESH_INTERVAL_MS, signal);
@@ -125,32 +125,20 @@ function drawFrame(to: Terminal, frame: Frame): void {
   const { peers, messages, queued, unproved, messages_per_second: rate } = frame;
   const rateText = rate === null ? "" : `, ${rate.toFixed(1)} per second`;
   const waitingText = styled(queued > 0 ? "yellow" : "green", `${queued} waiting`);
-  print(
-    to,
+  to.print(
     `${peers.length} peers, ${messages} messages${rateText}, `,
     waitingText,
     `, ${unproved} unproved`,
   );
-  print(to);
-  printTable(
-    to,
-    [
-      { title: "NAME", cell: ({ name }) => styled("cyan", name), essential: true },
-      { title: "CIRCLE", cell: ({ circle }) => circle },
-      {
-        title: "STATUS",
-        cell: ({ status }) => styled(status === "online" ? "green" : "dim", status),
-      },
-      { title: "TURN", cell: ({ turn_state }) => turn_state?.replaceAll("_", " ") ?? "" },
-      { title: "VIA", cell: ({ transport }) => transport },
-      { title: "WAIT", cell: ({ queued }) => String(queued || "") },
-      { title: "ASKS", cell: ({ open_asks }) => String(open_asks || "") },
-      {
-        title: "OLDEST",
-        cell: ({ oldest_ask_seconds: age }) => age === null ? "" : formatDuration(age * 1000),
-      },
-    ],
-    peers,
-    "No peers yet.",
-  );
+  to.print();
+  to.printTable(peers, {
+    NAME: ({ name }) => styled("cyan", name),
+    CIRCLE: ({ circle }) => circle,
+    STATUS: ({ status }) => styled(status === "online" ? "green" : "dim", status),
+    TURN: ({ turn_state }) => turn_state?.replaceAll("_", " ") ?? "",
+    VIA: ({ transport }) => transport,
+    WAIT: ({ queued }) => String(queued || ""),
+    ASKS: ({ open_asks }) => String(open_asks || ""),
+    OLDEST: ({ oldest_ask_seconds: age }) => age === null ? "" : formatDuration(age * 1000),
+  }, { whole: ["NAME"], empty: "No peers yet." });
 }

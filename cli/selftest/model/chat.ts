@@ -3,13 +3,7 @@
 import * as z from "zod";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep, type ToolStep } from "./messages.ts";
-import {
-  countOccurrences,
-  type HoldHandle,
-  ResponseHold,
-  type ScriptedModel,
-  serveOnLoopback,
-} from "./scripted_model.ts";
+import { eventStream, ModelServer } from "./scripted_model.ts";
 
 const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
@@ -34,31 +28,16 @@ export interface Turn {
 
 type Call = { readonly name: string; readonly args: unknown };
 
-export class ChatModel implements ScriptedModel {
+export class ChatModel extends ModelServer {
   readonly turns: Turn[] = [];
-  readonly #rules: readonly ScriptedReply[];
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #responseHold = new ResponseHold();
-  #ids = 0;
+  #answers = 0;
 
   constructor(rules: readonly ScriptedReply[]) {
-    this.#rules = rules;
-    this.#server = serveOnLoopback((request) => this.#serve(request));
+    super(rules, "/v1");
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${this.#server.addr.port}/v1`;
-  }
-
-  hold(): HoldHandle {
-    return this.#responseHold.hold();
-  }
-
-  occurrences(text: string): number {
-    const transcripts = this.turns.map(({ prompts, results }) =>
-      [...prompts, ...results].join("\n")
-    );
-    return Math.max(0, ...transcripts.map((transcript) => countOccurrences(text, transcript)));
+  override transcripts(): readonly string[] {
+    return this.turns.map(({ prompts, results }) => [...prompts, ...results].join("\n"));
   }
 
   /** How many prompts of the newest request contain this text. */
@@ -66,32 +45,27 @@ export class ChatModel implements ScriptedModel {
     return this.turns.at(-1)?.prompts.filter((one) => one.includes(text)).length ?? 0;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#responseHold.open();
-    await this.#server.shutdown();
-  }
-
-  async #serve(request: Request): Promise<Response> {
+  protected override async serve(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (!pathname.endsWith("/chat/completions")) return Response.json({ data: [] });
     const body = Body.parse(await request.json());
     if (body.tools.length === 0) return this.#answer(body, "A title");
     const turn = toTurn(body);
     this.turns.push(turn);
-    await this.#responseHold.wait();
+    await this.whileHeld();
     const { text, call } = this.#next(turn);
     return this.#answer(body, text, call);
   }
 
   #next({ prompts, results, tools }: Turn): { text: string; call?: Call } {
     const prompt = prompts.at(-1) ?? "";
-    const { text, next } = nextStep(matchSteps(this.#rules, prompt) ?? [], results);
+    const { text, next } = nextStep(matchSteps(this.rules, prompt) ?? [], results);
     if (next) return { text, call: toCall(next, tools) };
     return { text: text || `ECHO ${prompt.length}` };
   }
 
   #answer({ model }: Body, text: string, call?: Call): Response {
-    const id = `chatcmpl-${++this.#ids}`;
+    const id = `chatcmpl-${++this.#answers}`;
     const chunk = (delta: unknown, finish_reason: string | null = null, more = {}) => {
       const choices = [{ index: 0, delta, finish_reason }];
       const json = { id, object: "chat.completion.chunk", created: 1, model, choices, ...more };
@@ -100,7 +74,7 @@ export class ChatModel implements ScriptedModel {
     const textChunks = text.match(TEXT_CHUNK) ?? [];
     const tool = call && {
       index: 0,
-      id: `call_${this.#ids}`,
+      id: `call_${this.#answers}`,
       type: "function",
       function: { name: call.name, arguments: JSON.stringify(call.args) },
     };
@@ -111,7 +85,7 @@ export class ChatModel implements ScriptedModel {
       chunk({}, tool ? "tool_calls" : "stop", { usage: USAGE }),
       "data: [DONE]\n\n",
     ];
-    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+    return eventStream(events);
   }
 }
 

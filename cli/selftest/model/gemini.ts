@@ -1,15 +1,8 @@
 /** A scripted model with Google's Gemini API; runs `@@TOOL` lines and answers peers' asks. */
 
 import * as z from "zod";
-import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { matchSteps, nextStep } from "./messages.ts";
-import {
-  countOccurrences,
-  type HoldHandle,
-  ResponseHold,
-  type ScriptedModel,
-  serveOnLoopback,
-} from "./scripted_model.ts";
+import { eventStream, ModelServer } from "./scripted_model.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 
@@ -37,44 +30,20 @@ export interface Turn {
   readonly results: readonly string[];
 }
 
-export class GeminiModel implements ScriptedModel {
+export class GeminiModel extends ModelServer {
   readonly turns: Turn[] = [];
-  readonly #responseHold = new ResponseHold();
   readonly #transcripts: string[] = [];
-  readonly #rules: readonly ScriptedReply[];
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-
-  constructor(rules: readonly ScriptedReply[] = []) {
-    this.#rules = rules;
-    this.#server = serveOnLoopback((request) => this.#serve(request));
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#server.addr.port}`;
-  }
 
   /** Turns whose prompt contains this text. */
   asked(text: string): Turn[] {
     return this.turns.filter(({ prompt }) => prompt.includes(text));
   }
 
-  occurrences(text: string): number {
-    return Math.max(
-      0,
-      ...this.#transcripts.map((transcript) => countOccurrences(text, transcript)),
-    );
+  override transcripts(): readonly string[] {
+    return this.#transcripts;
   }
 
-  hold(): HoldHandle {
-    return this.#responseHold.hold();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#responseHold.open();
-    await this.#server.shutdown();
-  }
-
-  async #serve(request: Request): Promise<Response> {
+  protected override async serve(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (pathname.endsWith(":countTokens")) return Response.json({ totalTokens: 100 });
     const streams = pathname.endsWith(":streamGenerateContent");
@@ -86,20 +55,19 @@ export class GeminiModel implements ScriptedModel {
     if (names.length > 0) {
       this.turns.push(turn);
       this.#transcripts.push(JSON.stringify(contents));
-      await this.#responseHold.wait();
+      await this.whileHeld();
     }
     const { text, call } = names.length > 0 ? this.#next(turn, names) : { text: "A title" };
     const parts = [...(text ? [{ text }] : []), ...(call ? [{ functionCall: call }] : [])];
     const candidates = [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }];
     const answer = { candidates, usageMetadata: USAGE, modelVersion: "scripted" };
     if (!streams) return Response.json(answer);
-    const headers = { "content-type": "text/event-stream" };
-    return new Response(`data: ${JSON.stringify(answer)}\r\n\r\n`, { headers });
+    return eventStream([`data: ${JSON.stringify(answer)}\r\n\r\n`]);
   }
 
   #next(turn: Turn, names: readonly string[]): { text: string; call?: Call | undefined } {
     const { prompt, results } = turn;
-    const steps = matchSteps(this.#rules, prompt);
+    const steps = matchSteps(this.rules, prompt);
     if (steps) {
       const { text, next } = nextStep(steps, results);
       if (!next) return { text };

@@ -3,13 +3,7 @@
 import * as z from "zod";
 import { systemClock } from "kit/core/clock.ts";
 import type { ScriptedReply, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
-import {
-  countOccurrences,
-  type HoldHandle,
-  ResponseHold,
-  type ScriptedModel,
-  serveOnLoopback,
-} from "./scripted_model.ts";
+import { eventStream, ModelServer, typedFrame } from "./scripted_model.ts";
 
 const TEXT_CHUNK = /[^]{1,40}/g;
 const USAGE = { input_tokens: 100, output_tokens: 20 };
@@ -47,42 +41,19 @@ interface Answer {
   readonly call?: { readonly name: string; readonly args: unknown };
 }
 
-export class MessagesModel implements ScriptedModel {
+export class MessagesModel extends ModelServer {
   readonly requests: ModelRequest[] = [];
-  readonly #responseHold = new ResponseHold();
-  readonly #rules: readonly ScriptedReply[];
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  #ids = 0;
-
-  constructor(rules: readonly ScriptedReply[] = []) {
-    this.#rules = rules;
-    this.#server = serveOnLoopback((request) => this.#serve(request));
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${this.#server.addr.port}`;
-  }
 
   /** Requests whose last prompt contains this text, without requests for a conversation's title. */
   asked(text: string): ModelRequest[] {
     return this.requests.filter(({ prompt, tools }) => tools.length > 0 && prompt.includes(text));
   }
 
-  occurrences(text: string): number {
-    const turns = this.requests.filter(({ tools }) => tools.length > 0);
-    return Math.max(0, ...turns.map(({ raw }) => countOccurrences(text, raw)));
+  override transcripts(): readonly string[] {
+    return this.requests.filter(({ tools }) => tools.length > 0).map(({ raw }) => raw);
   }
 
-  hold(): HoldHandle {
-    return this.#responseHold.hold();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#responseHold.open();
-    await this.#server.shutdown();
-  }
-
-  async #serve(request: Request): Promise<Response> {
+  protected override async serve(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (pathname.endsWith("/count_tokens")) return Response.json({ input_tokens: 100 });
     if (request.method !== "POST" || !pathname.endsWith("/messages")) return Response.json({});
@@ -92,7 +63,7 @@ export class MessagesModel implements ScriptedModel {
     this.requests.push(modelRequest);
     const answer = this.#answer(modelRequest, body);
     await systemClock.sleep(answer.pause_ms);
-    if (modelRequest.tools.length > 0) await this.#responseHold.wait();
+    if (modelRequest.tools.length > 0) await this.whileHeld();
     return body.stream ? this.#toEventStream(body, answer) : this.#toJson(body, answer);
   }
 
@@ -100,7 +71,7 @@ export class MessagesModel implements ScriptedModel {
     if (output_config?.format !== undefined) {
       return { pause_ms: 0, text: JSON.stringify({ title: "Scripted", isNewTopic: true }) };
     }
-    const steps = parseSteps(prompt) ?? matchSteps(this.#rules, prompt);
+    const steps = parseSteps(prompt) ?? matchSteps(this.rules, prompt);
     if (!steps || tools.length === 0) return { pause_ms: 0, text: `ECHO ${prompt.length}` };
     const { pause_ms, text, next } = nextStep(steps, results);
     if (next) {
@@ -117,7 +88,7 @@ export class MessagesModel implements ScriptedModel {
     const content = [
       ...(text ? [{ type: "text", text }] : []),
       ...(call
-        ? [{ type: "tool_use", id: this.#id("toolu"), name: call.name, input: call.args }]
+        ? [{ type: "tool_use", id: this.id("toolu"), name: call.name, input: call.args }]
         : []),
     ];
     return Response.json({
@@ -131,7 +102,7 @@ export class MessagesModel implements ScriptedModel {
   #toEventStream({ model }: Body, { text, call }: Answer): Response {
     const events: string[] = [];
     const emit = (type: string, fields: Record<string, unknown>) =>
-      void events.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
+      void events.push(typedFrame(type, fields));
     const block = (index: number, content_block: unknown, deltas: readonly unknown[]) => {
       emit("content_block_start", { index, content_block });
       for (const delta of deltas) emit("content_block_delta", { index, delta });
@@ -146,21 +117,17 @@ export class MessagesModel implements ScriptedModel {
       block(0, { type: "text", text: "" }, deltas);
     }
     if (call) {
-      const tool = { type: "tool_use", id: this.#id("toolu"), name: call.name, input: {} };
+      const tool = { type: "tool_use", id: this.id("toolu"), name: call.name, input: {} };
       const delta = { type: "input_json_delta", partial_json: JSON.stringify(call.args) };
       block(text ? 1 : 0, tool, [delta]);
     }
     emit("message_delta", { delta: stopFields(call), usage: { output_tokens: 20 } });
     emit("message_stop", {});
-    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+    return eventStream(events);
   }
 
   #messageFields(model: string) {
-    return { id: this.#id("msg"), type: "message", role: "assistant", model, stop_sequence: null };
-  }
-
-  #id(prefix: string): string {
-    return `${prefix}_${String(++this.#ids).padStart(20, "0")}`;
+    return { id: this.id("msg"), type: "message", role: "assistant", model, stop_sequence: null };
   }
 }
 

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { MessagesModel } from "./messages.ts";
-import { type HoldHandle, type ScriptedModel, serveOnLoopback } from "./scripted_model.ts";
+import { eventStream, type HoldHandle, ModelServer, typedFrame } from "./scripted_model.ts";
 
 const Part = z.looseObject({ text: z.string().optional() });
 const Text = z.union([z.string(), z.array(Part)]).optional().catch(undefined);
@@ -40,34 +40,28 @@ const CONTEXT_PROMPTS =
   /^\s*(<(environment_context|user_instructions|permissions|skills|INSTRUCTIONS)|# AGENTS\.md)/;
 
 /** Serves the Responses API on a free loopback port, backed by its own `MessagesModel`. */
-export class ResponsesModel implements ScriptedModel {
+export class ResponsesModel extends ModelServer {
   readonly model: MessagesModel;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  #ids = 0;
 
   constructor(rules: readonly ScriptedReply[] = []) {
+    super(rules, "/v1");
     this.model = new MessagesModel(rules);
-    this.#server = serveOnLoopback((request) => this.#serve(request));
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${this.#server.addr.port}/v1`;
+  override transcripts(): readonly string[] {
+    return this.model.transcripts();
   }
 
-  occurrences(text: string): number {
-    return this.model.occurrences(text);
-  }
-
-  hold(): HoldHandle {
+  override hold(): HoldHandle {
     return this.model.hold();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.model[Symbol.asyncDispose]();
-    await this.#server.shutdown();
+    await super[Symbol.asyncDispose]();
   }
 
-  async #serve(request: Request): Promise<Response> {
+  protected override async serve(request: Request): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (request.method !== "POST" || !pathname.endsWith("/responses")) {
       return Response.json({ object: "list", data: [], models: [] });
@@ -82,8 +76,8 @@ export class ResponsesModel implements ScriptedModel {
   #answer({ model, tools }: Body, { content }: MessagesResponse): Response {
     const events: string[] = [];
     const emit = (type: string, fields: Record<string, unknown>) =>
-      void events.push(`event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`);
-    const response = { id: this.#id("resp"), object: "response", model, status: "in_progress" };
+      void events.push(typedFrame(type, fields));
+    const response = { id: this.id("resp"), object: "response", model, status: "in_progress" };
     emit("response.created", { response: { ...response, output: [] } });
     const output = content.map((part) => this.#item(part, tools));
     for (const [output_index, item] of output.entries()) {
@@ -92,7 +86,7 @@ export class ResponsesModel implements ScriptedModel {
     }
     const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 };
     emit("response.completed", { response: { ...response, status: "completed", output, usage } });
-    return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
+    return eventStream(events);
   }
 
   #item(
@@ -101,25 +95,21 @@ export class ResponsesModel implements ScriptedModel {
   ) {
     if (type === "text") {
       const content = [{ type: "output_text", text, annotations: [] }];
-      const head = { id: this.#id("msg"), type: "message", role: "assistant" };
+      const head = { id: this.id("msg"), type: "message", role: "assistant" };
       return { ...head, status: "completed", content };
     }
     const namespaceTool = tools.find((tool) =>
       name.startsWith(`${tool.name}__`) && tool.tools.length > 0
     );
     return {
-      id: this.#id("fc"),
+      id: this.id("fc"),
       type: "function_call",
-      call_id: this.#id("call"),
+      call_id: this.id("call"),
       name: namespaceTool ? name.slice(namespaceTool.name.length + 2) : name,
       ...(namespaceTool && { namespace: namespaceTool.name }),
       arguments: JSON.stringify(input),
       status: "completed",
     };
-  }
-
-  #id(prefix: string): string {
-    return `${prefix}_${String(++this.#ids).padStart(20, "0")}`;
   }
 }
 

@@ -1,4 +1,6 @@
-/** The interface of the scripted models, and what they share. */
+/** What the scripted models share: the server, the ids, and answers that can be held back. */
+
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 
 export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
@@ -12,29 +14,66 @@ export interface HoldHandle {
   release(): void;
 }
 
-/** Holds back answers while the model is on hold. */
-export class ResponseHold {
-  #pending: PromiseWithResolvers<void> | undefined;
+/** A model that serves its API on a free loopback port, under `path`. */
+export abstract class ModelServer implements ScriptedModel {
+  protected readonly rules: readonly ScriptedReply[];
+  readonly #path: string;
+  readonly #closing = new AbortController();
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  #held: PromiseWithResolvers<void> | undefined;
+  #ids = 0;
+
+  constructor(rules: readonly ScriptedReply[] = [], path = "") {
+    this.rules = rules;
+    this.#path = path;
+    const { signal } = this.#closing;
+    const options = { port: 0, hostname: "127.0.0.1", signal, onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => this.serve(request));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.addr.port}${this.#path}`;
+  }
+
+  occurrences(text: string): number {
+    return Math.max(0, ...this.transcripts().map((one) => countOccurrences(text, one)));
+  }
 
   hold(): HoldHandle {
-    const pending = this.#pending = Promise.withResolvers<void>();
-    return { release: () => pending.resolve() };
+    const held = this.#held = Promise.withResolvers<void>();
+    return { release: () => held.resolve() };
   }
 
-  async wait(): Promise<void> {
-    await this.#pending?.promise;
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#held?.resolve();
+    // A shutdown would wait for the answers to an agent that was stopped while it read them.
+    this.#closing.abort();
+    await this.#server.finished;
   }
 
-  open(): void {
-    this.#pending?.resolve();
+  protected abstract serve(request: Request): Promise<Response>;
+
+  /** The conversation as text, for each request of the agent. */
+  abstract transcripts(): readonly string[];
+
+  /** Waits while answers are held back. */
+  protected async whileHeld(): Promise<void> {
+    await this.#held?.promise;
+  }
+
+  protected id(prefix: string): string {
+    return `${prefix}_${String(++this.#ids).padStart(20, "0")}`;
   }
 }
 
-/** Serves on a free loopback port. */
-export function serveOnLoopback(
-  serve: (request: Request) => Promise<Response>,
-): Deno.HttpServer<Deno.NetAddr> {
-  return Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, serve);
+/** An answer as an event stream. */
+export function eventStream(frames: readonly string[]): Response {
+  return new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } });
+}
+
+/** The frame of an event whose data names its type. */
+export function typedFrame(type: string, fields: Record<string, unknown>): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
 }
 
 export function countOccurrences(text: string, content: string): number {

@@ -16,9 +16,7 @@ const CALL_MS_MAX = 30_000;
 const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
 export type Chat = z.output<typeof Chat>;
 
-const unknownField = z.unknown().optional();
-
-const Message = z.object({
+const Message = z.looseObject({
   message_id: z.int(),
   /** Seconds since the epoch, by Telegram's clock. */
   date: z.int(),
@@ -28,16 +26,15 @@ const Message = z.object({
     message_id: z.int(),
     from: z.object({ id: z.int() }).optional(),
   }).optional(),
-  photo: unknownField,
-  document: unknownField,
-  voice: unknownField,
-  audio: unknownField,
-  video: unknownField,
-  video_note: unknownField,
-  sticker: unknownField,
-  location: unknownField,
 });
 export type Message = z.output<typeof Message>;
+
+/** The fields of a message for what is not text. */
+const MEDIA = ["photo", "document", "voice", "audio", "video", "video_note", "sticker", "location"];
+
+export function hasMedia(message: Message): boolean {
+  return MEDIA.some((field) => message[field] !== undefined);
+}
 
 const Tap = z.object({
   id: z.string(),
@@ -59,7 +56,7 @@ export type Keyboard = readonly (readonly { text: string; callback_data: string 
 
 const Answer = z.object({
   ok: z.boolean(),
-  result: unknownField,
+  result: z.unknown().optional(),
   error_code: z.int().optional(),
   description: z.string().default("no reason given"),
   parameters: z.object({
@@ -71,7 +68,7 @@ type Answer = z.output<typeof Answer>;
 
 /**
  * Why a call failed. `network` means that nothing was sent. `unclear` means that no answer arrived
- * and that the call may have succeeded. For all other values, Telegram refused the call.
+ * and that the call may have succeeded. Every other value means that Telegram refused the call.
  */
 export type ErrorClass =
   | "unauthorized"

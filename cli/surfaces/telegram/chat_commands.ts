@@ -23,7 +23,7 @@ export const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message f
 const NO_UNREAD = "You have no unread items.";
 const LISTED_MAX = 10;
 
-export interface ChatCommand {
+interface ChatCommand {
   readonly name: string;
   readonly id: string | undefined;
   /** The bot's message that the command replies to. */
@@ -36,68 +36,68 @@ export function parseCommand(text: string): Omit<ChatCommand, "ref"> | undefined
   return name === undefined ? undefined : { name, id };
 }
 
-export class ChatCommands {
-  readonly #deps: ChatDeps;
+/** Runs a command. Returns the text to send as an answer, if there is any. */
+export async function runCommand(
+  deps: ChatDeps,
+  { name, id, ref }: ChatCommand,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (name === "start" || name === "help") return HELP;
+  const answer = await catchRefusal(async () => {
+    if (name === "inbox") return await listUnread(deps, signal);
+    const item_id = id ?? (ref === undefined ? undefined : await getItemId(deps, ref, signal));
+    if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
+    if (name === "show") return await showItem(deps, item_id, signal);
+    return await markRead(deps, item_id, signal);
+  });
+  return answer instanceof ApiError ? answer.problem.detail : answer;
+}
 
-  constructor(deps: ChatDeps) {
-    this.#deps = deps;
-  }
+async function getItemId(deps: ChatDeps, ref: number, signal: AbortSignal) {
+  return deps.pushes.getItemId(ref) ?? (await getItemByRef(deps, ref, signal))?.item_id;
+}
 
-  /** Runs a command. Returns the text to send as an answer, if there is any. */
-  async run({ name, id, ref }: ChatCommand, signal: AbortSignal): Promise<string | undefined> {
-    if (name === "start" || name === "help") return HELP;
-    const answer = await catchRefusal(async () => {
-      if (name === "inbox") return await this.#list(signal);
-      const item_id = id ?? (ref === undefined ? undefined : await this.#getItemId(ref, signal));
-      if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
-      if (name === "show") return await this.#show(item_id, signal);
-      return await this.#read(item_id, signal);
-    });
-    return answer instanceof ApiError ? answer.problem.detail : answer;
-  }
+async function listUnread({ call }: ChatDeps, signal: AbortSignal): Promise<string> {
+  const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
+  const { items } = await call(listInbox, { query, signal });
+  if (items.length === 0) return NO_UNREAD;
+  const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
+  const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
+  return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
+}
 
-  async #getItemId(ref: number, signal: AbortSignal): Promise<string | undefined> {
-    const { pushes } = this.#deps;
-    return pushes.getItemId(ref) ?? (await getItemByRef(this.#deps, ref, signal))?.item_id;
+async function showItem(
+  deps: ChatDeps,
+  item_id: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
+  const item = await mustGetItem(deps, item_id, signal);
+  const { texts, keyboard } = renderItem({ ...item, pushes: [] });
+  for (const [index, text] of texts.entries()) {
+    const last = index === texts.length - 1;
+    const message = { text, ...(last && { keyboard }) };
+    const ref = await tryTelegram(deps, () => deps.bot.sendMessage(message, signal));
+    if (ref === undefined) return undefined;
+    deps.pushes.recordMessage(ref, item_id);
   }
+  return undefined;
+}
 
-  async #list(signal: AbortSignal): Promise<string> {
-    const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
-    const { items } = await this.#deps.call(listInbox, { query, signal });
-    if (items.length === 0) return NO_UNREAD;
-    const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
-    const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
-    return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
+/** Marks one item as read, or all items. */
+async function markRead(
+  { call }: ChatDeps,
+  item_id: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const body = { surface: SURFACE };
+  if (item_id !== undefined) {
+    await call(readInboxItem, { params: { id: item_id }, body, signal });
+    return "Marked as read.";
   }
-
-  async #show(item_id: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
-    const { bot, pushes } = this.#deps;
-    const item = await mustGetItem(this.#deps, item_id, signal);
-    const { texts, keyboard } = renderItem({ ...item, pushes: [] });
-    for (const [index, text] of texts.entries()) {
-      const last = index === texts.length - 1;
-      const ref = await tryTelegram(
-        this.#deps,
-        () => bot.sendMessage({ text, ...(last && { keyboard }) }, signal),
-      );
-      if (ref === undefined) return undefined;
-      pushes.recordMessage(ref, item_id);
-    }
-    return undefined;
+  const { items } = await call(listInbox, { query: { unread: "1", limit: "500" }, signal });
+  for (const { item_id: id } of items) {
+    await call(readInboxItem, { params: { id }, body, signal });
   }
-
-  async #read(item_id: string | undefined, signal: AbortSignal): Promise<string> {
-    const { call } = this.#deps;
-    const body = { surface: SURFACE };
-    if (item_id !== undefined) {
-      await call(readInboxItem, { params: { id: item_id }, body, signal });
-      return "Marked as read.";
-    }
-    const { items } = await call(listInbox, { query: { unread: "1", limit: "500" }, signal });
-    for (const { item_id: id } of items) {
-      await call(readInboxItem, { params: { id }, body, signal });
-    }
-    return items.length === 0 ? NO_UNREAD : `Marked ${items.length} as read.`;
-  }
+  return items.length === 0 ? NO_UNREAD : `Marked ${items.length} as read.`;
 }

@@ -3,7 +3,7 @@
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import type { Keyboard, Message, Tap } from "./bot_api.ts";
+import { hasMedia, type Keyboard, type Message, type Tap } from "./bot_api.ts";
 import {
   catchRefusal,
   type ChatDeps,
@@ -11,7 +11,7 @@ import {
   mustGetItem,
   tryTelegram,
 } from "./chat_calls.ts";
-import { type ChatCommand, ChatCommands, parseCommand, UNKNOWN_MESSAGE } from "./chat_commands.ts";
+import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./chat_commands.ts";
 import { chosenKeyboard, getOption, parseChoice, splitText, SURFACE } from "./rendering.ts";
 
 const HOW_TO_REPLY =
@@ -31,13 +31,11 @@ const IGNORED_CHATS_MAX = 1_000;
  */
 export class ChatHandler {
   readonly #deps: ChatDeps;
-  readonly #commands: ChatCommands;
   readonly #startedAt: number;
   readonly #ignoredChats = new Set<number>();
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
-    this.#commands = new ChatCommands(deps);
     this.#startedAt = deps.clock.now();
   }
 
@@ -50,7 +48,11 @@ export class ChatHandler {
     const { text, chat, reply_to_message: to } = message;
     const ref = to && this.#deps.bot.isBotItself(to.from) ? to.message_id : undefined;
     const command = parseCommand(text ?? "");
-    if (command !== undefined) return await this.#runCommand({ ...command, ref }, signal);
+    if (command !== undefined) {
+      const answer = await runCommand(this.#deps, { ...command, ref }, signal);
+      if (answer !== undefined) await this.sendText(answer, signal);
+      return;
+    }
     // In a group, only replies to the bot's messages are for the bot.
     if (ref === undefined && chat.type !== "private") return;
     if (text === undefined) {
@@ -173,11 +175,6 @@ export class ChatHandler {
       : at >= firstTriedAt;
   }
 
-  async #runCommand(command: ChatCommand, signal: AbortSignal): Promise<void> {
-    const answer = await this.#commands.run(command, signal);
-    if (answer !== undefined) await this.sendText(answer, signal);
-  }
-
   /**
    * Whether the chat is not the configured one and is therefore ignored. Each ignored chat is
    * logged once, without its text.
@@ -204,10 +201,4 @@ type Reply = Pick<Message, "message_id" | "date"> & {
 /** Whether the refusal means that the buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
-}
-
-function hasMedia(message: Message): boolean {
-  const { photo, document, voice, audio, video, video_note, sticker, location } = message;
-  const media = [photo, document, voice, audio, video, video_note, sticker, location];
-  return media.some((one) => one !== undefined);
 }

@@ -11,14 +11,18 @@ import {
   readSettings,
 } from "../../client/daemon_client.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
-import { printError, styled } from "../../output/terminal.ts";
-import { formatClockTime } from "../../output/views.ts";
+import { styled } from "../../output/terminal.ts";
+import { formatClockTime } from "../../output/time.ts";
 import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
 import { connectWebSocket } from "./daemon_connection.ts";
 import { TelegramSurface } from "./surface.ts";
 
-const TOKEN_MISSING = "surfaces.telegram.token is missing: create a bot with @BotFather to get one";
-const CHAT_MISSING = "surfaces.telegram.chat_id is missing: the id of your chat with the bot";
+const TOKEN_MISSING =
+  "surfaces.telegram.token is missing: create a bot with @BotFather to get one, and store it with " +
+  "`mesh config set surfaces.telegram.token -`";
+const CHAT_MISSING =
+  "surfaces.telegram.chat_id is missing: the id of your chat with the bot, for " +
+  "`mesh config set surfaces.telegram.chat_id ID`";
 /**
  * How long the usage error may take to list chats. It must stay quick when Telegram is not
  * reachable.
@@ -40,7 +44,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
   await mustGetHealth(daemon);
   const log = (text: string) => {
     const at = formatClockTime(new Date(clock.now()).toISOString());
-    printError(terminal, styled("dim", at), "  ", text);
+    terminal.printError(styled("dim", at), "  ", text);
   };
   const surface = new TelegramSurface({
     clock,

@@ -3,18 +3,19 @@
  * the mesh.
  */
 
+import type { Reader } from "kit/data/sqlite.ts";
 import type { KnownAgent } from "../../host/sockets/terminal.ts";
+import * as peerRows from "../../features/peers/store.ts";
 
 /** A process that the kernel proved to be a peer's. */
 export type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 
 export interface AgentProcessesDeps {
-  /** Live peers with a process or a pane, and whether the process was proved. */
-  liveAgents(): readonly (KnownAgent & { readonly agent_proved: boolean })[];
-  /** The recorded processes of all peers, including peers that have left. */
-  recordedProcesses(): readonly ProvenProcess[];
-  isAlive(pid: number, started: string): boolean;
-  parentOf(pid: number): number | undefined;
+  readonly db: Reader;
+  readonly processes: {
+    isAlive(pid: number, started: string): boolean;
+    parentOf(pid: number): number | undefined;
+  };
   /** Whether people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
@@ -58,9 +59,10 @@ export class AgentProcesses {
   all(): KnownAgent[] {
     const above = this.#daemonAncestors();
     const isAgent = (pid: number | null) => pid !== null && !above.has(pid);
-    const liveAgents = this.#deps.liveAgents().map(({ agent_pid, agent_proved, ...peer }) => {
+    const liveAgents = peerRows.livePeers(this.#deps.db).map((peer) => {
+      const { agent_pid, agent_started, agent_proved, pane_id, tmux_socket } = peer;
       const isCounted = isAgent(agent_pid) && (agent_proved || !this.#isUserFacing(agent_pid));
-      return { ...peer, agent_pid: isCounted ? agent_pid : null };
+      return { agent_pid: isCounted ? agent_pid : null, agent_started, pane_id, tmux_socket };
     });
     const proven = this.#known();
     this.#forgetEnded(proven);
@@ -74,7 +76,7 @@ export class AgentProcesses {
   #known(): Map<string, ProvenProcess> {
     if (this.#proven) return this.#proven;
     this.#proven = new Map();
-    for (const process of this.#deps.recordedProcesses()) this.#add(this.#proven, process);
+    for (const process of peerRows.provedProcesses(this.#deps.db)) this.#add(this.#proven, process);
     return this.#proven;
   }
 
@@ -94,7 +96,7 @@ export class AgentProcesses {
   #forgetEnded(proven: Map<string, ProvenProcess>): void {
     for (const [key, { agent_pid, agent_started }] of proven) {
       const alive = agent_pid !== null && agent_started !== null &&
-        this.#deps.isAlive(agent_pid, agent_started);
+        this.#deps.processes.isAlive(agent_pid, agent_started);
       if (!alive) proven.delete(key);
     }
   }
@@ -105,7 +107,7 @@ export class AgentProcesses {
     let at: number | undefined = this.#deps.pid;
     for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
       above.add(at);
-      at = this.#deps.parentOf(at);
+      at = this.#deps.processes.parentOf(at);
     }
     return above;
   }

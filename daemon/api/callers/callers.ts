@@ -2,15 +2,14 @@
 
 import type { Caller } from "kit/http/route.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
-import type { KnownAgent } from "../../host/sockets/terminal.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
+import type { AgentProcesses } from "./agent_processes.ts";
 
 export interface CallersDeps extends CallerFacts {
   /** Where the daemon listens; `port` is undefined until it is known. */
   readonly local: () => { readonly host: string; readonly port: number | undefined };
-  /** Live peers with a process or a pane, and processes that were proved to be agents. */
-  agents(): readonly KnownAgent[];
-  parentOf(pid: number): number | undefined;
+  readonly agentProcesses: AgentProcesses;
+  readonly processes: { parentOf(pid: number): number | undefined };
 }
 
 /** The processes that a hook names: its own, and its agent's. */
@@ -21,6 +20,8 @@ export interface HookProcesses {
 
 /** The header in which a CLI that runs in a terminal names its process. */
 const TERMINAL_HEADER = "x-mesh-terminal";
+/** The surface that only pages are. */
+const PAGES = "dashboard";
 const ROOT = 0;
 /** How many ancestors of a hook's process are searched for its agent. */
 const GENERATIONS_MAX = 32;
@@ -48,14 +49,12 @@ export class Callers {
     return socketEnd !== undefined && (socketEnd.uid === uid || socketEnd.uid === ROOT);
   }
 
-  /** Whether the kernel proves that this process, or one of its descendants, sends the request. */
-  isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">): boolean {
-    return pid !== undefined && this.#ownsSocket(pid, { remote });
-  }
-
-  /** `max`: how many descendants are checked. */
-  #ownsSocket(pid: number, { remote }: Pick<Caller, "remote">, max?: number): boolean {
-    return remote !== undefined &&
+  /**
+   * Whether the kernel proves that this process, or one of its descendants, sends the request.
+   * `max` limits how many descendants are checked.
+   */
+  isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">, max?: number): boolean {
+    return pid !== undefined && remote !== undefined &&
       this.#deps.sockets.ownsSocket(pid, this.#connectionOf(remote), max);
   }
 
@@ -77,7 +76,7 @@ export class Callers {
     let at: number | undefined = pid;
     for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
       if (at === ancestor) return true;
-      at = this.#deps.parentOf(at);
+      at = this.#deps.processes.parentOf(at);
     }
     return false;
   }
@@ -87,8 +86,8 @@ export class Callers {
    * checked, so that an agent with many child processes is recognized, too.
    */
   isAgent(caller: Pick<Caller, "remote">): boolean {
-    return this.#deps.agents().some(({ agent_pid }) =>
-      agent_pid !== null && this.#ownsSocket(agent_pid, caller, Infinity)
+    return this.#deps.agentProcesses.all().some(({ agent_pid }) =>
+      agent_pid !== null && this.isProcess(agent_pid, caller, Infinity)
     );
   }
 
@@ -102,7 +101,17 @@ export class Callers {
     if (caller.human) return !this.isAgent(caller);
     const pid = Number(headers.get(TERMINAL_HEADER) ?? NaN);
     if (!Number.isSafeInteger(pid) || pid <= 0 || !this.isProcess(pid, caller)) return false;
-    return this.#deps.isPersonAtTerminal(pid, this.#deps.agents());
+    return this.#deps.isPersonAtTerminal(pid, this.#deps.agentProcesses.all());
+  }
+
+  /**
+   * Whether an answer in the human's name counts as the human's (contract 2). A surface, which is a
+   * program that is not an agent's, vouches for its author. A page vouches for nobody: it counts
+   * like any other message of the page, whichever surface it names.
+   */
+  isHumanAnswer(caller: Caller, headers: Headers, surface?: string): boolean {
+    const isPage = caller.via !== undefined || surface === PAGES;
+    return isPage ? this.isHuman(caller, headers) : !this.isAgent(caller);
   }
 
   /** Whether the caller may open a page that speaks as the human. */

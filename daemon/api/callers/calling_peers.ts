@@ -5,9 +5,10 @@ import type { AgentTransports } from "../../features/agents/transports.ts";
 import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
 import type { Address } from "../../features/peers/schemas.ts";
 import type { Directory } from "../../features/peers/directory.ts";
-import type { ProcessLookup } from "../../features/peers/registration.ts";
+import type { ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { Context } from "kit/data/context.ts";
+import type { IdentifyDeps } from "../mcp/identify.ts";
 
 /** How many ancestors of a tool's process are searched for its agent. */
 const ANCESTORS_MAX = 16;
@@ -15,8 +16,8 @@ const ANCESTORS_MAX = 16;
 export interface CallingPeersDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
-  readonly processes: ProcessLookup & { parentOf(pid: number): number | undefined };
-  readonly transports: Pick<AgentTransports, "sessionOfCall">;
+  readonly processes: ProcessTable;
+  readonly transports: AgentTransports;
 }
 
 interface Process {
@@ -24,7 +25,7 @@ interface Process {
   readonly started: string;
 }
 
-export class CallingPeers {
+export class CallingPeers implements IdentifyDeps {
   readonly #ctx: Context;
   readonly #deps: CallingPeersDeps;
 
@@ -39,7 +40,7 @@ export class CallingPeers {
    * only calls from that process count, so that no other agent of the same kind can speak for the
    * session.
    */
-  ofCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
+  peerOfCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
     const { directory, processes, transports } = this.#deps;
     const session = transports.sessionOfCall(evidence);
     if (session === undefined) return undefined;
@@ -52,13 +53,17 @@ export class CallingPeers {
     return { peer: isElsewhere ? undefined : directory.findBySession(session) };
   }
 
+  identifiesCalls(backend: string): boolean {
+    return this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
+  }
+
   /** The peer whose agent is this process or one of its ancestors. */
-  ofProcess(pid: number): Address | undefined {
+  peerOfProcess(pid: number): Address | undefined {
     return this.#deps.directory.findByProcesses(this.#ancestorsOf(pid));
   }
 
   /** The peer, if the certificate names it and the peer's record still matches the certificate. */
-  async ofCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
+  async peerOfCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
     const claims = await this.#deps.certificates.verify(certificate);
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (claims.peer_id !== peer_id || !peer || peer.status === "retired") return undefined;

@@ -65,7 +65,7 @@ export const streamEvents = contract({
   id: "events.stream",
   method: "GET",
   path: "/events/stream",
-  summary: "The event log, live, as server-sent events (contract 3)",
+  summary: "The event log, live, as server-sent events",
   access: "caller",
   tunnel: "open",
   query: z.object({
@@ -86,6 +86,46 @@ export const getMetrics = contract({
   tunnel: "never",
   returns: z.string(),
   responseType: "text/plain",
+});
+
+/** Milliseconds from a message's creation; each is right to 1/16. */
+const Spread = z.object({ p50: z.number(), p99: z.number() });
+export type Spread = z.output<typeof Spread>;
+
+const DeliveryFigures = z.object({
+  /** How long it took until a transport had sent the message; null if none was sent. */
+  sent_ms: Spread.nullable(),
+  /** How long it took until its peer had seen it; null if none was seen. */
+  seen_ms: Spread.nullable(),
+});
+
+/**
+ * The last hour, or what there was of it since the daemon started. Messages to the human's inbox
+ * are not counted.
+ */
+export const getFigures = contract({
+  id: "system.figures",
+  method: "GET",
+  path: "/figures",
+  summary: "Deliveries of the last hour by minute with their times, the queue, the database",
+  access: "caller",
+  tunnel: "open",
+  returns: DeliveryFigures.extend({
+    started_at: Instant,
+    /** Messages that wait for a transport now. */
+    queued: z.number().int(),
+    database_bytes: z.number().int(),
+    /** Minutes of which something is known, oldest first. */
+    minutes: z.array(DeliveryFigures.extend({
+      at: Instant,
+      sent: z.number().int(),
+      seen: z.number().int(),
+      /** Messages that failed, expired or were dropped. */
+      lost: z.number().int(),
+      /** How many messages waited in this minute; null if that was not sampled. */
+      queued: z.number().int().nullable(),
+    })),
+  }),
 });
 
 export const getOpenapi = contract({

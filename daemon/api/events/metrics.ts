@@ -1,6 +1,8 @@
-/** The daemon's metrics. */
+/** The daemon's metrics, and the figures of the last hour. */
 
+import type { Clock } from "kit/core/clock.ts";
 import { Metrics } from "kit/http/metrics.ts";
+import { Hour } from "./hour.ts";
 
 /** Counts that are read when the metrics are requested. */
 export interface CurrentCounts {
@@ -13,7 +15,11 @@ export interface CurrentCounts {
 
 const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
 
+/** What the human gets waits for a person, so that its times say nothing about delivery. */
+const TO_HUMAN = "inbox_item";
+
 export class Meters {
+  readonly hour: Hour;
   readonly #metrics = new Metrics();
   readonly #steps = this.#metrics.counter(
     "mesh_delivery_steps_total",
@@ -26,6 +32,10 @@ export class Meters {
     LATENCY_BUCKETS_SECONDS,
   );
   #lag_ms = 0;
+
+  constructor(clock: Clock) {
+    this.hour = new Hour(clock);
+  }
 
   /** Adds the gauges; they are read whenever the metrics are rendered. */
   addGauges(currentCounts: () => CurrentCounts): void {
@@ -54,12 +64,11 @@ export class Meters {
     );
   }
 
-  stepped(kind: string, state: string): void {
+  /** A delivery reached a state, so many milliseconds after the message was created. */
+  stepped(kind: string, state: string, age_ms: number): void {
     this.#steps.inc(kind, state);
-  }
-
-  observeLatency(ms: number): void {
-    this.#latency.observe(ms);
+    if (state === "sent") this.#latency.observe(age_ms);
+    if (kind !== TO_HUMAN) this.hour.stepped(state, age_ms);
   }
 
   setLag(ms: number): void {

@@ -4,10 +4,13 @@ import { openapi } from "kit/http/openapi.ts";
 import type { EventLog, MeshEvent } from "kit/data/events.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Contract } from "kit/http/contract.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
+import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import * as contracts from "./contract.ts";
-import { docsPage } from "./docs.ts";
+import { API_INFO } from "../reference/api_info.ts";
+import { docsPage } from "../reference/page.ts";
 import type { Meters } from "./metrics.ts";
 import { eventFrames, type StreamOptions, toWire } from "./stream.ts";
 
@@ -15,19 +18,20 @@ export interface SystemDeps {
   readonly clock: Clock;
   readonly events: EventLog;
   readonly meters: Meters;
-  readonly version: string;
   health(): contracts.Health;
+  /** Messages that wait for a transport. */
+  queued(): number;
+  databaseBytes(): number;
   /** All contracts of the daemon, for the OpenAPI document. */
   contracts(): readonly Contract[];
   /** Ends all streams. */
   readonly signal: AbortSignal;
-  /** Marks a dashboard's stream as open until the result is disposed. */
-  dashboard(): Disposable & { markPushed(event: MeshEvent): void };
+  readonly surfaces: Surfaces;
 }
 
 export function systemRoutes(deps: SystemDeps): Route[] {
   const { events, meters } = deps;
-  const document = () => openapi("Agent Mesh daemon", deps.version, deps.contracts());
+  const document = () => openapi(API_INFO, deps.contracts());
   return [
     route(contracts.getHealth, () => deps.health()),
     route(contracts.getStatus, () => deps.health()),
@@ -37,12 +41,20 @@ export function systemRoutes(deps: SystemDeps): Route[] {
       return { events: found.map(toWire), next };
     }),
     rawRoute(contracts.streamEvents, (request) => stream(deps, request)),
+    route(contracts.getFigures, () => ({
+      ...meters.hour.figures(),
+      queued: deps.queued(),
+      database_bytes: deps.databaseBytes(),
+    })),
     rawRoute(
       contracts.getMetrics,
       () => new Response(meters.render(), { headers: { "content-type": METRICS_TYPE } }),
     ),
     route(contracts.getOpenapi, document),
-    rawRoute(contracts.getDocs, () => docsPage(deps.contracts())),
+    rawRoute(
+      contracts.getDocs,
+      (request) => docsPage(document(), deps.contracts(), new URL(request.url).origin),
+    ),
   ];
 }
 
@@ -57,24 +69,23 @@ function stream(deps: SystemDeps, request: Request): Response {
   const options = { since, replay: toId(query.get("replay")), signal };
   const body = ReadableStream.from(encode(deps, options, query.get("surface")));
   return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream",
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    },
+    headers: { ...UNCACHED_HEADERS, "content-type": "text/event-stream" },
   });
 }
 
 /** The dashboard counts as a connected surface while its stream is read. */
 async function* encode(
-  { events, clock, dashboard }: SystemDeps,
+  { events, clock, surfaces }: SystemDeps,
   options: StreamOptions,
   name: string | null,
 ) {
-  using surface = name === "dashboard" ? dashboard() : undefined;
+  using surface = name === "dashboard" ? surfaces.dashboard() : undefined;
   const frames = eventFrames(events, clock, {
     ...options,
-    ...(surface && { markPushed: (event: MeshEvent) => surface.markPushed(event) }),
+    ...(surface && {
+      sendsAlive: true,
+      markPushed: (event: MeshEvent) => surface.markPushed(event),
+    }),
   });
   const encoder = new TextEncoder();
   for await (const frame of frames) yield encoder.encode(frame);

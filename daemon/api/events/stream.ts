@@ -5,6 +5,7 @@ import { timeout } from "kit/core/timeout.ts";
 import type { DeliveryStep, EventLog, MeshEvent } from "kit/data/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE = ": keep-alive\n\n";
 /** How many live events may wait for a slow reader before its stream ends. */
 const WAITING_MAX = 1000;
 const BACKFILL_BATCH = 500;
@@ -18,6 +19,11 @@ export interface StreamOptions {
   readonly replay: number | undefined;
   /** Ends the stream when the daemon shuts down. */
   readonly signal: AbortSignal;
+  /**
+   * Whether a quiet stream also sends the event `alive`: a page cannot see comments, so it could
+   * not tell a quiet stream from a lost one.
+   */
+  readonly sendsAlive?: boolean;
   /** Called once the runtime has taken the chunk of an event. */
   readonly markPushed?: (event: MeshEvent) => void;
 }
@@ -27,7 +33,10 @@ export function toWire({ id, type, at, data }: MeshEvent) {
   return { id, type, timestamp: new Date(at).toISOString(), ...data };
 }
 
-/** Yields the frames of one reader's stream in order. The stream has no end of its own. */
+/**
+ * Yields the frames of one reader's stream in order. The stream ends only if the reader is too slow
+ * or the signal aborts.
+ */
 export async function* eventFrames(
   log: EventLog,
   clock: Clock,
@@ -59,7 +68,8 @@ export async function* eventFrames(
     }
     if (receiveBuffer.overflowed) return yield frame("too_slow", { waiting_max: WAITING_MAX });
     if (!receiveBuffer.empty) continue;
-    if (await receiveBuffer.wait(clock, options.signal) === "quiet") yield ": keep-alive\n\n";
+    if (await receiveBuffer.wait(clock, options.signal) === "news") continue;
+    yield KEEP_ALIVE + (options.sendsAlive ? aliveFrame(clock.now()) : "");
   }
 }
 
@@ -108,6 +118,11 @@ function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
 
 function eventFrame(event: MeshEvent): string {
   return `id: ${event.id}\n${frame(event.type, toWire(event))}`;
+}
+
+/** Has no id: it is not an event of the log. Its time lets a page correct its own clock. */
+function aliveFrame(at: number): string {
+  return frame("alive", { timestamp: new Date(at).toISOString() });
 }
 
 function frame(event: string, data: unknown): string {

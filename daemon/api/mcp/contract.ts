@@ -3,9 +3,6 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 
-/** Any value is accepted here, because the SDK checks JSON-RPC messages. */
-const Rpc = z.unknown();
-
 export const postMcp = contract({
   id: "mcp.post",
   method: "POST",
@@ -13,29 +10,23 @@ export const postMcp = contract({
   summary: "MCP over Streamable HTTP, stateless and in JSON, for programs of this machine",
   access: "token",
   tunnel: "never",
-  returns: Rpc,
+  /** Any value is accepted here, because the SDK checks JSON-RPC messages. */
+  returns: z.unknown(),
   /** The last two are reported as tool errors, like all refusals of the routes that tools call. */
   fails: ["loopback_only", "body_too_large", "not_an_agent", "unknown_caller"],
 });
 
 export const getMcp = contract({
+  ...postMcp,
   id: "mcp.get",
   method: "GET",
-  path: "/mcp",
   summary: "Always 405: a stateless server has no stream",
-  access: "token",
-  tunnel: "never",
-  returns: Rpc,
   fails: ["loopback_only", "method_not_allowed"],
 });
 
 export const deleteMcp = contract({
+  ...getMcp,
   id: "mcp.delete",
   method: "DELETE",
-  path: "/mcp",
   summary: "Always 405: a stateless server has no session to end",
-  access: "token",
-  tunnel: "never",
-  returns: Rpc,
-  fails: ["loopback_only", "method_not_allowed"],
 });

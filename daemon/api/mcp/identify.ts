@@ -23,21 +23,19 @@ interface KnownPeer {
   readonly backend?: string | null | undefined;
 }
 
-/** The peer of the session that a call proves to come from; undefined for an unknown session. */
-interface SessionClaim {
-  readonly peer: KnownPeer | undefined;
-}
-
 export interface IdentifyDeps {
-  /** Asks the adapters which session sends this call; undefined if none recognizes it. */
-  peerOfCall?(signs: CallEvidence): Promise<SessionClaim | undefined>;
+  /**
+   * The peer of the session that a call proves to come from. Undefined if the call proves no
+   * session; `peer` is undefined for an unknown session.
+   */
+  peerOfCall?(evidence: CallEvidence): { readonly peer: KnownPeer | undefined } | undefined;
   /**
    * Whether an adapter identifies the calls of this backend. If so, a process alone proves no
    * identity.
    */
   identifiesCalls?(backend: string): boolean;
   /** The peer whose agent is this process or one of its ancestors. */
-  peerOfProcess(pid: number): Promise<KnownPeer | undefined>;
+  peerOfProcess(pid: number): KnownPeer | undefined;
   /** The peer, if the certificate is valid and was issued to this peer. */
   peerOfCertificate(peer_id: string, certificate: string): Promise<KnownPeer | undefined>;
 }
@@ -49,9 +47,9 @@ export const UNKNOWN_CALLER: McpCaller = { peer_id: null, name: "mcp-http", proo
 export function identifyByHeaders(deps: IdentifyDeps): Identify {
   return async ({ headers }, meta) => {
     const pid = pidOf(headers.get("x-mesh-pid"));
-    const claim = await deps.peerOfCall?.({ pid, meta });
+    const claim = deps.peerOfCall?.({ pid, meta });
     if (claim) return claim.peer ? toCaller(claim.peer, "session") : UNKNOWN_CALLER;
-    const processPeer = pid === undefined ? undefined : await deps.peerOfProcess(pid);
+    const processPeer = pid === undefined ? undefined : deps.peerOfProcess(pid);
     const needsSession = deps.identifiesCalls?.(processPeer?.backend ?? "") ?? false;
     if (processPeer && !needsSession) return toCaller(processPeer, "process");
     const peer_id = headers.get("x-mesh-peer");
@@ -67,6 +65,7 @@ function toCaller({ peer_id, name }: KnownPeer, proof: string): McpCaller {
   return { peer_id, name, proof };
 }
 
-function pidOf(text: string | null): number | undefined {
+/** The pid in the header `x-mesh-pid`; undefined if it is malformed. */
+export function pidOf(text: string | null): number | undefined {
   return text !== null && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
 }

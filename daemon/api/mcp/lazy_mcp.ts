@@ -18,15 +18,11 @@ export class LazyMcp implements AsyncDisposable {
    * tries again.
    */
   get(): Promise<Mcp> {
-    return this.#loading ??= this.#load().catch((error) => {
-      this.#loading = undefined;
-      throw error;
-    });
-  }
-
-  async #load(): Promise<Mcp> {
-    const { Mcp } = await import("./mcp.ts");
-    return new Mcp(this.#deps);
+    return this.#loading ??= import("./mcp.ts").then(({ Mcp }) => new Mcp(this.#deps))
+      .catch((error) => {
+        this.#loading = undefined;
+        throw error;
+      });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

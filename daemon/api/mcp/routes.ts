@@ -5,21 +5,21 @@ import { Problem } from "kit/core/problem.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { isLoopback } from "../../host/paths.ts";
 import { deleteMcp, getMcp, postMcp } from "./contract.ts";
-import type { Mcp } from "./mcp.ts";
+import { pidOf } from "./identify.ts";
+import type { LazyMcp } from "./lazy_mcp.ts";
 
 /** The header with the pid of the process that a caller claims to be. */
 const PID_HEADER = "x-mesh-pid";
 
-export interface McpRoutesDeps {
-  mcp(): Promise<Mcp>;
+interface ProcessProofs {
   /** Whether the kernel proves that this process, or a descendant, sends the request. */
   isProcess(pid: number | undefined, caller: Caller): boolean;
 }
 
-export function mcpRoutes(deps: McpRoutesDeps): Route[] {
+export function mcpRoutes(mcp: Pick<LazyMcp, "get">, proofs: ProcessProofs): Route[] {
   return [
     onLoopback(postMcp, async (request, caller) => {
-      return await (await deps.mcp()).answer(withProvenPid(request, caller, deps));
+      return await (await mcp.get()).answer(withProvenPid(request, caller, proofs));
     }),
     onLoopback(getMcp, refuseMethod),
     onLoopback(deleteMcp, refuseMethod),
@@ -38,14 +38,9 @@ function onLoopback(
 }
 
 /** Drops a pid that is not proved to be the caller's (contract 6). */
-function withProvenPid(request: Request, caller: Caller, { isProcess }: McpRoutesDeps): Request {
+function withProvenPid(request: Request, caller: Caller, proofs: ProcessProofs): Request {
   const claimedPid = request.headers.get(PID_HEADER);
-  if (
-    claimedPid === null ||
-    (/^[1-9]\d{0,9}$/.test(claimedPid) && isProcess(Number(claimedPid), caller))
-  ) {
-    return request;
-  }
+  if (claimedPid === null || proofs.isProcess(pidOf(claimedPid), caller)) return request;
   const headers = new Headers(request.headers);
   headers.delete(PID_HEADER);
   return new Request(request, { headers });

@@ -25,8 +25,8 @@ export interface ToolHost {
 /** One call of a tool. */
 export interface ToolContext {
   readonly caller: McpCaller;
+  /** Calls the daemon's routes in the trace of the tool's call, until that call is cancelled. */
   readonly call: Call;
-  readonly signal: AbortSignal;
   /**
    * Whether the caller may spawn, kill and restart peers. False for unknown callers, unless
    * `allow_admin_tools` is set.
@@ -41,6 +41,8 @@ export interface ToolResult<D> {
 }
 
 interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends ToolDefinition<I, O> {
+  /** Whether the tool refuses callers that are not trusted. */
+  readonly trustedOnly?: boolean;
   run(args: z.output<I>, toolContext: ToolContext): Promise<ToolResult<z.input<O>>>;
 }
 
@@ -57,10 +59,16 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpe
     async run(args, toolContext) {
       const parsed = input.safeParse(args);
       if (!parsed.success) throw invalidRequest(parsed.error);
+      if (spec.trustedOnly) mustBeTrusted(toolContext);
       const { text, data } = await spec.run(parsed.data, toolContext);
       return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
     },
   };
+}
+
+/** Throws `unknown_caller` if the caller is unknown and not allowed by the configuration. */
+export function mustBeTrusted({ trusted }: ToolContext): void {
+  if (!trusted) throw new Problem("unknown_caller", {});
 }
 
 /** The fields of a refused call's result. */

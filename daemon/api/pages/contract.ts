@@ -1,7 +1,7 @@
 /** The dashboard page, and how a browser gets the cookie for its calls (contract 10). */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, Ok } from "kit/http/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
 /** The cookie of a browser on one of our pages; stored as a digest. */
@@ -16,6 +16,54 @@ export const showDashboard = contract({
   tunnel: "never",
   returns: z.string(),
   responseType: "text/html",
+});
+
+/** Where people look for the dashboard. Its relative addresses need `/dashboard` itself. */
+export const redirectRoot = contract({
+  id: "pages.root",
+  method: "GET",
+  path: "/dashboard/",
+  described_path: "/",
+  summary: "Leads to the dashboard",
+  access: "user",
+  tunnel: "never",
+  returns: z.string(),
+  responseType: "text/html",
+});
+
+export const getAsset = contract({
+  id: "pages.asset",
+  method: "GET",
+  path: "/dashboard/assets/:name",
+  summary: "A file of the dashboard; its name changes with its content",
+  access: "user",
+  tunnel: "never",
+  params: z.object({ name: z.string() }),
+  returns: z.string(),
+  responseType: "text/javascript",
+  fails: ["not_found"],
+});
+
+export const getManifest = contract({
+  id: "pages.manifest",
+  method: "GET",
+  path: "/dashboard/manifest.webmanifest",
+  summary: "What a browser needs to install the dashboard as an app",
+  access: "user",
+  tunnel: "never",
+  returns: z.string(),
+  responseType: "application/manifest+json",
+});
+
+export const getWorker = contract({
+  id: "pages.worker",
+  method: "GET",
+  path: "/dashboard/worker.js",
+  summary: "The service worker, which opens the dashboard while the daemon is down",
+  access: "user",
+  tunnel: "never",
+  returns: z.string(),
+  responseType: "text/javascript",
 });
 
 export const createTicket = contract({
@@ -50,6 +98,17 @@ export const redeemTicket = contract({
   body: z.object({ ticket: z.string().max(255) }),
   returns: PageState,
   fails: ["ticket_refused", "forbidden_origin"],
+});
+
+export const endPage = contract({
+  id: "pages.sign_out",
+  method: "DELETE",
+  path: "/dashboard/session",
+  summary:
+    "Forget this page's cookie; the page then neither speaks as the human nor calls anything",
+  access: "user",
+  tunnel: "never",
+  returns: Ok,
 });
 
 export const getPage = contract({

@@ -13,6 +13,7 @@ export const PAGE_MS = 30 * 86_400_000;
 const TICKETS_MAX = 100;
 export const PAGES_MAX = 1000;
 const SECRET_BYTES = 32;
+const ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict";
 
 export class Pages {
   readonly #ctx: Context;
@@ -59,8 +60,17 @@ export class Pages {
     const cookie = cookieOf(request);
     if (cookie === undefined) return undefined;
     const { db, clock } = this.#ctx;
-    const found = rows.find(db, digestOf(cookie), clock.now());
-    return found && { human: found.human === 1 };
+    const human = rows.find(db, digestOf(cookie), clock.now());
+    return human === undefined ? undefined : { human: human === 1 };
+  }
+
+  /** Forgets the page of a request; returns the `Set-Cookie` that removes its cookie. */
+  end(request: Request): string {
+    const cookie = cookieOf(request);
+    if (cookie !== undefined) {
+      this.#ctx.db.transact((tx) => rows.remove(tx, digestOf(cookie)));
+    }
+    return `${PAGE_COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
   }
 
   /** Remembers a page and returns its `Set-Cookie`. Replaces the browser's previous cookie. */
@@ -80,7 +90,7 @@ export class Pages {
         expires_at: created_at + PAGE_MS,
       });
     });
-    return `${PAGE_COOKIE}=${cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${PAGE_MS / 1000}`;
+    return `${PAGE_COOKIE}=${cookie}; ${ATTRIBUTES}; Max-Age=${PAGE_MS / 1000}`;
   }
 }
 

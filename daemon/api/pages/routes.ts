@@ -2,7 +2,8 @@
 
 import type { Context } from "kit/data/context.ts";
 import * as z from "zod";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { OK } from "kit/http/contract.ts";
+import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import {
   BODY_BYTES_MAX,
   type Caller,
@@ -12,46 +13,43 @@ import {
   route,
 } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
+import type { Directory } from "../../features/peers/directory.ts";
+import type { Callers } from "../callers/callers.ts";
+import { assetResponse, manifestResponse, workerResponse } from "../../../dashboard/files/files.ts";
+import { dashboardPage } from "../../../dashboard/files/page.ts";
 import * as contracts from "./contract.ts";
-import { dashboardPage } from "./html.ts";
 import type { Pages } from "./pages.ts";
 
 export interface PageRoutesDeps {
-  readonly ctx: Pick<Context, "db">;
+  readonly callers: Callers;
+  readonly ctx: Context;
+  readonly directory: Directory;
   readonly pages: Pages;
-  /** The human's name; undefined if none is registered. */
-  humanName(): string | undefined;
-  /**
-   * Whether a person sends the request, either at a terminal or from a page that the person opened
-   * (contract 2).
-   */
-  isPerson(caller: Caller, headers: Headers): boolean;
-  /** Whether the client's end of this connection is proved to belong to the daemon's user. */
-  isOwnUser(caller: Caller): boolean;
-  /**
-   * Whether the client's end of this connection belongs to a registered agent or to a process that
-   * the agent started.
-   */
-  isAgent(caller: Caller): boolean;
 }
 
-export function pageRoutes(deps: PageRoutesDeps): Route[] {
-  const { ctx: { db }, pages } = deps;
-  const stateOf = (human: boolean) => ({ human, human_name: deps.humanName() ?? null });
+export function pageRoutes(
+  { callers, ctx: { db }, directory, pages }: PageRoutesDeps,
+): Route[] {
+  const stateOf = (human: boolean) => ({ human, human_name: directory.human()?.name ?? null });
+  const isProvenOwnUser = ({ remote }: Caller) => callers.canIdentify && callers.isOwnUser(remote);
   return [
     rawRoute(contracts.showDashboard, async (request, caller) => {
-      const issueCookie = isTopLevel(request) && deps.isOwnUser(caller) && !caller.holds_token;
+      const issueCookie = isTopLevel(request) && isProvenOwnUser(caller) && !caller.holds_token;
       const cookie = issueCookie ? pages.issueCookie(request) : undefined;
       await db.whenDurable();
       return dashboardPage(cookie);
     }),
+    rawRoute(contracts.redirectRoot, toDashboard),
+    rawRoute(contracts.getAsset, (request) => assetResponse(request)),
+    rawRoute(contracts.getManifest, () => manifestResponse()),
+    rawRoute(contracts.getWorker, (request) => workerResponse(request)),
     route(contracts.createTicket, ({ caller, headers }) => {
-      if (deps.humanName() === undefined) throw new Problem("no_human", {});
-      if (!deps.isPerson(caller, headers)) throw new Problem("human_not_proven", {});
+      if (!directory.human()) throw new Problem("no_human", {});
+      if (!callers.mayOpenPage(caller, headers)) throw new Problem("human_not_proven", {});
       return pages.ticket();
     }),
     rawRoute(contracts.redeemTicket, async (request, caller) => {
-      if (deps.isAgent(caller)) throw new Problem("ticket_refused", {});
+      if (callers.isAgent(caller)) throw new Problem("ticket_refused", {});
       const text = await readBody(request, BODY_BYTES_MAX);
       const json = text.trim() === "" ? {} : tryJson(text);
       if (json === undefined) throw new Problem("bad_json", { reason: "it cannot be parsed" });
@@ -60,15 +58,20 @@ export function pageRoutes(deps: PageRoutesDeps): Route[] {
       const cookie = pages.redeem(body.data.ticket, request);
       await db.whenDurable();
       return Response.json(z.encode(contracts.redeemTicket.returns, stateOf(true)), {
-        headers: {
-          "set-cookie": cookie,
-          "cache-control": "no-store",
-          "x-content-type-options": "nosniff",
-        },
+        headers: { ...UNCACHED_HEADERS, "set-cookie": cookie },
       });
+    }),
+    rawRoute(contracts.endPage, async (request) => {
+      const cookie = pages.end(request);
+      await db.whenDurable();
+      return Response.json(OK, { headers: { ...UNCACHED_HEADERS, "set-cookie": cookie } });
     }),
     route(contracts.getPage, ({ caller }) => stateOf(caller.human)),
   ];
+}
+
+function toDashboard(): Response {
+  return new Response(null, { status: 303, headers: { location: "/dashboard" } });
 }
 
 /**

@@ -3,8 +3,6 @@
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 
-const Session = z.object({ human: z.number() });
-
 export function insert(
   tx: Tx,
   session: { digest: string; human: number; created_at: number; expires_at: number },
@@ -16,9 +14,10 @@ export function insert(
   );
 }
 
-export function find(db: Reader, digest: string, now: number): { human: number } | undefined {
-  return db.get(
-    Session,
+/** Whether a page speaks as the human, as 0 or 1; undefined if it is unknown or has expired. */
+export function find(db: Reader, digest: string, now: number): number | undefined {
+  return db.value(
+    z.number(),
     "select human from page_sessions where digest = :digest and expires_at > :now",
     { digest, now },
   );

@@ -1,7 +1,6 @@
 /** The outbound tunnel: connects to the relay, monitors the connection, and reconnects. */
 
 import type { Context } from "kit/data/context.ts";
-import type { Secret } from "kit/core/settings.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import {
   CLOSE,
@@ -12,6 +11,7 @@ import {
 } from "kit/net/tunnel/frames.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
+import type { RelayAccess } from "../../features/shares/relay_api.ts";
 import type { Health } from "../events/contract.ts";
 import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./machine.ts";
@@ -36,11 +36,7 @@ const SUPERSEDED_WINDOW_MS = 60_000;
 const REASON_LENGTH_MAX = 300;
 const UNKNOWN_HANDSHAKE = "the relay's handshake is not supported: update the daemon or the relay";
 
-export interface RelayClientOptions {
-  /** The relay's address, such as `https://relay.example`. */
-  readonly url: string;
-  readonly secret: Secret;
-  readonly daemon_id: string;
+export interface RelayClientOptions extends RelayAccess {
   readonly hello: Omit<Hello, "type" | "protocol">;
 }
 
@@ -119,22 +115,17 @@ export class RelayClient {
     const { url, secret, daemon_id } = this.#options;
     this.#state = relayClientMachine.step(this.#state, "opened");
     this.#connecting_since = now;
+    const address = `${url.replace(/^http/, "ws")}/ws/daemon`;
     const headers = {
       "authorization": `Bearer ${secret.reveal()}`,
       "x-mesh-daemon-id": daemon_id,
     };
-    const listener = {
-      opened: () => this.#connection === connection && this.#hello(connection),
-      received: (data: FrameData) =>
-        this.#connection === connection && this.#received(connection, data),
-      closed: (code: number, reason: string, error?: string) =>
-        this.#connection === connection && this.#closed(code, reason, error),
-    };
-    const connection = this.#openSocketTo(
-      `${url.replace(/^http/, "ws")}/ws/daemon`,
-      headers,
-      listener,
-    );
+    const isCurrent = () => this.#connection === connection;
+    const connection = this.#openSocketTo(address, headers, {
+      opened: () => isCurrent() && this.#hello(connection),
+      received: (data) => isCurrent() && this.#received(connection, data),
+      closed: (code, reason, error) => isCurrent() && this.#closed(code, reason, error),
+    });
     this.#connection = connection;
   }
 
@@ -146,9 +137,7 @@ export class RelayClient {
   #received(connection: Connection, data: FrameData): void {
     if (this.#multiplexed) return this.#multiplexed.received(data);
     const reply = HandshakeReply.safeParse(typeof data === "string" ? tryJson(data) : undefined);
-    if (!reply.success) {
-      return this.#fail(UNKNOWN_HANDSHAKE);
-    }
+    if (!reply.success) return this.#fail(UNKNOWN_HANDSHAKE);
     if (reply.data.type === "refused") return this.#fail(reply.data.detail);
     const { clock, log } = this.#ctx;
     this.#state = relayClientMachine.step(this.#state, "accepted");
@@ -230,9 +219,7 @@ function explainFailure(error: string): string {
   const status = /(?:status code|server response): (\d+)/.exec(error)?.[1];
   if (status === "401") return "the relay does not accept relay.secret (401)";
   if (status !== undefined) {
-    {
-      return `the relay answered ${status} instead of opening the tunnel: check relay.url`;
-    }
+    return `the relay answered ${status} instead of opening the tunnel: check relay.url`;
   }
   return error.replace(/^NetworkError: /, "");
 }

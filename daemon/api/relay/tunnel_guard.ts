@@ -13,8 +13,9 @@ export interface TunnelPolicy {
 
 /**
  * The caller of a tunnelled request. No token is needed, because the daemon itself connects to the
- * relay, and the relay admits only holders of its secret. A signed-in browser on a page of the
- * relay speaks as the human. MCP clients, shares and programs do not.
+ * relay, and the relay admits only holders of the relay secret and those whom a holder has let in
+ * (apps with a grant, guests of a share). A signed-in browser on a page of the relay speaks as the
+ * human. Apps, guests and programs do not.
  */
 export function authorizeTunnel(
   { method, path, tunnel }: Contract,
@@ -22,5 +23,6 @@ export function authorizeTunnel(
 ): Caller {
   if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
   if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  return { remote: undefined, human: origin === "browser", authorized: true, holds_token: false };
+  const human = origin === "browser";
+  return { remote: undefined, human, authorized: true, holds_token: false, via: "relay" };
 }

@@ -26,14 +26,14 @@ interface ConnectingPeer extends z.output<typeof ConnectFields> {
 }
 
 export interface HandshakeDeps {
-  readonly callers: Pick<Callers, "isProcess">;
+  readonly callers: Callers;
   readonly certificates: Certificates;
   readonly directory: Directory;
-  readonly peers: Pick<Peers, "register">;
+  readonly peers: Peers;
   readonly registrationLocations: RegistrationLocations;
   /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
-  readonly surfaces: Pick<Surfaces, "peerOf">;
+  readonly surfaces: Surfaces;
 }
 
 export class Handshake {
@@ -69,6 +69,7 @@ export class Handshake {
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
       omitsPath: connect.path === undefined,
+      isClient: newcomer.kind === "peer" && !isPlugin(connect),
     });
     const { display_name, kind } = newcomer;
     return {

@@ -4,50 +4,26 @@ import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { acceptWebSocket, frameHandler, nextTurn, whenStable } from "kit/net/frames.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { VERSION } from "kit/http/contract.ts";
 import { tryJson } from "kit/core/text.ts";
-import type { Chat, Turn } from "../../features/peers/contract.ts";
 import {
   CLOSE,
   type CloseReasonCode,
   Connect,
-  type DeliveryAck,
   FRAME_BYTES_MAX,
   Inbound,
-  type Outbound,
   type Verb,
 } from "../../features/messages/websocket/frames.ts";
+import type { Outbound } from "../../features/messages/websocket/outbound_frames.ts";
 import {
   BadFrameLimit,
   type Connection,
-  type Identity,
   Session,
 } from "../../features/messages/websocket/session.ts";
+import type { PeerSockets, SocketCaller } from "./peer_sockets.ts";
 
 /** Frames that a client may send before its handshake is complete. */
 const EARLY_FRAMES_MAX = 100;
-
-/** What the HTTP upgrade proved about the caller. */
-export interface CallerProof {
-  readonly authorized: boolean;
-}
-
-export interface ProtocolSessionDeps {
-  readonly version: string;
-  /**
-   * What a connection may do. A `caller` may do everything, and a `reporter` may only report its
-   * agent's events. If undefined, the connection is refused.
-   */
-  authorized(connect: Connect): "caller" | "reporter" | undefined;
-  /** Registers the connection's peer, or throws a problem. */
-  handshake(connect: Connect): Promise<Identity & { readonly mesh_session_id: string | null }>;
-  attach(session: Session): void;
-  detach(session: Session): void;
-  receipt(session: Session, ack: DeliveryAck): void;
-  reportTurn(peer_id: string, turn: Turn): void;
-  reportChat(peer_id: string, chatTurn: Chat): void;
-  /** Runs a verb as this peer; returns its result in wire form. */
-  verb(session: Session, verb: Verb): Promise<Record<string, unknown>>;
-}
 
 /** The close codes of refused handshakes. */
 const CLOSE_REASON_OF: { readonly [code: string]: CloseReasonCode } = {
@@ -59,9 +35,9 @@ const CLOSE_REASON_OF: { readonly [code: string]: CloseReasonCode } = {
 
 export class ProtocolSession {
   readonly #ctx: Context;
-  readonly #deps: ProtocolSessionDeps;
+  readonly #peerSockets: PeerSockets;
   readonly #connection: Connection;
-  readonly #proof: CallerProof;
+  readonly #caller: SocketCaller;
   readonly #badFrameLimit = new BadFrameLimit();
   readonly #earlyFrames: string[] = [];
   #handshakeState: "waiting" | "running" | "done" = "waiting";
@@ -70,17 +46,24 @@ export class ProtocolSession {
   #isReporter = false;
   #closed = false;
 
-  constructor(ctx: Context, deps: ProtocolSessionDeps, connection: Connection, proof: CallerProof) {
+  constructor(
+    ctx: Context,
+    peerSockets: PeerSockets,
+    connection: Connection,
+    caller: SocketCaller,
+  ) {
     this.#ctx = ctx;
-    this.#deps = deps;
+    this.#peerSockets = peerSockets;
     this.#connection = connection;
-    this.#proof = proof;
+    this.#caller = caller;
   }
 
   /** Handles one text frame from the client. */
   receive(text: string): void {
     if (text.length > FRAME_BYTES_MAX) return this.rejectFrame("The frame is larger than 1 MiB");
-    if (this.#handshakeState === "done") return this.#withErrorFrame(() => receive(this, text));
+    if (this.#handshakeState === "done") {
+      return this.#withErrorFrame(() => ProtocolSession.#receive(this, text));
+    }
     if (this.#handshakeState === "waiting") return this.#receiveConnect(text);
     if (this.#earlyFrames.length < EARLY_FRAMES_MAX) this.#earlyFrames.push(text);
     else this.#close("too_many_bad_frames");
@@ -91,7 +74,7 @@ export class ProtocolSession {
     this.#closed = true;
     const session = this.#session;
     this.#session = undefined;
-    if (session) this.#withErrorFrame(() => this.#deps.detach(session));
+    if (session) this.#withErrorFrame(() => this.#peerSockets.detach(session));
   }
 
   /** Rejects a frame. The socket stays open, unless too many frames were rejected. */
@@ -101,30 +84,29 @@ export class ProtocolSession {
     if (this.#badFrameLimit.isExceeded(this.#ctx.clock.now())) this.#close("too_many_bad_frames");
   }
 
-  receipt(ack: DeliveryAck): void {
-    if (this.#session) this.#deps.receipt(this.#session, ack);
-  }
-
-  turn(turn: Turn): void {
-    if (this.#session) this.#deps.reportTurn(this.#session.peer_id, turn);
-  }
-
-  chat(chatTurn: Chat): void {
-    if (this.#session) this.#deps.reportChat(this.#session.peer_id, chatTurn);
-  }
-
-  pong(): void {
-    this.#session?.pongReceived();
-  }
+  static readonly #receive = frameHandler<ProtocolSession, typeof Inbound>(Inbound, {
+    delivery_ack: (self, ack) =>
+      self.#session && self.#peerSockets.receipts.receipt(self.#session, ack),
+    status: (self, { type: _, ...turn }) =>
+      self.#session && self.#peerSockets.reportTurn(self.#session.peer_id, turn),
+    chat_turn: (self, chat) =>
+      self.#session && self.#peerSockets.reportChat(self.#session.peer_id, chat),
+    pong: (self) => self.#session?.pongReceived(),
+    ask: (self, verb) => void self.#verb(verb),
+    notify: (self, verb) => void self.#verb(verb),
+    ack: (self, verb) => void self.#verb(verb),
+    decline: (self, verb) => void self.#verb(verb),
+    answer: (self, verb) => void self.#verb(verb),
+  });
 
   /** Runs a verb and sends its `result` after the commit. */
-  async verb(verb: Verb): Promise<void> {
+  async #verb(verb: Verb): Promise<void> {
     const session = this.#session;
     if (!session) return;
     const { request_id } = verb;
     try {
       if (this.#isReporter) throw new Problem("unauthorized", {});
-      const answer = await this.#deps.verb(session, verb);
+      const answer = await this.#peerSockets.verb(session, verb, this.#caller);
       await this.#ctx.db.whenDurable();
       this.#sendFrame({ type: "result", request_id, ...answer });
     } catch (thrown) {
@@ -169,15 +151,17 @@ export class ProtocolSession {
 
   async #handshake(connect: Connect): Promise<void> {
     try {
-      const callerKind = this.#proof.authorized ? "caller" : this.#deps.authorized(connect);
+      const callerKind = this.#peerSockets.authorize(connect, this.#caller);
       if (callerKind === undefined) throw new Problem("unauthorized", {});
       this.#isReporter = callerKind === "reporter";
-      const { mesh_session_id, ...identity } = await this.#deps.handshake(connect);
+      const { mesh_session_id, ...identity } = await this.#peerSockets.handshake.run(
+        connect,
+        this.#caller,
+      );
       await this.#ctx.db.whenDurable();
       if (this.#closed) return;
       const session = new Session(this.#connection, identity, this.#ctx.clock.now());
       const { peer_id, display_name } = identity;
-      const { version } = this.#deps;
       this.#session = session;
       this.#handshakeState = "done";
       this.#sendFrame({
@@ -185,9 +169,9 @@ export class ProtocolSession {
         peer_id,
         display_name,
         mesh_session_id,
-        server_version: version,
+        server_version: VERSION,
       });
-      this.#deps.attach(session);
+      this.#peerSockets.attach(session);
       for (const text of this.#earlyFrames.splice(0)) this.receive(text);
     } catch (thrown) {
       const { error, detail } = this.#toErrorBody(thrown);
@@ -215,18 +199,6 @@ export class ProtocolSession {
     if (this.#connection.open) this.#connection.close(CLOSE[why], why);
   }
 }
-
-const receive = frameHandler<ProtocolSession, typeof Inbound>(Inbound, {
-  delivery_ack: (protocolSession, ack) => protocolSession.receipt(ack),
-  status: (protocolSession, { type: _, ...turn }) => protocolSession.turn(turn),
-  chat_turn: (protocolSession, chatTurn) => protocolSession.chat(chatTurn),
-  pong: (protocolSession) => protocolSession.pong(),
-  ask: (protocolSession, verb) => void protocolSession.verb(verb),
-  notify: (protocolSession, verb) => void protocolSession.verb(verb),
-  ack: (protocolSession, verb) => void protocolSession.verb(verb),
-  decline: (protocolSession, verb) => void protocolSession.verb(verb),
-  answer: (protocolSession, verb) => void protocolSession.verb(verb),
-});
 
 /**
  * Upgrades a request to a WebSocket with a protocol session. `onClosed` is called once the socket

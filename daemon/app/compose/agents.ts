@@ -1,6 +1,5 @@
 /** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
-import type { AgentPeer } from "../../features/agents/adapter.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
@@ -10,30 +9,31 @@ import { Jobs } from "../../features/jobs/jobs.ts";
 import { Doctor } from "../../features/lifecycle/doctor.ts";
 import { Identities } from "../../features/lifecycle/identities.ts";
 import { Linking } from "../../features/lifecycle/linking.ts";
-import { PromptLinking } from "../../features/lifecycle/prompt_linking.ts";
-import { SilentAgents } from "../../features/lifecycle/silent_agents.ts";
+import { type Need, Pruning } from "../../features/lifecycle/pruning.ts";
+import { PaneProof } from "../../features/lifecycle/panes/pane_proof.ts";
+import { PaneScreens } from "../../features/lifecycle/panes/pane_screens.ts";
+import { PaneTyping } from "../../features/lifecycle/panes/pane_typing.ts";
+import { peerOfPrompt } from "../../features/lifecycle/prompt_linking.ts";
 import { Termination } from "../../features/lifecycle/termination.ts";
-import { toOutgoing } from "../../features/messages/dispatch/outgoing_cache.ts";
-import { isLive } from "../../features/peers/directory.ts";
-import { nameOf, refuseReserved } from "../../features/peers/identity/naming.ts";
-import * as peerRows from "../../features/peers/store.ts";
-import { Schedules } from "../../features/schedules/schedules.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
-import { allowedFolder } from "../../features/spawn/paths.ts";
-import { readSubject } from "../../features/spawn/restarts/replacement.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
 import { Reactions } from "../reactions.ts";
+import type { Context } from "kit/data/context.ts";
+import * as askRows from "../../features/asks/store.ts";
+import * as jobRows from "../../features/jobs/store.ts";
+import * as templateRows from "../../features/jobs/templates/store.ts";
+import { firstQueued } from "../../features/messages/ledger/queued.ts";
+import * as scheduleRows from "../../features/schedules/store.ts";
+import * as restartRows from "../../features/spawn/restarts/store.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 
 /** Spawns and restarts of agents. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions: Reactions) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
-  const { agentPeers, directory, notifications, peers, profiles, superseded, transports } = lower;
-  const { machine, processes, terminals } = platform;
-  const adapters = new Map(platform.adapters().map((one) => [String(one.backend), one]));
+  const { machine, processes, terminals, hooks } = platform;
   const settings = {
     commands: config["spawn.commands"],
     profiles: config["spawn.profiles"],
@@ -41,64 +41,60 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     env: config["spawn.env"],
     circle_boundary: config["daemon.circle_boundary"],
   };
-  const shared = { terminals, processes, settings, shutdownSignal };
-  const spawns = new Spawns(ctx, {
-    ...shared,
-    peers: {
-      sender: (argument) => directory.sender(argument),
-      get: (peer_id) => agentPeers.getRecord(peer_id),
-      findByPane: (pane_id, tmux_socket) => peerRows.byPane(ctx.db, pane_id, tmux_socket)[0],
-      nameOf: (path, backend) => nameOf({ path, backend }),
-      refuseReserved: (name) => refuseReserved(ctx.db, name),
-      reassign: (peer_id, asked) => profiles.reassign(peer_id, asked),
-    },
-    canDeliverTo: (backend) => transports.hasAdapter(backend),
-    registersItself: (backend) => platform.hooks[backend] !== undefined,
-    linkSilentAgent: reactions.table.spawned,
-    notify: (note, by) => void notifications.notify(note, by),
-  });
-  const restarts = new Restarts(ctx, {
-    ...shared,
+  const deps = {
+    ...lower,
+    terminals,
+    settings,
     machine,
-    adapter: (backend) => adapters.get(backend),
-    profileOf: (peer_id) => spawns.profileOf(peer_id),
-    mustBeEnabled: () => spawns.mustBeEnabled(),
-    find: (argument, circle) => directory.find(argument, { circle }),
-    sender: (argument) => directory.senderId(argument),
-    subject: (peer_id) => readSubject(ctx.db, peer_id),
-    registersItself: (backend) => backend in platform.hooks,
-    peers: {
-      offline: (peer_id, reason) =>
-        peers.offline(peer_id, { reason, source: "daemon", terminal: false }),
-      markSeen: (peer_id) => peers.markSeen(peer_id, "process"),
-      register: (peer_id, agent_pid) => peers.registerRestarted(peer_id, agent_pid),
-    },
-    recordReplacement: (replacement) => superseded.add(replacement),
-    notify: (note, by) => void notifications.notify(note, by),
-  });
+    processes,
+    hooks,
+    shutdownSignal,
+    linkSilentAgent: reactions.table.spawned,
+  };
+  const spawns = new Spawns(ctx, deps);
+  const restarts = new Restarts(ctx, deps, spawns.launcher);
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
-  const spawnLog = new SpawnLogRetention(ctx, limits, (peer_id) => directory.canReturn(peer_id));
-  const registrationLocations = new RegistrationLocations(machine, spawns.circleOf.bind(spawns));
+  const spawnLog = new SpawnLogRetention(
+    ctx,
+    limits,
+    (peer_id) => lower.directory.canReturn(peer_id),
+  );
+  const registrationLocations = new RegistrationLocations(machine, spawns.launcher);
   return { spawns, restarts, spawnLog, registrationLocations };
 }
 
+/** What each feature may still need an offline peer for. */
+function needsOf({ db }: Context): Need[] {
+  return [
+    ({ peer_id }) => askRows.hasOpen(db, peer_id) ? "open_asks" : undefined,
+    ({ peer_id }) => firstQueued(db, peer_id) ? "queued_messages" : undefined,
+    ({ peer_id }) => restartRows.openOf(db, peer_id) ? "restart" : undefined,
+    ({ peer_id }) => jobRows.involves(db, peer_id) ? "jobs" : undefined,
+    ({ peer_id }) => templateRows.involves(db, peer_id) ? "jobs" : undefined,
+    (peer) => scheduleRows.involves(db, peer) ? "schedules" : undefined,
+  ];
+}
+
 /** The lifecycle of registered agents: linking, certificates, termination and doctor. */
-export function openLifecycle({ ctx, platform, certificates }: Foundation, lower: AskFeatures) {
-  const { directory, dispatcher, peers, reachability, records, transports } = lower;
+export function openLifecycle(
+  { config, ctx, platform, certificates }: Foundation,
+  lower: AskFeatures,
+) {
   const { machine, paneObserver, pid, processes } = platform;
-  const shared = { directory, peers, processes, paneObserver, machine, reachability };
-  const probe = (peer: AgentPeer) => transports.probe(peer);
-  const linking = new Linking(ctx, {
-    ...shared,
-    probe,
-    wake: (peer_id) => dispatcher.wake(peer_id),
-  });
+  const deps = { ...lower, certificates, machine, paneObserver, pid, processes };
+  const paneProof = new PaneProof(ctx, deps);
   return {
-    linking,
-    silentAgents: new SilentAgents(ctx, linking),
-    identities: new Identities(ctx, { ...shared, certificates }),
-    termination: new Termination(ctx, { ...shared, pid }),
-    doctor: new Doctor(ctx, { ...shared, records, probe }),
+    linking: new Linking(ctx, deps),
+    identities: new Identities(ctx, deps),
+    termination: new Termination(ctx, deps),
+    doctor: new Doctor(ctx, deps),
+    paneScreens: new PaneScreens({ paneObserver, paneProof }),
+    paneTyping: new PaneTyping({
+      ...deps,
+      paneProof,
+      is_allowed: config["panes.allow_typing"],
+    }),
+    pruning: new Pruning(ctx, { ...deps, needs: needsOf(ctx) }),
   };
 }
 
@@ -121,47 +117,34 @@ export function openAgents(
     turns,
   } = lower;
   const approvals = new Approvals(ctx, {
+    directory,
+    questions,
+    shutdownSignal,
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
-  }, {
-    askBlocking: (body, request) => questions.askBlocking(body, request),
-    nameOf: (peer_id) => directory.address(peer_id)?.name ?? peer_id,
-    shutdownSignal,
   });
-  const promptLinking = new PromptLinking(ctx, peers);
   const hookEvents = new HookEvents(ctx, {
     hooks: platform.hooks,
-    peers: {
-      register: (registration, evidence) => peers.register(registration, evidence),
-      turn: (peer_id, turn) => turns.reportTurn(peer_id, turn),
-      offline: (peer_id, cause) => peers.offline(peer_id, cause),
-      peerOfPrompt: (peer_id, prompt) => promptLinking.peerOfPrompt(peer_id, prompt),
-      findBySession: (session_id) => directory.findBySession(session_id),
-    },
-    delivery: {
-      handToHook: (peer_id, limits) => handover.handToHook(peer_id, limits),
-      nameUnproved: (peer_id, limit) => handover.nameUnproved(peer_id, limit),
-      settle: (delivery_ids, status) => receipts.settle(delivery_ids, status),
-    },
-    outgoing: toOutgoing,
+    peers,
+    turns,
+    directory,
+    peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
+    handover,
+    receipts,
     approvals,
   });
-  const reachableAgents = () => agentPeers.reachable();
   const wakeHooks = new WakeHooks(ctx, {
     transports,
-    reachableAgents,
+    agentPeers,
     wake: (peer_id) => dispatcher.wake(peer_id),
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, {
     transports,
     wakeHooks,
-    peers: {
-      reachableAgents,
-      unobservedAgents: () => agentPeers.unobserved(),
-      markSeen: (peer_id, transport) => peers.markSeen(peer_id, transport),
-      applyObservation: (peer, seen) => turns.applyObservation(peer, seen),
-    },
+    agentPeers,
+    peers,
+    turns,
   });
   return { hookEvents, wakeHooks, agentObserver };
 }
@@ -171,7 +154,6 @@ export function openJobs(foundation: Foundation, lower: SpawnFeatures) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { delivery, directory, notifications, peers, spawns } = lower;
   const { machine, processes } = platform;
-  const allowed = config["spawn.allowed_paths"];
   const executors = new Executors(ctx, {
     adapters: platform.adapters(),
     machine,
@@ -181,56 +163,16 @@ export function openJobs(foundation: Foundation, lower: SpawnFeatures) {
     spawns,
   });
   const jobs = new Jobs(ctx, {
-    directory: {
-      sender: (argument) => directory.sender(argument),
-      find: (argument, scope) => directory.findNotRetired(argument, scope),
-    },
-    peers: {
-      get: (peer_id) => executors.get(peer_id),
-      isDead: (peer_id) => executors.isDead(peer_id),
-      isUntraceable: (peer_id) => executors.isUntraceable(peer_id),
-    },
-    delivery: {
-      send: ({ proven_human, ...note }) => {
-        const { message } = notifications.notify(note, { proven_human }).ticket;
-        return { delivery_id: message.delivery_id, state: message.state };
-      },
-      stateOf: (delivery_id) => delivery.findMessage(delivery_id)?.state,
-      withdraw: (delivery_id, reason) => void delivery.release(delivery_id, reason),
-    },
-    spawns: {
-      startExecutor: (request) => executors.start(request),
-      status: (spawn_id) => spawns.status(spawn_id),
-      cleanUp: (mark, from_peer) => spawns.cleanUp(mark, from_peer),
-      release: (spawn_id, peer_id, how) => executors.release(spawn_id, peer_id, how),
-    },
-    notices: {
-      orchestrator: (circle) => peerRows.orchestrators(ctx.db, circle).find(isLive)?.peer_id,
-      notify: (to_peer, text) => notifications.notifyFromDaemon(to_peer, text),
-    },
     checks: config["jobs.checks"],
-    allows_paths: allowed.length > 0,
-    folder: (path) => allowedFolder(path, { allowed, home: platform.terminals.home }),
-    run: (argv, options) => platform.programs.run(argv, { ...options, signal: shutdownSignal }),
-    history_ms,
-  });
-  return { executors, jobs };
-}
-
-/** Scheduled messages. */
-export function openSchedules({ ctx, history_ms }: Foundation, lower: AskFeatures) {
-  const { asks, directory, notifications } = lower;
-  const schedules = new Schedules(ctx, {
+    delivery,
     directory,
-    senders: {
-      ask: (message, by) => {
-        const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
-        return ticket?.message.correlation_id ?? "";
-      },
-      notify: (message, by) => notifications.notify(message, by).ticket.message.delivery_id,
-    },
-    notify: (to_peer, text) => notifications.notifyFromDaemon(to_peer, text),
+    executors,
+    folders: { allowed: config["spawn.allowed_paths"], home: platform.terminals.home },
     history_ms,
+    notifications,
+    programs: platform.programs,
+    shutdownSignal,
+    spawns,
   });
-  return { schedules };
+  return { jobs };
 }

@@ -3,10 +3,7 @@
 import { Asks } from "../../features/asks/asks.ts";
 import { MultiAsks } from "../../features/asks/many/multi_asks.ts";
 import { Questions } from "../../features/asks/questions/questions.ts";
-import { liveCandidates } from "../../features/asks/routing/candidates.ts";
-import { lastReplies } from "../../features/asks/routing/load.ts";
 import { Router } from "../../features/asks/routing/router.ts";
-import * as askRows from "../../features/asks/store.ts";
 import { Inbox } from "../../features/inbox/inbox.ts";
 import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
@@ -21,32 +18,15 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const { attachments, delivery, directory, sockets } = lower;
   const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
   const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
-  const shared = {
-    directory,
-    delivery,
-    human: inbox,
-    attach: (ids: readonly string[] = []) => attachments.attach(ids),
-    address: (peer_id: string) => directory.address(peer_id),
-  };
-  const asks = new Asks(ctx, {
-    ...shared,
-    ledger: askRows.askLedger(ctx.db),
-    ask_ttl_ms: config["daemon.ask_ttl_hours"] * HOUR_MS,
-  });
-  const questions = new Questions(ctx, {
-    ...shared,
-    asks,
-    wait_ms_max: config["approvals.timeout_seconds"] * 1000,
-    shutdownSignal,
-  });
+  const shared = { directory, delivery, human: inbox, attachments, shutdownSignal };
+  const ask_ttl_ms = config["daemon.ask_ttl_hours"] * HOUR_MS;
+  const asks = new Asks(ctx, { ...shared, ask_ttl_ms });
+  const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
+  const questions = new Questions(ctx, { ...shared, asks, wait_ms_max });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
   const multiAsks = new MultiAsks(ctx, asks, history_ms);
   const router = openRouter(foundation, { asks, directory });
-  const notifications = new Notifications(ctx, delivery, {
-    directory,
-    addToInbox: (message) => inbox.add(message),
-    attach: shared.attach,
-  });
+  const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
   return { surfaces, inbox, inboxReplies, asks, questions, multiAsks, router, notifications };
 }
 
@@ -59,14 +39,7 @@ function openRouter(
 ): Router | undefined {
   const strategy = config["routing.strategy"];
   if (strategy === "static") return undefined;
-  const deps = {
-    asks,
-    directory,
-    shutdownSignal,
-    liveCandidates: () => liveCandidates(ctx),
-    recentReplies: () => lastReplies(ctx.db),
-  };
-  return new Router(ctx, deps, {
+  return new Router(ctx, { asks, directory, shutdownSignal }, {
     strategy,
     min_confidence: config["routing.min_confidence"],
     allow_service_targets: config["routing.allow_service_targets"],

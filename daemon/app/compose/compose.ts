@@ -4,10 +4,11 @@
  */
 
 import * as peerRows from "../../features/peers/store.ts";
+import { Schedules } from "../../features/schedules/schedules.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { Reactions } from "../reactions.ts";
-import { openAgents, openJobs, openLifecycle, openSchedules, openSpawns } from "./agents.ts";
+import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
 import { openAsks } from "./asks.ts";
 import { openFoundation } from "./foundation.ts";
 import { openMessageLog, openMessages, openPeers } from "./messages.ts";
@@ -28,7 +29,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
   const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
-  const schedules = openSchedules(foundation, { ...peers, ...messages, ...asks });
+  const schedules = new Schedules(foundation.ctx, { ...foundation, ...peers, ...asks });
   const features = {
     ...foundation,
     ...peers,
@@ -38,7 +39,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...lifecycle,
     ...agents,
     ...jobs,
-    ...schedules,
+    schedules,
   };
   reactions.connect(features);
   features.meters.addGauges(() => ({

@@ -30,7 +30,7 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
     identity,
     idCodec,
     certificates,
-    meters: new Meters(),
+    meters: new Meters(clock),
     shutdown,
     shutdownSignal: shutdown.signal,
     history_ms: config["daemon.history_days"] * DAY_MS,

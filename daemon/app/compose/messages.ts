@@ -7,10 +7,9 @@ import { itemOfAsk } from "../../features/inbox/store.ts";
 import { inboxItemFrame } from "../../features/inbox/surfaces.ts";
 import { Attachments } from "../../features/messages/attachments/attachments.ts";
 import { Delivery } from "../../features/messages/delivery.ts";
-import { DeliveryAudit } from "../../features/messages/delivery_audit.ts";
 import { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
 import { Handover } from "../../features/messages/handover.ts";
-import { Leases } from "../../features/messages/leases.ts";
+import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
@@ -21,9 +20,9 @@ import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
 import { Peers } from "../../features/peers/peers.ts";
+import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
 import { PeerProfiles } from "../../features/peers/profiles.ts";
 import { PeerRecords } from "../../features/peers/records.ts";
-import * as peerRows from "../../features/peers/store.ts";
 import { Superseded } from "../../features/peers/identity/superseded.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
@@ -33,13 +32,11 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** The registry of peers, and the sockets and transports that reach them. */
-export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reactions) {
+export function openPeers({ config, ctx, platform, meters }: Foundation, reactions: Reactions) {
   const { machine, processes } = platform;
   const agentProcesses = new AgentProcesses({
-    liveAgents: () => peerRows.livePeers(ctx.db),
-    recordedProcesses: () => peerRows.provedProcesses(ctx.db),
-    isAlive: (pid, started) => processes.isAlive(pid, started),
-    parentOf: (pid) => processes.parentOf(pid),
+    db: ctx.db,
+    processes,
     isUserFacing: (pid) => platform.callers.isUserFacing(pid),
     pid: platform.pid,
   });
@@ -50,29 +47,27 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
   });
   const directory = new Directory(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
-  const reachability = new PeerReachability(ctx, { agentPeers, sockets, agents: transports });
+  const reachability = new PeerReachability(ctx, { agentPeers, sockets, transports });
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
-  const peers = new Peers(ctx, {
-    directory,
-    processes,
-    machine,
-    superseded,
+  const shared = {
     changes,
+    circle_boundary: config["daemon.circle_boundary"],
+    directory,
+    machine,
+    processes,
     reachability,
     reactions: reactions.table,
+  };
+  const peers = new Peers(ctx, {
+    ...shared,
+    superseded,
     expectedRegistration: expectedRegistrations({ db: ctx.db, terminals: platform.terminals }),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(ctx.db, peer_id, agent_pid),
   });
-  const profiles = new PeerProfiles(ctx, { changes, peers });
-  const turns = new PeerTurns(ctx, {
-    changes,
-    directory,
-    machine,
-    peers,
-    reachability,
-    reactions: reactions.table,
-  });
+  const processWatcher = new ProcessWatcher(ctx, { ...shared, peers });
+  const profiles = new PeerProfiles(ctx, changes, peers);
+  const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
     agentPeers,
     agentProcesses,
@@ -83,6 +78,7 @@ export function openPeers({ ctx, platform, meters }: Foundation, reactions: Reac
     reachability,
     superseded,
     peers,
+    processWatcher,
     profiles,
     turns,
   };
@@ -104,7 +100,7 @@ export function openMessages(
     directory,
     reachability,
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
-    pendingOfAll: () => new Map(askRows.pendingOfAll(db).map((one) => [one.to_peer_id, one])),
+    pendingOfAll: () => askRows.pendingOfAll(db),
   });
   const dispatcher = new Dispatcher(ctx, steps, {
     agentPeers,
@@ -113,38 +109,21 @@ export function openMessages(
     reachability,
     transports,
   });
-  const limits = new Limits(ctx, {
+  const limits = new Limits(ctx, directory, {
     max_per_peer: config["daemon.queue.max_per_peer"],
     hops: config["daemon.limits.hops"],
     pair_per_minute: config["daemon.limits.pair_per_minute"],
-  }, () => directory.human()?.peer_id);
-  const delivery = new Delivery(ctx, { steps, sockets, dispatcher, limits }, {
-    idCodec,
-    queue: { ttl_ms: config["daemon.queue.ttl_seconds"] * 1000 },
   });
+  const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
+  const parts = { dispatcher, idCodec, limits, sockets, steps };
+  const delivery = new Delivery(ctx, { ...parts, queue_ttl_ms });
   const deliveryAudit = new DeliveryAudit(ctx, {
-    canQueueFor: (peer_id) => directory.canQueueFor(peer_id),
-    human_id: () => directory.human()?.peer_id,
+    directory,
     isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
   });
-  const receipts = new Receipts(ctx, { steps, sockets, reactions: reactions.table });
-  const handover = new Handover(ctx, steps);
-  const leases = new Leases(ctx, {
-    delivery,
-    handover,
-    receipts,
-    isAddressable: (peer_id) => Boolean(directory.resolve(peer_id).addressable),
-    touch: (peer_id) => directory.touch(peer_id),
-  });
-  return {
-    records,
-    dispatcher,
-    delivery,
-    deliveryAudit,
-    receipts,
-    handover,
-    leases,
-  };
+  const receipts = new Receipts(ctx, steps, reactions.table);
+  const handover = new Handover(ctx, { delivery, directory, receipts, steps });
+  return { records, dispatcher, delivery, deliveryAudit, receipts, handover };
 }
 
 /** The message log and attachments. */

@@ -14,6 +14,8 @@ import schedules from "./011_schedules.sql" with { type: "text" };
 import jobs from "./012_jobs.sql" with { type: "text" };
 import messagesChecks from "./013_messages_checks.sql" with { type: "text" };
 import pageSessions from "./014_page_sessions.sql" with { type: "text" };
+import inboxVoice from "./015_inbox_voice.sql" with { type: "text" };
+import circlesAndClients from "./016_circles_and_clients.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -30,4 +32,6 @@ export const migrations: readonly string[] = [
   jobs,
   messagesChecks,
   pageSessions,
+  inboxVoice,
+  circlesAndClients,
 ];

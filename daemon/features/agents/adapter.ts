@@ -2,7 +2,7 @@
  * The interface of adapters: how to reach and observe one kind of agent, and how to read its hooks.
  */
 
-import type { Backend } from "./contract.ts";
+import type { Backend, Key } from "./contract.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 /** The facts about a registered agent that its transports use. */
@@ -15,7 +15,7 @@ export interface AgentPeer {
   readonly pane_id: string | null;
   /** The agent's own process. A pid identifies it only together with the start time. */
   readonly agent_pid: number | null;
-  /** Start time of `agent_pid` in clock ticks since boot (`/proc/<pid>/stat`, field 22). */
+  /** Start time of `agent_pid`: on Linux, `/proc/<pid>/stat` field 22; on macOS, `ps` `lstart`. */
   readonly agent_started: string | null;
   /** The agent's own session id, e.g. Claude Code's `session_id`. */
   readonly runtime_session_id: string | null;
@@ -50,6 +50,14 @@ export type Receipt =
   | { state: "accepted" }
   | { state: "unclear"; reason: Reason };
 
+export function toReadiness(refusal: Reason | undefined): Readiness {
+  return refusal === undefined ? { ready: true } : { ready: false, reason: refusal };
+}
+
+export function refused(reason: Reason): Receipt {
+  return { state: "refused", reason };
+}
+
 /** One way to reach an agent. `deliver` is called for one message per peer at a time. */
 export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
@@ -57,6 +65,24 @@ export interface AgentTransport {
   check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
   /** Checks again right before it sends. Never throws for an expected error. */
   deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt>;
+}
+
+/** The result of typing. After `unclear`, some keys may have been typed. */
+export type KeyResult =
+  | { readonly state: "typed"; readonly overruled: readonly Reason[] }
+  | { readonly state: "refused" | "unclear"; readonly reason: Reason };
+
+/** A transport that types into the agent's terminal. */
+export interface TerminalTransport extends AgentTransport {
+  /**
+   * Types what a person types, all of it or nothing, with the checks of a delivery but for what the
+   * person accepts. Only checks if there are no keys.
+   */
+  typeKeys(
+    peer: AgentPeer,
+    keys: readonly Key[],
+    accepted: ReadonlySet<Reason>,
+  ): Promise<KeyResult>;
 }
 
 /** What is observed of an agent without its hooks. */
@@ -77,6 +103,12 @@ export interface Probe {
   readonly reason: Reason | null;
   /** What failed in the last selftest; null if nothing did. */
   readonly degraded: string | null;
+}
+
+/** A session to resume, and the folder of its peer. */
+export interface ResumableSession {
+  readonly runtime_session_id: string;
+  readonly path: string;
 }
 
 /** The arguments that resume a session whose file was found; or why it cannot be resumed. */
@@ -119,9 +151,7 @@ export interface Adapter {
   /** What can be observed now; undefined if nothing can. */
   observe(peer: AgentPeer): Promise<Observation | undefined>;
   /** How to resume a session, checked against its files; absent if the agent cannot resume. */
-  resume?(
-    session: { readonly runtime_session_id: string; readonly path: string },
-  ): Promise<ResumeResult>;
+  resume?(session: ResumableSession): ResumeResult;
   /**
    * The session that a call is proved to come from; undefined if it proves no session. An agent
    * whose adapter implements this is never identified by its process or pane alone (contract 6).
@@ -191,8 +221,12 @@ export interface HookReader {
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** What the hook prints for a decision; required if `read` reports permissions. */
   formatDecision?(decision: Decision): Record<string, unknown>;
-  /** Whether an answer to this event can carry context. */
-  acceptsContext(event: string): boolean;
+  /**
+   * The event whose answer can carry context, because the model reads it right afterwards. Context
+   * for the start of a session would be read only with the first prompt, which may come much later,
+   * so messages stay queued until then. Absent if there is no such event.
+   */
+  readonly context_event?: string;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;
 }

@@ -24,3 +24,48 @@ export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"])
 export type Transport = z.infer<typeof Transport>;
 export const TransportName = z.enum(["native", "websocket", "pane", "hook"]);
 export type TransportName = z.infer<typeof TransportName>;
+
+/** Longer texts go into a pane as a message, or in parts. */
+export const TYPED_CHARS_MAX = 8_192;
+export const TYPED_KEYS_MAX = 64;
+
+const CONTROLS_AND_NEWLINES = /[\p{Cc}\u2028\u2029]/u;
+/** All controls but tab and newline. */
+const CONTROLS = /[^\P{Cc}\t\n]/u;
+
+const NamedKey = z.enum([
+  "Enter",
+  "Tab",
+  "BackTab",
+  "Escape",
+  "Backspace",
+  "Delete",
+  "Up",
+  "Down",
+  "Left",
+  "Right",
+  "Home",
+  "End",
+  "PageUp",
+  "PageDown",
+]);
+export type NamedKey = z.output<typeof NamedKey>;
+
+/** A letter that is typed while Control is held, e.g. `Ctrl-c`. */
+const ControlKey = z.templateLiteral(["Ctrl-", z.string().regex(/^[a-z]$/)]);
+export type ControlKey = z.output<typeof ControlKey>;
+
+const typedText = z.string().min(1).max(TYPED_CHARS_MAX);
+
+export const Key = z.union([
+  z.strictObject({
+    /** As it is typed: keys that write nothing have names. */
+    text: typedText.refine((text) => !CONTROLS_AND_NEWLINES.test(text), "no control characters"),
+  }),
+  z.strictObject({ key: z.union([NamedKey, ControlKey]) }),
+  z.strictObject({
+    /** Text of a clipboard, which the program can tell from what is typed. */
+    paste: typedText.refine((text) => !CONTROLS.test(text), "no control characters but newlines"),
+  }),
+]);
+export type Key = z.output<typeof Key>;

@@ -6,14 +6,10 @@
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { diffArrays } from "diff";
-import { messageOf } from "kit/core/text.ts";
-import { removeIfPresent } from "../../host/paths.ts";
-
-/** A value that a JSON file can hold. */
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [key: string]: Json;
-}
+import { readTextOrNothing, removeIfPresent, unlessMissing } from "../../host/paths.ts";
+import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
+import { parseJson, patchJson } from "./settings_files/json_patch.ts";
+import { commentsIn } from "./settings_files/jsonc.ts";
 
 /** What setup needs to add mesh to another program's settings. */
 export interface SetupPlan {
@@ -42,11 +38,6 @@ const ATTEMPTS_MAX = 5;
 /** Limits the search for common lines, whose time grows with the square of the edits. */
 const EDITS_MAX = 2000;
 
-/** The file, or a value in it, has an unexpected form. The file was left unchanged. */
-export class Unchangeable extends Error {
-  override readonly name = "Unchangeable";
-}
-
 /**
  * Returns the whole changed text; all bytes outside of the change stay the same. Throws
  * `Unchangeable` if the text cannot be changed.
@@ -70,7 +61,7 @@ export function applyTextChange(path: string, change: TextChange, options: Chang
   return apply(path, (real, before) => {
     const after = change(before ?? "");
     if (after === (before ?? "")) return before;
-    const backup = readText(real + BACKUP);
+    const backup = readTextOrNothing(real + BACKUP);
     // True if there was no file before ours, or only an older version of ours.
     const isOwnFile = options.undo && (backup === undefined || change(backup) === "");
     return isOwnFile && after === "" ? undefined : after;
@@ -82,15 +73,26 @@ function apply(
   next: (path: string, before: string | undefined) => string | undefined,
   options: ChangeOptions,
 ): string {
-  const real = resolveLink(path);
+  // Configuration files are often symbolic links, and they must stay links.
+  const real = unlessMissing(() => Deno.realPathSync(path)) ?? path;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const before = readText(real);
-    const after = next(real, before);
+    const before = readTextOrNothing(real);
+    const after = named(path, () => next(real, before));
     const diff = formatDiff(path, before ?? "", after ?? "");
     if (diff === "" || options.dry_run) return diff;
     if (replaceIfUnchanged(real, before, after, options)) return diff;
   }
   throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
+}
+
+/** Names the file in the error of a change that is not possible. */
+function named<T>(path: string, change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (!(error instanceof Unchangeable)) throw error;
+    throw new Unchangeable(`Cannot change "${path}": ${error.message}`, { cause: error });
+  }
 }
 
 /** The new text; undefined if the file is to be removed. */
@@ -100,65 +102,44 @@ function changedJson(
   change: JsonChange,
   { undo }: ChangeOptions,
 ): string | undefined {
-  const parsed = before === undefined ? {} : parse(path, before);
+  const parsed = parseJson(before ?? "");
   const next = change(parsed);
   if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
-  if (undo) {
-    const backup = readText(path + BACKUP);
-    if (backup === undefined && normalized(next) === normalized({})) return undefined;
-    if (backup !== undefined && normalized(parse(path + BACKUP, backup)) === normalized(next)) {
-      return backup;
+  if (before === undefined || before.trim() === "") return toJsonText(next, before ?? "");
+  if (!undo) return patchJson(before, next);
+  const backup = readTextOrNothing(path + BACKUP);
+  const original = backup === undefined ? {} : parseJson(backup);
+  const isUnedited = commentsIn(before).length === 0 && before === toJsonText(parsed, before);
+  // A program has rewritten the whole file, perhaps an older version of mesh.
+  if (isUnedited && normalized(original) === normalized(next)) return backup;
+  return patchJson(before, withEmpty(next, parsed, original), backup);
+}
+
+/**
+ * The object with the empty objects and lists that the file had before us. Removing our entries
+ * from them has left them out.
+ */
+function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject): JsonObject {
+  const result: Record<string, Json> = { ...next };
+  for (const [key, value] of Object.entries(original)) {
+    const now = next[key], was = present[key];
+    if (now === undefined && was !== undefined && isEmpty(value)) result[key] = value;
+    if (isObject(now) && isObject(was) && isObject(value)) {
+      result[key] = withEmpty(now, was, value);
     }
   }
-  return toJsonText(next, before ?? "");
+  return result;
 }
 
-/** The target of a symbolic link. Configuration files are often links, and they must stay links. */
-function resolveLink(path: string): string {
-  try {
-    return Deno.realPathSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return path;
-    throw error;
-  }
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+function isEmpty(value: Json): boolean {
+  return typeof value === "object" && value !== null && normalized({ value }) === normalized({});
 }
 
 export function exists(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  return unlessMissing(() => Deno.statSync(path)) !== undefined;
 }
 
-function parse(path: string, text: string): JsonObject {
-  let value: Json;
-  try {
-    value = text.trim() === "" ? {} : JSON.parse(text);
-  } catch (error) {
-    const reason = messageOf(error);
-    throw new Unchangeable(`Cannot change "${path}": it is not JSON (${reason})`, { cause: error });
-  }
-  if (!isObject(value)) throw new Unchangeable(`Cannot change "${path}": expected a JSON object`);
-  return value;
-}
-
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Formats the changed JSON. Keeps the file's indentation, line ends and final newline. */
+/** Formats whole JSON. Keeps the file's indentation, line ends and final newline. */
 function toJsonText(next: JsonObject, before: string): string {
   const indent = /^\{\r?\n([ \t]+)"/.exec(before.trimStart())?.[1] ?? "  ";
   const text = JSON.stringify(next, null, indent);
@@ -189,9 +170,9 @@ function replaceIfUnchanged(
   after: string | undefined,
   { undo }: ChangeOptions,
 ): boolean {
-  const backup = readText(path + BACKUP);
+  const backup = readTextOrNothing(path + BACKUP);
   if (after === undefined) {
-    if (readText(path) !== before) return false;
+    if (readTextOrNothing(path) !== before) return false;
     Deno.removeSync(path);
     if (backup !== undefined) Deno.removeSync(path + BACKUP);
     return true;
@@ -199,7 +180,7 @@ function replaceIfUnchanged(
   if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);
   const tempPath = `${path}.mesh-${Deno.pid}`;
   write(tempPath, after, before === undefined ? undefined : Deno.statSync(path));
-  if (readText(path) !== before) {
+  if (readTextOrNothing(path) !== before) {
     Deno.removeSync(tempPath);
     return false;
   }

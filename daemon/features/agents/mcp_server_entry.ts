@@ -1,7 +1,8 @@
 /** Adds, recognizes and removes our MCP server in the `mcpServers` of an agent's settings. */
 
 import { objectAt, withMember } from "./hooks/settings.ts";
-import { isObject, type Json, type JsonObject, type SetupPlan, Unchangeable } from "./install.ts";
+import type { SetupPlan } from "./install.ts";
+import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
 
 /** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 export const SERVER_NAME = "mesh";

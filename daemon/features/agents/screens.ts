@@ -30,6 +30,63 @@ export interface Screen {
   collapsedPaste?(view: View): boolean;
 }
 
+/** An agent's composer, as its screen shows it. */
+export interface Composer {
+  /** The row of the prompt sign. */
+  readonly top: number;
+  /** The first row below the composer. */
+  readonly bottom: number;
+  /** The text, without the prompt sign. */
+  readonly text: string;
+}
+
+/** How to find the composer of one agent, and how to read it. */
+export interface ComposerFormat {
+  /** Finds the composer. `rows` are the rows of the screen without escape sequences. */
+  find(rows: readonly string[], view: View): Composer | undefined;
+  /** The visible characters of the marker in place of a long paste. */
+  readonly collapsed: RegExp;
+  /** A row of a dialog that has none of the known phrases. */
+  readonly dialog?: RegExp;
+  /** Whether the composer is empty; by default, whether it shows no text. */
+  isEmpty?(composer: Composer, view: View): boolean;
+  /** Whether these visible characters show the whole text; by default, whether they are equal. */
+  holds?(shown: string, whole: string): boolean;
+}
+
+/** The screen of an agent whose composer a dialog replaces. */
+export function composerScreen(format: ComposerFormat): Screen {
+  const find = (view: View) => format.find(view.lines.map(stripEscapes), view);
+  const isEmpty = format.isEmpty ?? (({ text }: Composer) => text.trim() === "");
+  const holds = format.holds ?? ((shown: string, whole: string) => shown === whole);
+  return {
+    bytes_max: TEXT_BYTES_MAX,
+    newlines: "kept",
+    dialogOpen(view) {
+      const composer = find(view);
+      // The transcript may mention dialogs, but an open dialog is never above the composer.
+      const rows = view.lines.slice(composer?.bottom ?? 0).map(stripEscapes);
+      if (looksLikeDialog(rows) || rows.some((row) => format.dialog?.test(row))) return true;
+      return composer ? false : undefined;
+    },
+    composerEmpty(view) {
+      const composer = find(view);
+      return composer && isEmpty(composer, view);
+    },
+    composerHolds: (view, text) => holds(visibleAscii(find(view)?.text ?? ""), visibleAscii(text)),
+    collapsedPaste: (view) => format.collapsed.test(visibleAscii(find(view)?.text ?? "")),
+  };
+}
+
+/** The composer in these rows, with its text from behind the prompt sign, without a placeholder. */
+export function composerAt(
+  lines: readonly string[],
+  { top, bottom, sign }: { top: number; bottom: number; sign: string },
+): Composer {
+  const text = withoutPlaceholder(lines).slice(top, bottom).join("\n").replace(sign, "");
+  return { top, bottom, text };
+}
+
 /** The longest text for a pane (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
 /**

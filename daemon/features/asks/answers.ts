@@ -1,8 +1,9 @@
 /** Validates typed answers to structured questions, and makes the responses to waits for asks. */
 
-import { Problem } from "kit/core/problem.ts";
+import { invalidField, Problem } from "kit/core/problem.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
 import type { Question } from "../messages/question.ts";
+import type { AnswerAsk } from "./questions/contract.ts";
 
 /**
  * The scope of a tool permission question, and the only one of its options that permits the tool
@@ -31,12 +32,7 @@ export function chooseOption(question: Question, text: string): TypedAnswer {
 }
 
 /** An answer as the caller gives it. */
-export interface GivenAnswer {
-  readonly option_id?: string | undefined;
-  readonly text?: string | undefined;
-  readonly message?: string | undefined;
-  readonly outcome?: Outcome | undefined;
-}
+type GivenAnswer = Pick<AnswerAsk, "option_id" | "text" | "message" | "outcome">;
 
 /**
  * Validates an answer. A `choice` needs an option: `option_id`, or a text that is an option's id or
@@ -48,18 +44,18 @@ export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
   const outcome = given.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
   const isRefusal = REFUSING_OUTCOMES.includes(outcome);
   if (outcome === "acknowledged" && kind !== "acknowledge") {
-    throw invalidAnswer("outcome", `A question of kind ${kind} must be answered, not acknowledged`);
+    throw invalidField("outcome", `A question of kind ${kind} must be answered, not acknowledged`);
   }
   if (kind !== "choice") {
     if (given.option_id !== undefined) throw unknownOption(question, given.option_id);
     if (kind === "text" && !isRefusal && !text?.trim()) {
-      throw invalidAnswer("text", "The question needs a text");
+      throw invalidField("text", "The question needs a text");
     }
     return { outcome, option_id: null, text, message };
   }
   const chosen = chosenOptionOf(question, given, isRefusal);
   if (isRefusal && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
-    throw invalidAnswer("outcome", `The outcome "${outcome}" contradicts the option "${ALLOW}"`);
+    throw invalidField("outcome", `The outcome "${outcome}" contradicts the option "${ALLOW}"`);
   }
   return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
 }
@@ -71,7 +67,7 @@ function chosenOptionOf(question: Question, { option_id, text }: GivenAnswer, is
     return { option_id, text: text ?? option.title };
   }
   if (isRefusal) return undefined;
-  if (text === undefined) throw invalidAnswer("option_id", "The question needs an option");
+  if (text === undefined) throw invalidField("option_id", "The question needs an option");
   return chooseOption(question, text);
 }
 
@@ -99,11 +95,4 @@ export function toResolution(ask: Ask): Resolution {
 function unknownOption({ options }: Question, option: string): Problem {
   const known = options.map(({ id }) => id).join(", ");
   return new Problem("unknown_option", { option, options: known });
-}
-
-function invalidAnswer(path: string, message: string): Problem {
-  return new Problem("invalid_request", {
-    summary: `${path}: ${message}`,
-    issues: [{ path, message }],
-  });
 }

@@ -3,54 +3,26 @@
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Attachments } from "../messages/attachments/contract.ts";
-import type { AskFields, StoredMessage } from "../messages/contract.ts";
+import type { StoredMessage } from "../messages/contract.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
+import type { Directory } from "../peers/directory.ts";
 import type { Address, AuthorKind } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
-import type { Question } from "../messages/question.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
-
-/** The part of `Delivery` that asks use to send messages. */
-export interface MessageSender {
-  send(draft: {
-    kind: "ask" | "ack";
-    from: { peer_id: string | null; name: string };
-    to: Address;
-    voice: AuthorKind;
-    text: string;
-    circle: string | null;
-    attachments?: Attachments;
-    correlation_id?: string | null;
-    reply_to?: string | null;
-    question?: Question | null;
-    traceparent?: string | undefined;
-    closing?: Pick<StoredMessage, "close_reason" | "outcome">;
-    opening?: AskFields;
-  }): { readonly message: StoredMessage; readonly state: StoredMessage["state"] };
-  /** Stops the delivery of a closed ask; true if the message may have reached the recipient. */
-  release(correlation_id: string, reason: string): boolean;
-}
 
 /** The part of `Inbox` that asks use. */
 export interface HumanInbox {
-  add(message: StoredMessage, reply_to_item?: string): { item_id: string; surfaces: string[] };
+  add(message: StoredMessage): { item_id: string; surfaces: string[] };
   onAskClosed(ask: Ask): void;
 }
 
 export interface AskCloserDeps {
-  readonly directory: {
-    human(): Address | undefined;
-    authorKindOf(
-      from: { role: Address["role"] | null; name: string },
-      proven_human?: boolean,
-    ): AuthorKind;
-  };
-  readonly ledger: { close(closed: Ask, at: number): void };
-  readonly delivery: MessageSender;
+  readonly directory: Directory;
+  readonly delivery: Delivery;
   readonly human: HumanInbox;
-  /**
-   * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
-   */
-  address(peer_id: string): Address | undefined;
+  /** Aborts when the daemon shuts down. */
+  readonly shutdownSignal: AbortSignal;
 }
 
 /** Who closed an ask, and how. */
@@ -62,12 +34,14 @@ export interface ClosingDetails {
   readonly answer?: TypedAnswer | null;
   /** True if someone other than the recipient closed the ask. */
   readonly elsewhere?: boolean;
+  /** The human who cancelled the ask of another; both sides are told by whom. */
+  readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
   readonly attachments?: Attachments;
 }
 
-type Waiter = (ask: Ask | undefined) => void;
+type Waiter = (ask: Ask) => void;
 
 export class AskCloser {
   readonly #ctx: Context;
@@ -86,12 +60,14 @@ export class AskCloser {
     { responder, reply = null, answer = null, attachments = [], ...known }: ClosingDetails,
   ): CloseReason {
     const { db, events, clock } = this.#ctx;
-    const { ledger, delivery, human } = this.#deps;
+    const { delivery, human } = this.#deps;
     const [event, defaultOutcome] = CLOSE_RULES[close_reason];
     const outcome = known.outcome ?? answer?.outcome ?? defaultOutcome;
     const at = clock.now();
     const state = askMachine.step(ask.state, event);
-    const voice = this.#authorKindOf({ ...ask, responder }, "asker", known.proven_human ?? false);
+    const isCancelled = close_reason === "cancelled";
+    const told = isCancelled ? "recipient" : "asker";
+    const voice = this.#authorKindOf({ ...ask, responder }, told, known);
     const closedAsk: Ask = {
       ...ask,
       state,
@@ -105,7 +81,7 @@ export class AskCloser {
       status: "resolved",
       closed_at: at,
     };
-    ledger.close(closedAsk, at);
+    db.transact((tx) => ledger.closeAsk(tx, closedAsk, at));
     // An answer from the recipient proves the delivery; an answer from anyone else does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
@@ -123,8 +99,9 @@ export class AskCloser {
       const { correlation_id, question } = ask;
       events.append("answer", { correlation_id, scope: question?.scope ?? null, outcome });
     }
-    if (close_reason !== "cancelled") this.#sendAck(closedAsk, "asker", known);
-    else if (wasDelivered && responder !== null) this.#sendAck(closedAsk, "recipient", known);
+    if (!isCancelled || known.cancelled_by) this.#sendAck(closedAsk, "asker", known);
+    const tellRecipient = isCancelled && wasDelivered && responder !== null;
+    if (tellRecipient) this.#sendAck(closedAsk, "recipient", known);
     db.afterCommit(() => this.#resolveWaiters(closedAsk));
     return close_reason;
   }
@@ -136,12 +113,13 @@ export class AskCloser {
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
-    { proven_human = false, traceparent }: Pick<ClosingDetails, "proven_human" | "traceparent">,
+    known: Pick<ClosingDetails, "proven_human" | "traceparent" | "cancelled_by">,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
-    const to = to_id ? this.#deps.address(to_id) : undefined;
-    if (!to || to.status === "retired") return;
+    const to = to_id ? this.#deps.directory.address(to_id) : undefined;
+    const { cancelled_by, traceparent } = known;
+    if (!to || to.status === "retired" || to.peer_id === cancelled_by?.peer_id) return;
     if (!to.addressable) {
       const dropped = { peer_id: to.peer_id, count: 1, reason: "peer_not_addressable" };
       return this.#ctx.events.append("deliveries_dropped", dropped);
@@ -150,9 +128,9 @@ export class AskCloser {
     const recipient = { peer_id: ask.to_peer_id, name: ask.to_peer_name };
     const ticket = this.#deps.delivery.send({
       kind: "ack",
-      from: side === "asker" ? recipient : asker,
+      from: cancelled_by ?? (side === "asker" ? recipient : asker),
       to,
-      voice: this.#authorKindOf(ask, side, proven_human),
+      voice: this.#authorKindOf(ask, side, known),
       text: ask.reply ?? "",
       attachments: ask.reply_attachments,
       circle: ask.circle,
@@ -164,36 +142,37 @@ export class AskCloser {
   }
 
   /** The author kind of the ack that tells `side` that the ask is closed. */
-  #authorKindOf(ask: Ask, side: "asker" | "recipient", proven_human: boolean): AuthorKind {
-    const { directory, address } = this.#deps;
+  #authorKindOf(
+    ask: Ask,
+    side: "asker" | "recipient",
+    { proven_human = false, cancelled_by }: Pick<ClosingDetails, "proven_human" | "cancelled_by">,
+  ): AuthorKind {
+    const { directory } = this.#deps;
+    if (cancelled_by) return directory.authorKindOf(cancelled_by, proven_human);
     if (ask.responder === null) return "peer"; // The daemon closed the ask.
     const [peer_id, name] = side === "asker"
       ? [ask.to_peer_id, ask.to_peer_name]
       : [ask.from_peer_id, ask.from_peer_name];
-    const role = peer_id === null ? null : address(peer_id)?.role ?? null;
+    const role = peer_id === null ? null : directory.address(peer_id)?.role ?? null;
     return directory.authorKindOf({ role, name }, proven_human);
   }
 
-  /** Waits until the ask is closed; undefined on timeout or when the caller is gone. */
+  /** Waits until the ask is closed; undefined on timeout, shutdown, or when the caller is gone. */
   async waitForClose(
     correlation_id: string,
     ms_max: number,
     signal: AbortSignal,
   ): Promise<Ask | undefined> {
-    const closing = Promise.withResolvers<Ask | undefined>();
+    const closing = Promise.withResolvers<Ask>();
     const waiters = this.#waiters.getOrInsertComputed(correlation_id, () => new Set());
     waiters.add(closing.resolve);
     try {
-      return await timeout(this.#ctx.clock, ms_max, closing.promise, signal);
+      const abortSignal = AbortSignal.any([signal, this.#deps.shutdownSignal]);
+      return await timeout(this.#ctx.clock, ms_max, closing.promise, abortSignal);
     } finally {
       waiters.delete(closing.resolve);
       if (waiters.size === 0) this.#waiters.delete(correlation_id);
     }
-  }
-
-  /** Resolves all waiters without an ask, because the daemon shuts down. The asks stay open. */
-  releaseWaiters(): void {
-    for (const waiters of this.#waiters.values()) waiters.forEach((resolve) => resolve(undefined));
   }
 
   #resolveWaiters(closedAsk: Ask): void {

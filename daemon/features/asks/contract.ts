@@ -12,7 +12,7 @@ import {
   TextOrEmpty,
 } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
-import { DeliveryState } from "../messages/contract.ts";
+import { DeliveryState, TARGET_FAILS } from "../messages/contract.ts";
 import { AuthorKind, GivenMetadata } from "../peers/schemas.ts";
 import { Question } from "../messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./body_keys.ts";
@@ -66,6 +66,8 @@ export const Ask = z.object({
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
+  /** The author kind of the asker. */
+  voice: AuthorKind,
   circle: nullableString,
   text: z.string(),
   attachments: Attachments,
@@ -93,12 +95,14 @@ export const Ask = z.object({
 export type Ask = z.output<typeof Ask>;
 
 const askFields = {
-  from_peer: Sender,
-  text: Text,
-  attachments: Attaching.optional(),
-  reply_to: z.string().optional(),
-  circle: Name.optional(),
-  bypass_circle: z.boolean().optional(),
+  from_peer: Sender.describe("The sender: a peer's id or name"),
+  text: Text.describe("The question"),
+  attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+  reply_to: z.string().optional().describe("The earlier ask that this one continues"),
+  circle: Name.optional().describe("Look up the name in this circle only"),
+  bypass_circle: z.boolean().optional().describe(
+    "Look up the name everywhere at once, and not in the sender's circle first",
+  ),
 };
 
 export const openAsk = contract({
@@ -114,23 +118,26 @@ export const openAsk = contract({
     foldNamedAskKeys,
     z.object({
       ...askFields,
-      to_peer: z.string(),
-      question: GivenQuestion.optional(),
-      reply_delivery: ReplyDelivery.default("push"),
-      origin: Origin.optional(),
-      fallback_to: z.string().optional(),
-      dry_run: z.boolean().optional(),
+      to_peer: z.string().describe("The recipient: a peer's id or name"),
+      question: GivenQuestion.optional().describe("A structured question, such as a choice"),
+      reply_delivery: ReplyDelivery.default("push").describe(
+        "`push` sends the reply to the asker as a message; `pull` keeps it on the ask",
+      ),
+      origin: Origin.optional().describe("Where the human wrote it: a surface and its message"),
+      fallback_to: z.string().optional().describe("Who gets it if the routing strategy fails"),
+      dry_run: z.boolean().optional().describe("Only say who would get it"),
     }),
   ),
   returns: z.object({
-    correlation_id: nullableString,
-    trace_id: nullableString,
-    to_peer_id: z.string(),
-    to_peer_name: z.string(),
-    delivery_state: DeliveryState.nullable(),
-    inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional(),
-    /** Present only if a routing strategy chose the recipient. */
-    routing: Routing.optional(),
+    correlation_id: nullableString.describe("The id of the ask; null after a dry run"),
+    trace_id: nullableString.describe("The id under which its stages are recorded"),
+    to_peer_id: z.string().describe("The recipient's id"),
+    to_peer_name: z.string().describe("The recipient's name"),
+    delivery_state: DeliveryState.nullable().describe("How far it is when this is sent"),
+    inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional().describe(
+      "The inbox item, if the human is the recipient",
+    ),
+    routing: Routing.optional().describe("The choice of the routing strategy, if it chose"),
   }),
   fails: [
     "no_target",
@@ -139,11 +146,7 @@ export const openAsk = contract({
     "service_excluded",
     "router_unavailable",
     "shutting_down",
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_retired",
-    "peer_not_addressable",
-    "to_self",
+    ...TARGET_FAILS,
     "unknown_ask",
     "unknown_attachment",
     "queue_full",
@@ -201,6 +204,12 @@ export const pendingAsks = contract({
   fails: ["ambiguous_peer", "no_pane_peer"],
 });
 
+/** The result of closing an ask. */
+const Closed = z.object({
+  ok: z.literal(true),
+  close_reason: CloseReasons.describe("How the ask ended"),
+});
+
 export const ackAsk = contract({
   id: "asks.ack",
   method: "POST",
@@ -209,13 +218,14 @@ export const ackAsk = contract({
   access: "caller",
   tunnel: "open",
   body: z.object({
-    correlation_id: z.string(),
-    /** If empty or absent, the ask is acknowledged without a reply. */
-    message: TextOrEmpty.optional(),
-    attachments: Attaching.optional(),
-    from_peer: Sender.optional(),
+    correlation_id: z.string().describe("The id of the ask"),
+    message: TextOrEmpty.optional().describe(
+      "The answer; without it, the ask is only acknowledged",
+    ),
+    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
-  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  returns: Closed,
   fails: [
     "unknown_ask",
     "not_the_recipient",
@@ -236,11 +246,12 @@ export const declineAsk = contract({
   access: "caller",
   tunnel: "open",
   body: z.object({
-    correlation_id: z.string(),
-    reason: Text.refine((reason) => reason.trim() !== "", "Give a reason that is not blank"),
-    from_peer: Sender.optional(),
+    correlation_id: z.string().describe("The id of the ask"),
+    reason: Text.refine((reason) => reason.trim() !== "", "Give a reason that is not blank")
+      .describe("Why it is not answered; goes to the asker"),
+    from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
-  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  returns: Closed,
   fails: ["unknown_ask", "not_the_recipient", "already_closed", "ambiguous_peer"],
 });
 export type DeclineAsk = z.output<typeof declineAsk.body>;
@@ -249,12 +260,13 @@ export const cancelAsk = contract({
   id: "asks.cancel",
   method: "POST",
   path: "/asks/:id/cancel",
-  summary: "Cancel an ask; only its asker may",
+  summary: "Cancel an ask; only its asker and the human may",
   access: "caller",
   tunnel: "open",
   params: byId,
+  /** `peer_id`: the asker, or the human, whose name both sides then read. */
   body: z.object({ peer_id: z.string(), reason: DisplayText.max(4096).optional() }),
-  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons }),
+  returns: Closed,
   fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
 

@@ -13,7 +13,7 @@ export const askMachine = stateMachine("ask", [
   ["open", "superseded",     "closed"], // A follow-up with `reply_to` replaces the ask.
   ["open", "unreachable",    "closed"], // The recipient is not addressable any more, or retired.
   ["open", "send_failed",    "closed"],
-  ["open", "evicted",        "closed"], // 24 h without an answer.
+  ["open", "evicted",        "closed"], // Nobody answered in time (24 h by default).
   ["open", "cancelled",      "closed"],
 ]);
 

@@ -1,104 +1,123 @@
-/** Routes of asks. */
+/** Routes of asks, structured questions and asks to many. */
 
-import type * as z from "zod";
+import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
-import { type Caller, type Route, route } from "kit/http/route.ts";
-import { type DeliveryState, Traceparent } from "../messages/contract.ts";
-import type { AskContext, Asks } from "./asks.ts";
+import { type Route, route } from "kit/http/route.ts";
+import type { Delivery } from "../messages/delivery.ts";
+import { type CallerChecks, senderOf } from "../messages/request_context.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Asks } from "./asks.ts";
+import { foldAskKeys } from "./body_keys.ts";
 import * as contracts from "./contract.ts";
-import type { Router } from "./routing/router.ts";
-import { openRoutedAsk, toOpened } from "./routing/routes.ts";
+import { askMany, getMany } from "./many/contract.ts";
+import type { MultiAsks } from "./many/multi_asks.ts";
+import { answerAsk, askBlocking, queryPeer } from "./questions/contract.ts";
+import type { Questions } from "./questions/questions.ts";
+import type { Routing } from "./routing/contract.ts";
+import type { Router, UnnamedAsk } from "./routing/router.ts";
 
 const PAGE_ROWS = 100;
 
-interface KnownPeer {
-  readonly peer_id: string;
-  readonly mesh_session_id: string | null;
-}
+/** `POST /ask` with a routing strategy: the same contract, with `to_peer` optional. */
+const routedAsk = {
+  ...contracts.openAsk,
+  body: z.preprocess(foldAskKeys, contracts.openAsk.body.out.partial({ to_peer: true })),
+} as const;
 
-/** What the routes need in addition to the service. */
 export interface AskRoutesDeps {
-  /** Whether the request has a proven human origin (contract 2). */
-  isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Throws `human_not_proven` if an agent answers a question that only the human may answer. */
-  mayAnswer(correlation_id: string, caller: Caller): void;
-  resolveSender(argument: string): { peer_id: string | null; name: string };
-  findByPane(pane_id: string, tmux_socket: string | undefined): KnownPeer & { name: string };
-  /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
-  findEverKnown(argument: string): KnownPeer;
-  /** The sender of a request as a string: a peer's id, or the name of an unregistered sender. */
-  senderOf(body: { from_peer: string; circle?: string | undefined }): string;
-  /** The current state of a message. */
-  stateOf(id: string): z.output<typeof DeliveryState> | undefined;
+  readonly asks: Asks;
+  readonly delivery: Delivery;
+  readonly directory: Directory;
+  readonly multiAsks: MultiAsks;
+  readonly questions: Questions;
   /**
    * Chooses the recipient of an ask that names none; undefined if `routing.strategy` is `static`.
    */
   readonly router: Router | undefined;
 }
 
-type OpenedAsk = z.output<typeof contracts.openAsk.returns>;
-
-/** A repeated request gets the ids of the first response and the current state of the delivery. */
-function replayOf({ senderOf, stateOf }: AskRoutesDeps) {
-  return {
-    sender: ({ body }: { body: Parameters<AskRoutesDeps["senderOf"]>[0] }) => senderOf(body),
-    again: <A extends OpenedAsk>(before: A): A => ({
-      ...before,
-      delivery_state: stateOf(before.correlation_id ?? "") ?? before.delivery_state,
-    }),
+function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Route {
+  const { asks, delivery, directory, router } = deps;
+  const replay = {
+    sender: senderOf(directory),
+    /** A repeated request gets the first ids and the current state of the delivery. */
+    again: <A extends z.output<typeof contracts.openAsk.returns>>(before: A): A => {
+      const now = delivery.findMessage(before.correlation_id ?? "");
+      return { ...before, delivery_state: now?.state ?? before.delivery_state };
+    },
   };
-}
-
-/** Reads the context of a request. */
-export type RequestContextReader = (caller: Caller, headers: Headers) => AskContext;
-
-export function requestContextReader(
-  { isProvenHuman }: Pick<AskRoutesDeps, "isProvenHuman">,
-): RequestContextReader {
-  return (caller, headers) => ({
-    proven_human: isProvenHuman(caller, headers),
-    traceparent: Traceparent.parse(headers.get("traceparent")),
-  });
-}
-
-function openRoute(asks: Asks, deps: AskRoutesDeps, requestContextOf: RequestContextReader): Route {
-  const replay = replayOf(deps);
-  if (deps.router) return openRoutedAsk({ asks, router: deps.router, requestContextOf, replay });
-  return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
-    const open = () => toOpened(asks.open(body, requestContextOf(caller, headers)));
-    return body.dry_run ? open() : commit(open);
+  if (!router) {
+    return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
+      const open = () => toOpened(asks.open(body, requestContextOf(caller, headers)));
+      return body.dry_run ? open() : commit(open);
+    }, replay);
+  }
+  return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
+    const requestContext = requestContextOf(caller, headers);
+    // An ask with `to_peer` is never rerouted (specification 7, rule 5).
+    const open = isNamed(body)
+      ? () => asks.open(body, requestContext)
+      : await router.find(body, requestContext, signal);
+    return body.dry_run ? toOpened(open()) : commit(() => toOpened(open()));
   }, replay);
 }
 
-export function askRoutes(asks: Asks, deps: AskRoutesDeps): Route[] {
-  const requestContextOf = requestContextReader(deps);
+/**
+ * Returns a function that makes the response to `POST /ask`. It runs after the commit and reads the
+ * delivery state of that time.
+ */
+function toOpened(
+  { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & { routing?: Routing },
+) {
+  const id = ticket?.message.correlation_id ?? null;
+  return () => ({
+    correlation_id: id,
+    trace_id: id,
+    to_peer_id: to.peer_id,
+    to_peer_name: to.name,
+    delivery_state: ticket?.state ?? null,
+    ...(inbox && { inbox }),
+    ...(routing && { routing }),
+  });
+}
+
+function isNamed(body: UnnamedAsk & { to_peer?: string | undefined }): body is contracts.OpenAsk {
+  return body.to_peer !== undefined;
+}
+
+export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
+  const { asks, directory, questions } = deps;
+  const { requestContextOf, isHumanAnswer } = checks;
+  /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
+  const findEverKnown = (argument: string) =>
+    directory.address(argument) ?? directory.find(argument);
   return [
-    openRoute(asks, deps, requestContextOf),
+    openRoute(deps, checks),
     route(contracts.listAsks, ({ query }) =>
       asks.page({
         state: query.state ?? null,
-        peer_id: query.peer_id === undefined ? null : deps.findEverKnown(query.peer_id).peer_id,
+        peer_id: query.peer_id === undefined ? null : findEverKnown(query.peer_id).peer_id,
         before: query.cursor ?? Number.MAX_SAFE_INTEGER,
         limit: query.limit ?? PAGE_ROWS,
       })),
     route(contracts.pendingAsks, ({ query }) => {
       const { pane_id, peer_id, tmux_socket, direction } = query;
       const peer = pane_id
-        ? deps.findByPane(pane_id, tmux_socket)
-        : deps.resolveSender(peer_id ?? "cli");
+        ? directory.findByPane(pane_id, tmux_socket)
+        : directory.sender(peer_id ?? "cli");
       return { asks: asks.pending(peer, direction) };
     }),
     route(contracts.askHistory, ({ query }) => {
-      const { pane_id, peer_id, tmux_socket, since } = query;
+      const { pane_id, tmux_socket, since } = query;
       const peer = pane_id
-        ? deps.findByPane(pane_id, tmux_socket)
-        : deps.findEverKnown(peer_id ?? "");
-      const { mesh_session_id } = peer;
-      return { threads: asks.history(peer.peer_id, since), mesh_session_id };
+        ? directory.findByPane(pane_id, tmux_socket)
+        : findEverKnown(query.peer_id ?? "");
+      const { peer_id, mesh_session_id } = peer;
+      return { threads: asks.history(peer_id, since), mesh_session_id };
     }),
     route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
-      deps.mayAnswer(body.correlation_id, caller);
+      questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
       return { ...OK, close_reason: asks.ack(body, requestContextOf(caller, headers)) };
     }),
     route(contracts.declineAsk, ({ body, caller, headers }) => {
@@ -106,10 +125,8 @@ export function askRoutes(asks: Asks, deps: AskRoutesDeps): Route[] {
     }),
     route(contracts.cancelAsk, ({ params, body, caller, headers }) => {
       const { peer_id: asker, reason } = body;
-      return {
-        ...OK,
-        close_reason: asks.cancel(params.id, { asker, reason }, requestContextOf(caller, headers)),
-      };
+      const requestContext = requestContextOf(caller, headers);
+      return { ...OK, close_reason: asks.cancel(params.id, { asker, reason }, requestContext) };
     }),
     route(contracts.waitAsk, ({ params, body, signal }) =>
       asks.wait({
@@ -118,5 +135,35 @@ export function askRoutes(asks: Asks, deps: AskRoutesDeps): Route[] {
         ms_max: body.timeout_seconds * 1000,
         signal,
       })),
+    ...questionRoutes(deps, checks),
+  ];
+}
+
+function questionRoutes(
+  { directory, multiAsks, questions }: AskRoutesDeps,
+  { requestContextOf, isHumanAnswer }: CallerChecks,
+): Route[] {
+  return [
+    route(answerAsk, ({ body, caller, headers }) => {
+      questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
+      return { ...OK, ...questions.answer(body, requestContextOf(caller, headers)) };
+    }),
+    route(
+      askBlocking,
+      ({ body, caller, headers, signal }) =>
+        questions.askBlocking(body, { ...requestContextOf(caller, headers), signal }),
+    ),
+    route(
+      queryPeer,
+      ({ body, caller, headers, signal }) =>
+        questions.query(body, { ...requestContextOf(caller, headers), signal }),
+    ),
+    route(
+      askMany,
+      ({ body, caller, headers, commit }) =>
+        commit(() => multiAsks.ask(body, requestContextOf(caller, headers))),
+      { sender: senderOf(directory), again: (before) => before },
+    ),
+    route(getMany, ({ params }) => multiAsks.result(params.parent_id)),
   ];
 }

@@ -1,15 +1,14 @@
 /** SQL that reads asks from `messages`: single asks, pages, open asks, closed threads. */
 
 import * as z from "zod";
-import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
-import * as ledger from "../messages/ledger/ledger.ts";
+import { type Reader, rowOf } from "kit/data/sqlite.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
-import type { AskLedger } from "./asks.ts";
 import { Ask, Thread } from "./contract.ts";
 
 const AskRow = rowOf(Ask);
 
-const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, circle,
+const ASK_COLUMNS =
+  `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, voice, circle,
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
@@ -60,25 +59,39 @@ export function pendingOf(db: Reader, to_peer_id: string) {
   return found ?? { count: 0, oldest: null };
 }
 
+/** Whether an open ask is to a peer or from it. */
+export function hasOpen(db: Reader, peer_id: string): boolean {
+  const statement = `select 1 from messages where ask_state = 'open'
+    and (to_peer_id = :peer_id or from_peer_id = :peer_id) limit 1`;
+  return db.value(z.number(), statement, { peer_id }) !== undefined;
+}
+
 const Page = rowOf(Ask.extend({ seq: z.number() }));
 
-export function page(
-  db: Reader,
-  filter: {
-    readonly state: string | null;
-    readonly peer_id: string | null;
-    readonly before: number;
-    readonly limit: number;
-  },
-) {
-  return db.all(
-    Page,
-    `select * from (${SELECT_NUMBERED_ASK} where kind = 'ask')
-     where (:state is null or state = :state) and seq < :before
-       and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
-     order by seq desc limit :limit`,
-    { ...filter },
-  );
+/** Which asks to list; null matches any. Only asks with row numbers below `before` are listed. */
+export interface PageFilter {
+  readonly state: string | null;
+  readonly peer_id: string | null;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/**
+ * The statement of a page, newest first. Open asks are few among many messages, but SQLite uses
+ * their partial index only for the literal state, and prefers the order of rows to it.
+ */
+export function pageStatement(state: string | null): string {
+  const rows = state === "open"
+    ? "indexed by messages_open where ask_state = 'open'"
+    : "where kind = 'ask' and (:state is null or ask_state = :state)";
+  return `${SELECT_NUMBERED_ASK} ${rows} and seq < :before
+     and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
+     order by seq desc limit :limit`;
+}
+
+export function page(db: Reader, { state, ...filter }: PageFilter) {
+  const stateParam = state === "open" ? {} : { state };
+  return db.all(Page, pageStatement(state), { ...stateParam, ...filter });
 }
 
 /** Open asks that were created before `before`, except those to the human. */
@@ -125,31 +138,14 @@ export function threads(
   );
 }
 
-const PendingOfPeer = z.object({
-  to_peer_id: z.string(),
-  count: z.number(),
-  oldest: z.number().nullable(),
-});
+const PendingOfPeer = Pending.extend({ to_peer_id: z.string() });
 
 /** The number of open asks to each peer and the time of the oldest, in one query. */
-export function pendingOfAll(db: Reader): z.output<typeof PendingOfPeer>[] {
-  return db.all(
+export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingOfPeer>> {
+  const found = db.all(
     PendingOfPeer,
     `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' group by to_peer_id`,
   );
-}
-
-/** The asks in `messages`, as the service uses them. */
-export function askLedger(db: Database): AskLedger {
-  return {
-    ask: (correlation_id) => ask(db, correlation_id),
-    openTo: (peer_id) => openTo(db, peer_id),
-    openFrom: (sender) => openFrom(db, sender),
-    stale: (before, human_id, limit) => stale(db, { before, human_id, limit }),
-    close: (closed, at) => db.transact((tx) => ledger.closeAsk(tx, closed, at)),
-    pull: (correlation_id) => db.transact((tx) => ledger.setPull(tx, correlation_id)),
-    page: (filter) => page(db, filter),
-    threads: (of) => threads(db, of),
-  };
+  return new Map(found.map((one) => [one.to_peer_id, one]));
 }

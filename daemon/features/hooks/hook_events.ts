@@ -3,56 +3,33 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { StoredMessage } from "../messages/contract.ts";
-import { type Offline, type Turn } from "../peers/contract.ts";
-import { type Registration } from "../peers/schemas.ts";
-import type { RegistrationEvidence } from "../peers/registration.ts";
+import type { Approvals } from "../asks/questions/approvals.ts";
+import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
+import type { Handover } from "../messages/handover.ts";
+import type { Receipts } from "../messages/receipts.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { Registration } from "../peers/schemas.ts";
+import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
-import type {
-  Decision,
-  HookFacts,
-  HookReader,
-  HookReport,
-  Hooks,
-  OutgoingMessage,
-} from "../agents/adapter.ts";
+import type { HookFacts, HookReader, HookReport, Hooks } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 
-/** How many messages, and how many bytes of each, one prompt's context carries at most. */
+/** How many messages, and how many bytes of all of them, one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 
 export interface HookEventsDeps {
   readonly hooks: Hooks;
-  readonly peers: {
-    register(registration: Registration, evidence: RegistrationEvidence): { peer_id: string };
-    turn(peer_id: string, turn: Turn): void;
-    offline(peer_id: string, cause: Offline): void;
-    /**
-     * The peer in whose pane this prompt was typed, if the prompt's own session reported no pane.
-     */
-    peerOfPrompt(peer_id: string, prompt: string): string;
-    findBySession(runtime_session_id: string): { peer_id: string } | undefined;
-  };
-  readonly delivery: {
-    handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[];
-    nameUnproved(peer_id: string, limit: number): StoredMessage[];
-    settle(delivery_ids: readonly string[], status: "seen"): void;
-  };
-  outgoing(message: StoredMessage): Pick<OutgoingMessage, "framed" | "proof_id">;
+  readonly peers: Peers;
+  readonly turns: PeerTurns;
+  readonly directory: Directory;
+  /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
+  peerOfPrompt(peer_id: string, prompt: string): string;
+  readonly handover: Handover;
+  readonly receipts: Receipts;
   /** Tools that run only with the human's permission. */
-  readonly approvals: {
-    isGated(tool: string): boolean;
-    /**
-     * Asks the human for a decision. Undefined if nobody decided in time, so that the agent shows
-     * its own dialog.
-     */
-    requestDecision(
-      request: { peer_id: string; session_id: string; tool: string; input: unknown },
-      signal: AbortSignal,
-    ): Promise<Decision | undefined>;
-    cancelPending(session_id: string): void;
-  };
+  readonly approvals: Approvals;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -85,7 +62,7 @@ export class HookEvents {
       const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       const peer_id = report.prompt === undefined
         ? found
-        : this.#deps.peers.peerOfPrompt(found, report.prompt);
+        : this.#deps.peerOfPrompt(found, report.prompt);
       if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;
@@ -102,8 +79,8 @@ export class HookEvents {
       }
       this.#markContextSeen(report.session_id);
       const { turn_state, model, prompt, last_message } = report;
-      this.#deps.peers.turn(peer_id, { turn_state, model, prompt, last_message });
-      const context = reader.acceptsContext(report.event)
+      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message });
+      const context = reader.context_event === report.event
         ? this.#context(peer_id, report.session_id)
         : null;
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
@@ -133,7 +110,7 @@ export class HookEvents {
    */
   #isUnregistered({ session_id, end_reason, is_subagent }: HookReport): boolean {
     if (end_reason === undefined && !is_subagent) return false;
-    return this.#deps.peers.findBySession(session_id) === undefined;
+    return this.#deps.directory.findBySession(session_id) === undefined;
   }
 
   /**
@@ -141,7 +118,7 @@ export class HookEvents {
    * it.
    */
   #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
-    const known = this.#deps.peers.findBySession(report.session_id);
+    const known = this.#deps.directory.findBySession(report.session_id);
     if (known && report.source === undefined) return known.peer_id;
     const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
@@ -164,16 +141,16 @@ export class HookEvents {
   }
 
   /**
-   * The context of a prompt: waiting messages in full, and a note for each message whose arrival is
-   * unproved.
+   * The context of a prompt: waiting messages, cut if they are too long, and a note for each
+   * message whose arrival is unproved.
    */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
-    const contextMessages = this.#deps.delivery.handToHook(peer_id, limits);
-    const unproved = this.#deps.delivery.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
+    const contextMessages = this.#deps.handover.handToHook(peer_id, limits);
+    const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
     const lines = contextMessages.map((message) => {
-      const { framed, proof_id } = this.#deps.outgoing(message);
+      const { framed, proof_id } = toOutgoing(message);
       return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
     });
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
@@ -192,7 +169,7 @@ export class HookEvents {
   #markContextSeen(session_id: string): void {
     const contextMessages = this.#contextMessages.get(session_id);
     if (!contextMessages) return;
-    this.#deps.delivery.settle(contextMessages, "seen");
+    this.#deps.receipts.settle(contextMessages, "seen");
     this.#ctx.db.afterCommit(() => this.#contextMessages.delete(session_id));
   }
 }

@@ -3,6 +3,9 @@
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { PeerTurns } from "../peers/turns.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
 /**
@@ -11,16 +14,11 @@ import type { WakeHooks } from "./wake_hooks.ts";
 const OBSERVE_INTERVAL_MS = 2_000;
 
 export interface AgentObserverDeps {
-  readonly transports: Pick<AgentTransports, "observe" | "refreshKnownFailures">;
-  readonly wakeHooks: Pick<WakeHooks, "releaseReachable">;
-  readonly peers: {
-    /** The peers that a transport may reach. */
-    reachableAgents(): AgentPeer[];
-    /** Peers without a known process that are offline because nothing was observed of them. */
-    unobservedAgents(): AgentPeer[];
-    markSeen(peer_id: string, transport: string): void;
-    applyObservation(peer: AgentPeer, seen: Observation): void;
-  };
+  readonly transports: AgentTransports;
+  readonly wakeHooks: WakeHooks;
+  readonly agentPeers: AgentPeers;
+  readonly peers: Peers;
+  readonly turns: PeerTurns;
 }
 
 export class AgentObserver {
@@ -38,7 +36,7 @@ export class AgentObserver {
     if (this.#observing || now - this.#observed_at < OBSERVE_INTERVAL_MS) return;
     this.#observing = true;
     this.#observed_at = now;
-    this.#deps.transports.refreshKnownFailures();
+    this.#deps.transports.knownFailures.refresh();
     this.#observeAll()
       .catch((error) => this.#ctx.log.error("Observing the agents failed", { error }))
       .finally(() => this.#observing = false);
@@ -46,22 +44,24 @@ export class AgentObserver {
 
   /** Observes all agents at once, so that they share the queries to tmux and one transaction. */
   async #observeAll(): Promise<void> {
-    const { peers, transports, wakeHooks } = this.#deps;
-    const observe = async (peer: AgentPeer) => ({ peer, seen: await transports.observe(peer) });
-    for (const { peer, seen } of await Promise.all(peers.reachableAgents().map(observe))) {
-      if (seen) peers.applyObservation(peer, seen);
+    const { agentPeers, transports, turns, wakeHooks } = this.#deps;
+    const observe = async (peer: AgentPeer) => {
+      return { peer, seen: await transports.adapterOf(peer.backend)?.observe(peer) };
+    };
+    for (const { peer, seen } of await Promise.all(agentPeers.reachable().map(observe))) {
+      if (seen) turns.applyObservation(peer, seen);
     }
     await wakeHooks.releaseReachable();
-    for (const { peer, seen } of await Promise.all(peers.unobservedAgents().map(observe))) {
+    for (const { peer, seen } of await Promise.all(agentPeers.unobserved().map(observe))) {
       if (seen?.alive) this.#restore(peer, seen);
     }
   }
 
   /** Puts an agent back online, unless it changed while it was observed. */
   #restore(peer: AgentPeer, seen: Observation): void {
-    const { peers } = this.#deps;
-    if (!peers.unobservedAgents().some(({ peer_id }) => peer_id === peer.peer_id)) return;
+    const { agentPeers, peers, turns } = this.#deps;
+    if (!agentPeers.unobserved().some(({ peer_id }) => peer_id === peer.peer_id)) return;
     peers.markSeen(peer.peer_id, "native");
-    peers.applyObservation(peer, seen);
+    turns.applyObservation(peer, seen);
   }
 }

@@ -1,10 +1,13 @@
 /** Hooks that wait beside an idle session until a message wakes it. */
 
+import type * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
+import type { waitForWake } from "./contract.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
 const WAIT_MS_MAX = 5 * 60_000;
@@ -15,22 +18,12 @@ const WAIT_MS_MAX = 5 * 60_000;
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
 export interface WakeHooksDeps {
-  readonly transports: Pick<
-    AgentTransports,
-    "waitingHooks" | "allWaitingHooks" | "isReachableWithoutHook"
-  >;
-  /** The peers that a transport may reach. */
-  reachableAgents(): AgentPeer[];
+  readonly transports: AgentTransports;
+  readonly agentPeers: AgentPeers;
   /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
-}
-
-export interface WaitRequest {
-  readonly session_id: string;
-  /** The delivery that this hook has just written to its session. */
-  readonly written?: string | undefined;
 }
 
 export class WakeHooks {
@@ -42,13 +35,16 @@ export class WakeHooks {
     this.#deps = deps;
   }
 
-  /** Blocks a hook for as long as no other transport reaches its session. */
+  /**
+   * Blocks a hook until its session is to be woken or another transport reaches it, at most for
+   * `WAIT_MS_MAX`.
+   */
   async wait(
     agent: string,
-    { session_id, written }: WaitRequest,
+    { session_id, written }: z.output<typeof waitForWake.body>,
     signal: AbortSignal,
   ): Promise<WakeInstruction> {
-    const waiters = this.#deps.transports.waitingHooks(agent);
+    const waiters = this.#deps.transports.adapterOf(agent)?.waiters;
     if (!waiters) throw new Problem("unknown_agent", { agent });
     if (written !== undefined) {
       waiters.written(written);
@@ -82,6 +78,6 @@ export class WakeHooks {
   }
 
   #findBySession(session_id: string): AgentPeer | undefined {
-    return this.#deps.reachableAgents().find((peer) => peer.runtime_session_id === session_id);
+    return this.#deps.agentPeers.reachable().find((peer) => peer.runtime_session_id === session_id);
   }
 }

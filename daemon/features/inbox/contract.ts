@@ -4,6 +4,8 @@ import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, QueryFlag, QueryNumber, Text } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
+import { AuthorKind } from "../peers/schemas.ts";
+import { TARGET_FAILS } from "../messages/contract.ts";
 import { Question } from "../messages/question.ts";
 
 const nullableString = z.string().nullable();
@@ -25,6 +27,8 @@ export const InboxItem = z.object({
   kind: z.enum(["ask", "notify"]),
   from: z.string(),
   from_peer_id: nullableString,
+  /** The author kind of the sender; null for an item from before it was recorded. */
+  voice: AuthorKind.nullable(),
   correlation_id: nullableString,
   text: z.string(),
   attachments: Attachments,
@@ -41,9 +45,7 @@ export type InboxItem = z.output<typeof InboxItem>;
 
 const byId = z.object({ id: z.string() });
 const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "Control characters are not allowed")
-  .default(
-    "cli",
-  );
+  .default("cli");
 /** A surface's own id of a message: a number of any length, or another text. */
 const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
 
@@ -56,6 +58,9 @@ export const listInbox = contract({
   tunnel: "open",
   query: z.object({
     unread: QueryFlag.optional(),
+    open: QueryFlag.optional().describe(
+      "With true, and without a surface: only items whose ask is open, and then unread items",
+    ),
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
     surface: z.string().min(1).optional(),
     through_ref: z.string().regex(/^\d+$/, "Give a decimal number").optional(),
@@ -110,11 +115,7 @@ const reply = {
 const replyFails = [
   "unknown_attachment",
   "unknown_option",
-  "unknown_peer",
-  "ambiguous_peer",
-  "peer_retired",
-  "peer_not_addressable",
-  "to_self",
+  ...TARGET_FAILS,
   "queue_full",
   "human_not_proven",
 ] as const;
@@ -131,6 +132,7 @@ export const replyInboxItem = contract({
   summary: "Answer the item's ask, or open a new ask to its sender",
   access: "caller",
   tunnel: "open",
+  idempotent: true,
   params: byId,
   body: z.object(reply),
   returns: Replied,

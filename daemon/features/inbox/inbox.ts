@@ -21,6 +21,9 @@ const THREAD_ASKS_MAX = 32;
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
+/** How much of an ask its closing note repeats. */
+const QUESTION_CHARS_MAX = 500;
+
 export interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
   readonly surfaces: Pick<Surfaces, "offer">;
@@ -49,8 +52,9 @@ export class Inbox {
         kind: message.kind === "ask" ? "ask" as const : "notify" as const,
         from: message.from_peer_name,
         from_peer_id: message.from_peer_id,
+        voice: message.voice,
         correlation_id: message.correlation_id,
-        text: message.text || `(${message.close_reason ?? "no text"})`,
+        text: this.#textOf(message),
         attachments: message.attachments,
         question: message.question as Question | null,
         read_at: null,
@@ -128,12 +132,23 @@ export class Inbox {
     if (isComplete) this.#paused_until = now + FORGET_PAUSE_MS;
   }
 
-  #search({ unread = false, limit, surface, through_ref }: InboxQuery): InboxItem[] {
+  /** An ack that has no text, or cancels, names what it closes: the item shows nothing else. */
+  #textOf({ text, close_reason, correlation_id }: StoredMessage): string {
+    const isReply = text !== "" && close_reason !== "cancelled";
+    if (isReply) return text;
+    const closed = correlation_id === null ? undefined : getAsk(this.#ctx.db, correlation_id);
+    const question = closed && ` ${closed.text.slice(0, QUESTION_CHARS_MAX).toWellFormed()}`;
+    const note = `(${close_reason ?? "no text"})${question ?? ""}`;
+    return text === "" ? note : `${text}\n\n${note}`;
+  }
+
+  #search({ unread = false, open, limit, surface, through_ref }: InboxQuery): InboxItem[] {
     const { db } = this.#ctx;
-    if (surface === undefined) return unread ? rows.unread(db, limit) : rows.list(db, limit);
-    const filter = { surface, unread, limit };
-    if (through_ref === undefined) return rows.rendered(db, filter);
-    return rows.renderedThrough(db, { ...filter, digits: stripLeadingZeros(through_ref) });
+    if (surface === undefined) {
+      return open ? rows.open(db, limit) : rows.list(db, { unread, limit });
+    }
+    const digits = through_ref === undefined ? null : stripLeadingZeros(through_ref);
+    return rows.rendered(db, { surface, unread, limit, digits });
   }
 
   /**

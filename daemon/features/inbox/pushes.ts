@@ -1,7 +1,7 @@
 /** SQL of surfaces, pushes and refs, one statement per function. */
 
 import * as z from "zod";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf, toValues, type Tx } from "kit/data/sqlite.ts";
 import { Push } from "./contract.ts";
 
 /** A stored push. `delivery_id` is the delivery of the item to the surface, if there is one. */
@@ -9,12 +9,12 @@ const StoredPush = Push.extend({ item_id: z.string(), delivery_id: z.string().nu
 export type StoredPush = z.output<typeof StoredPush>;
 const Row = rowOf(StoredPush);
 
-const COLUMNS = `item_id, surface, status, surface_ref, surface_refs, verified, error_class, at,
-  delivery_id`;
+const columns = Object.keys(StoredPush.shape);
+const SELECT = `select ${columns.join(", ")} from pushes`;
 
 /** The pushes of an item, in the order of their creation. */
 export function ofItem(db: Reader, item_id: string): Push[] {
-  return db.all(Row, `select ${COLUMNS} from pushes where item_id = :item_id order by seq`, {
+  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, {
     item_id,
   }).map(({ item_id: _item, delivery_id: _id, ...push }) => push);
 }
@@ -22,56 +22,59 @@ export function ofItem(db: Reader, item_id: string): Push[] {
 export function get(db: Reader, item_id: string, surface: string): StoredPush | undefined {
   return db.get(
     Row,
-    `select ${COLUMNS} from pushes where item_id = :item_id and surface = :surface`,
+    `${SELECT} where item_id = :item_id and surface = :surface`,
     { item_id, surface },
   );
 }
 
 export function upsert(tx: Tx, push: StoredPush): void {
+  const updates = columns.map((column) => `${column} = excluded.${column}`);
   tx.run(
-    `insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
-       error_class, at, delivery_id)
-     values (:item_id, :surface, :status, :surface_ref, :surface_refs, :verified, :error_class,
-             :at, :delivery_id)
-     on conflict (item_id, surface) do update set status = excluded.status,
-       surface_ref = excluded.surface_ref, surface_refs = excluded.surface_refs,
-       verified = excluded.verified, error_class = excluded.error_class, at = excluded.at,
-       delivery_id = excluded.delivery_id`,
+    `insert into pushes ${toValues(columns)}
+     on conflict (item_id, surface) do update set ${updates.join(", ")}`,
     z.encode(Row, push),
   );
 }
 
+const PendingItem = z.object({ item_id: z.string(), delivery_id: z.string().nullable() });
+
 /**
- * The pushes that a surface has not shown yet, of items created since `since`, oldest item first.
+ * Items created since `since` that a surface has not shown yet, oldest first. An unread item that
+ * was never pushed to the surface counts as pending (contract 4).
  */
-export function unpushedSince(db: Reader, surface: string, since: number): StoredPush[] {
+export function unpushedSince(
+  db: Reader,
+  surface: string,
+  since: number,
+): z.output<typeof PendingItem>[] {
   return db.all(
-    Row,
-    `select ${COLUMNS} from pushes join
-       (select item_id, seq as item_seq from inbox_items where created_at >= :since)
-       using (item_id)
-     where surface = :surface and status <> 'pushed' order by item_seq`,
+    PendingItem,
+    `select item.item_id, item.seq, delivery_id from pushes
+       join inbox_items as item using (item_id)
+     where surface = :surface and status <> 'pushed' and created_at >= :since
+     union all
+     select item.item_id, item.seq, null from inbox_items as item indexed by inbox_unread
+     where read_at is null and created_at >= :since and not exists
+       (select 1 from pushes where pushes.item_id = item.item_id and surface = :surface)
+     order by 2`,
     { surface, since },
   );
 }
-
-const Ref = z.object({ surface_ref: z.string().nullable() });
 
 /**
  * The surface's ref of the latest item that precedes this item in its thread; null if there is
  * none.
  */
 export function previousRefInThread(db: Reader, surface: string, item_id: string): string | null {
-  const found = db.get(
-    Ref,
+  return db.value(
+    z.string(),
     `select surface_ref from inbox_items as item
        join inbox_items as earlier on earlier.thread = item.thread and earlier.seq < item.seq
        join pushes on pushes.item_id = earlier.item_id
      where item.item_id = :item_id and surface = :surface and surface_ref is not null
      order by earlier.seq desc limit 1`,
     { surface, item_id },
-  );
-  return found?.surface_ref ?? null;
+  ) ?? null;
 }
 
 /**
@@ -86,8 +89,6 @@ export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): 
   );
 }
 
-const ItemId = z.object({ item_id: z.string() });
-
 /**
  * The item that a ref stands for. An exact match comes before a ref with the same decimal digits.
  */
@@ -95,14 +96,14 @@ export function byRef(
   db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
 ): string | undefined {
-  return db.get(
-    ItemId,
+  return db.value(
+    z.string(),
     `select item_id, ref = :ref as exact from push_refs where surface = :surface and ref = :ref
      union all
      select item_id, 0 as exact from push_refs where surface = :surface and digits = :digits
      order by exact desc limit 1`,
     { surface, ref, digits },
-  )?.item_id;
+  );
 }
 
 const Surface = z.object({ surface: z.string(), peer_id: z.string() });

@@ -7,30 +7,11 @@ import { Problem } from "kit/core/problem.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Questions } from "../asks/questions/questions.ts";
 import { ask as getAsk } from "../asks/store.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { InboxItem, InboxReply } from "./contract.ts";
 import { type Inbox, stripLeadingZeros } from "./inbox.ts";
 import * as pushes from "./pushes.ts";
 import * as rows from "./store.ts";
-
-/** The author of a reply. */
-export interface ReplyAuthor {
-  /** Whether the reply has a proven human origin (contract 2). */
-  readonly proven_human: boolean;
-}
-
-/**
- * The message on a surface by which the human opened an ask (specification 2); null if there is
- * none.
- */
-type Origin = { readonly surface: string; readonly ref: string } | null;
-
-interface ReplyInput {
-  readonly surface: string;
-  readonly text: string;
-  readonly option_id?: string | undefined;
-  readonly attachments?: string[] | undefined;
-  readonly ref?: string | undefined;
-}
 
 /** The text of an ask that a reply opens with attachments only, because an ask needs a text. */
 const FILES_ONLY_TEXT = "(see the attached files)";
@@ -45,44 +26,37 @@ export interface InboxRepliesDeps {
 
 export class InboxReplies {
   readonly #ctx: Context;
-  readonly #asks: Asks;
-  readonly #inbox: Inbox;
-  readonly #questions: Questions;
+  readonly #deps: InboxRepliesDeps;
 
-  constructor(ctx: Context, { asks, inbox, questions }: InboxRepliesDeps) {
+  constructor(ctx: Context, deps: InboxRepliesDeps) {
     this.#ctx = ctx;
-    this.#asks = asks;
-    this.#inbox = inbox;
-    this.#questions = questions;
+    this.#deps = deps;
   }
 
   /**
    * Answers the item's ask if that ask is open; otherwise opens an ask to the item's sender
    * (specification 4).
    */
-  reply(item_id: string, reply: InboxReply, by: ReplyAuthor) {
+  reply(item_id: string, reply: InboxReply, by: RequestContext) {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
-      const item = this.#inbox.mustGet(item_id);
+      const item = this.#deps.inbox.mustGet(item_id);
       const result = this.#applyReply(item, reply, by);
       if (result.action === "asked") rows.setThread(tx, item_id, result.correlation_id);
       rows.markRead(tx, item_id, reply.surface, clock.now());
       const replied = result.action !== "read";
       if (replied) rows.markReplied(tx, item_id, clock.now());
-      const changed = !item.read || (replied && !item.replied);
-      if (changed) {
-        this.#inbox.publishUpdated(
-          { ...item, read: true, replied: item.replied || replied },
-          reply.surface,
-        );
+      if (!item.read || (replied && !item.replied)) {
+        const updated = { ...item, read: true, replied: item.replied || replied };
+        this.#deps.inbox.publishUpdated(updated, reply.surface);
       }
       return result;
     });
   }
 
   /** Replies to the item that a surface has rendered as the message `ref`, in whole or in part. */
-  replyByRef(ref: string, reply: InboxReply, by: ReplyAuthor) {
-    this.#inbox.mustHuman();
+  replyByRef(ref: string, reply: InboxReply, by: RequestContext) {
+    this.#deps.inbox.mustHuman();
     const { surface } = reply;
     const digits = DECIMAL.test(ref) ? stripLeadingZeros(ref) : null;
     const item_id = pushes.byRef(this.#ctx.db, { surface, ref, digits });
@@ -90,66 +64,38 @@ export class InboxReplies {
     return this.reply(item_id, reply, by);
   }
 
-  #applyReply(
-    item: InboxItem,
-    { surface, text, option_id, attachments, ref }: ReplyInput,
-    by: ReplyAuthor,
-  ) {
-    const { correlation_id, from_peer_id, from } = item;
-    const from_peer = this.#inbox.mustHuman().peer_id;
-    const ask = correlation_id === null ? undefined : getAsk(this.#ctx.db, correlation_id);
-    const asked = item.kind === "ask" ? ask : undefined;
-    if (asked?.state === "open") {
-      this.#ctx.db.transact((tx) => rows.markReplied(tx, item.item_id, this.#ctx.clock.now()));
-      const { correlation_id, question } = asked;
-      const files = attachments && { attachments };
-      if (question) {
-        const fields = { ...option_id && { option_id }, ...text && { text }, ...files };
-        this.#answer(correlation_id, fields, by);
-      } else {
-        this.#asks.ack(
-          { correlation_id, from_peer, ...text && { message: text }, ...files },
-          by,
-        );
+  #applyReply(item: InboxItem, reply: InboxReply, by: RequestContext) {
+    const { asks, inbox, questions } = this.#deps;
+    const { db, clock } = this.#ctx;
+    const { surface, text, option_id, attachments, ref } = reply;
+    const from_peer = inbox.mustHuman().peer_id;
+    const ask = item.correlation_id === null ? undefined : getAsk(db, item.correlation_id);
+    if (item.kind === "ask" && ask?.state === "open") {
+      db.transact((tx) => rows.markReplied(tx, item.item_id, clock.now()));
+      const { correlation_id, question } = ask;
+      const fields = { correlation_id, from_peer, attachments };
+      if (!question) {
+        asks.ack({ ...fields, message: text }, by);
+        return { action: "acked" as const, correlation_id };
       }
-      return { action: question ? "answered" as const : "acked" as const, correlation_id };
+      questions.mustBeHuman(correlation_id, () => by.proven_human);
+      const answer = { option_id: option_id || undefined, text: text || undefined };
+      questions.answer({ ...fields, ...answer }, by);
+      return { action: "answered" as const, correlation_id };
     }
     if (text === "" && !attachments?.length) {
       return { action: "read" as const, correlation_id: null };
     }
-    const reply_to = ask ? ask.correlation_id : null;
-    const origin = ref === undefined ? null : { surface, ref };
-    const askFields = { text: text || FILES_ONLY_TEXT, attachments, origin };
-    const opened = this.#openAsk(from_peer_id ?? from, askFields, reply_to, by);
-    return { action: "asked" as const, correlation_id: opened };
-  }
-
-  /** Answers an open structured question as the human. */
-  #answer(
-    correlation_id: string,
-    fields: { option_id?: string; text?: string; attachments?: string[] },
-    by: ReplyAuthor,
-  ): void {
-    const from_peer = this.#inbox.mustHuman().peer_id;
-    this.#questions.refuseAgents(correlation_id, () => !by.proven_human);
-    this.#questions.answer({ correlation_id, from_peer, ...fields }, by);
-  }
-
-  /** Asks a peer as the human; returns the id of the new ask. */
-  #openAsk(
-    to_peer: string,
-    { text, attachments, origin }: {
-      text: string;
-      attachments: string[] | undefined;
-      origin: Origin;
-    },
-    reply_to: string | null,
-    by: ReplyAuthor,
-  ): string {
-    const from_peer = this.#inbox.mustHuman().peer_id;
-    const draft = { from_peer, to_peer, text, attachments, reply_delivery: "push" as const };
-    const references = { ...(reply_to && { reply_to }), ...(origin && { origin }) };
-    const { ticket } = this.#asks.open({ ...draft, ...references }, by);
-    return ticket?.message.correlation_id ?? "";
+    const { ticket } = asks.open({
+      from_peer,
+      to_peer: item.from_peer_id ?? item.from,
+      text: text || FILES_ONLY_TEXT,
+      attachments,
+      reply_delivery: "push",
+      reply_to: ask?.correlation_id,
+      // The message on the surface by which the human opened the ask (specification 2).
+      origin: ref === undefined ? undefined : { surface, ref },
+    }, by);
+    return { action: "asked" as const, correlation_id: ticket?.message.correlation_id ?? "" };
   }
 }

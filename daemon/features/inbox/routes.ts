@@ -1,20 +1,16 @@
 /** Routes of the human's inbox. */
 
 import { OK } from "kit/http/contract.ts";
-import { type Caller, type Route, route } from "kit/http/route.ts";
+import { type Route, route } from "kit/http/route.ts";
+import type { CallerChecks } from "../messages/request_context.ts";
 import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
 import type { Inbox } from "./inbox.ts";
 import type { InboxReplies } from "./replies.ts";
 
-export interface InboxRoutesDeps {
-  readonly inbox: Inbox;
-  readonly replies: InboxReplies;
-  /** Whether the caller is a registered agent or a process that an agent started. */
-  isAgent(caller: Caller): boolean;
-}
-
-/** A reply through a surface counts as the human's, unless the caller is an agent. */
-export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route[] {
+export function inboxRoutes(
+  { inbox, inboxReplies }: { inbox: Inbox; inboxReplies: InboxReplies },
+  { isHumanAnswer }: CallerChecks,
+): Route[] {
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
@@ -22,11 +18,17 @@ export function inboxRoutes({ inbox, replies, isAgent }: InboxRoutesDeps): Route
       inbox.read(params.id, body.surface);
       return OK;
     }),
-    route(replyInboxItem, ({ params, body, caller }) => {
-      return replies.reply(params.id, body, { proven_human: !isAgent(caller) });
+    route(replyInboxItem, ({ params, body, caller, headers, commit }) => {
+      const proven_human = isHumanAnswer(caller, headers, body.surface);
+      return commit(() => inboxReplies.reply(params.id, body, { proven_human }));
+    }, {
+      // A key is the item's: the same answer to another item is another request.
+      sender: ({ params }) => `${inbox.mustHuman().peer_id}/${params.id}`,
+      again: (before) => before,
     }),
-    route(replyByRef, ({ body, caller }) => {
-      return replies.replyByRef(body.surface_ref, body, { proven_human: !isAgent(caller) });
+    route(replyByRef, ({ body, caller, headers }) => {
+      const proven_human = isHumanAnswer(caller, headers, body.surface);
+      return inboxReplies.replyByRef(body.surface_ref, body, { proven_human });
     }),
   ].map((route) => requireHuman(inbox, route));
 }

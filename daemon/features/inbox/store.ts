@@ -1,6 +1,7 @@
 /** SQL of inbox items, one statement per function. */
 
 import * as z from "zod";
+import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { toWire } from "../messages/attachments/contract.ts";
 import { InboxItem } from "./contract.ts";
@@ -12,8 +13,9 @@ const StoredItem = InboxItem.omit({ pushes: true, read: true, replied: true, fro
 });
 const Row = rowOf(StoredItem);
 
-const COLUMNS = `item_id, kind, from_name, from_peer_id, correlation_id, text, attachments,
-  question, read_at, read_by, replied_at, created_at`;
+const SELECT_ITEM =
+  `select item_id, kind, from_name, from_peer_id, voice, correlation_id, text, attachments,
+  question, read_at, read_by, replied_at, created_at from`;
 
 export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
   /** The id of the first ask of the item's thread; null if the item has no thread. */
@@ -21,113 +23,100 @@ export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
 };
 
 export function insert(tx: Tx, item: NewItem): number {
-  const { item_id, kind, from, from_peer_id, correlation_id, thread, text, created_at } = item;
   return tx.insert(
     `insert into inbox_items
-       (item_id, kind, from_name, from_peer_id, correlation_id, thread, text, attachments,
+       (item_id, kind, from_name, from_peer_id, voice, correlation_id, thread, text, attachments,
         question, created_at)
-     values (:item_id, :kind, :from_name, :from_peer_id, :correlation_id, :thread, :text,
+     values (:item_id, :kind, :from, :from_peer_id, :voice, :correlation_id, :thread, :text,
              :attachments, :question, :created_at)`,
     {
-      item_id,
-      kind,
-      from_name: from,
-      from_peer_id,
-      correlation_id,
-      thread,
-      text,
-      created_at,
+      ...item,
       attachments: JSON.stringify(toWire(item.attachments)),
       question: item.question && JSON.stringify(item.question),
     },
   );
 }
 
+/** The first ids that begin with `short`. */
+export function idsFrom(db: Reader, short: string): string[] {
+  return idsStarting(db, { table: "inbox_items", column: "item_id" }, short);
+}
+
 export function get(db: Reader, item_id: string): InboxItem | undefined {
-  const row = db.get(Row, `select ${COLUMNS} from inbox_items where item_id = :item_id`, {
-    item_id,
-  });
-  return row && toItem(db, row);
+  return items(db, `${SELECT_ITEM} inbox_items where item_id = :item_id`, { item_id })[0];
 }
 
 /** The newest items, newest first. */
-export function list(db: Reader, limit: number): InboxItem[] {
-  return db.all(Row, `select ${COLUMNS} from inbox_items order by seq desc limit :limit`, {
+export function list(
+  db: Reader,
+  { unread, limit }: { unread: boolean; limit: number },
+): InboxItem[] {
+  const condition = unread ? "where read_at is null" : "";
+  return items(db, `${SELECT_ITEM} inbox_items ${condition} order by seq desc limit :limit`, {
     limit,
-  }).map((row) => toItem(db, row));
+  });
 }
 
-/** Unread items, newest first. */
-export function unread(db: Reader, limit: number): InboxItem[] {
-  return db.all(
-    Row,
-    `select ${COLUMNS} from inbox_items where read_at is null order by seq desc limit :limit`,
+/** Items whose ask is open, and then unread items, the newest of each first. */
+export function open(db: Reader, limit: number): InboxItem[] {
+  return items(
+    db,
+    `with waiting as (
+       select item.seq from messages indexed by messages_open
+         join inbox_items as item on item.correlation_id = messages.correlation_id
+       where ask_state = 'open' and item.kind = 'ask')
+     ${SELECT_ITEM} inbox_items
+     where seq in (select seq from waiting
+                   union all select seq from inbox_items where read_at is null)
+     order by seq in waiting desc, seq desc limit :limit`,
     { limit },
-  ).map((row) => toItem(db, row));
+  );
 }
 
 /**
  * Items that a surface has shown, the highest ref first. Refs are numbers of any length, so they
  * are ordered by the number of digits, then by the digits. Other refs come last, newest first.
+ * `digits`, a decimal number without leading zeros, limits the items to refs up to this number.
  */
 export function rendered(
   db: Reader,
-  filter: { surface: string; unread: boolean; limit: number },
+  { surface, unread, limit, digits }: {
+    surface: string;
+    unread: boolean;
+    limit: number;
+    digits: string | null;
+  },
 ): InboxItem[] {
-  return db.all(
-    Row,
-    `select ${COLUMNS} from
+  const condition = digits === null ? "" : "and (ref_length, ref_digits) <= (:length, :digits)";
+  return items(
+    db,
+    `${SELECT_ITEM}
        (select item_id, seq as push_seq, ref_length, ref_digits from pushes
-        where surface = :surface and status = 'pushed')
+        where surface = :surface and status = 'pushed' ${condition})
        join inbox_items using (item_id)
      where not :unread or read_at is null
      order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
-    { ...filter, unread: filter.unread ? 1 : 0 },
-  ).map((row) => toItem(db, row));
-}
-
-/**
- * Items that a surface has shown with a ref up to and including `digits`, the highest ref first.
- * `digits` is a decimal number without leading zeros.
- */
-export function renderedThrough(
-  db: Reader,
-  filter: { surface: string; unread: boolean; limit: number; digits: string },
-): InboxItem[] {
-  return db.all(
-    Row,
-    `select ${COLUMNS} from
-       (select item_id, seq as push_seq, ref_length, ref_digits from pushes
-        where surface = :surface and status = 'pushed'
-          and (ref_length, ref_digits) <= (:length, :digits))
-       join inbox_items using (item_id)
-     where not :unread or read_at is null
-     order by ref_length desc, ref_digits desc, push_seq desc limit :limit`,
-    { ...filter, unread: filter.unread ? 1 : 0, length: filter.digits.length },
-  ).map((row) => toItem(db, row));
+    { surface, unread: unread ? 1 : 0, limit, digits, length: digits?.length ?? null },
+  );
 }
 
 export function itemOfAsk(db: Reader, correlation_id: string): InboxItem | undefined {
-  const row = db.get(
-    Row,
-    `select ${COLUMNS} from inbox_items
+  return items(
+    db,
+    `${SELECT_ITEM} inbox_items
      where correlation_id = :correlation_id and kind = 'ask' order by seq desc limit 1`,
     { correlation_id },
-  );
-  return row && toItem(db, row);
+  )[0];
 }
-
-const Thread = z.object({ thread: z.string().nullable() });
 
 /** The id of the thread that an ask's inbox items share. */
 export function threadOf(db: Reader, correlation_id: string): string | null {
-  const found = db.get(
-    Thread,
+  return db.value(
+    z.string(),
     `select thread from inbox_items
      where correlation_id = :correlation_id and thread is not null limit 1`,
     { correlation_id },
-  );
-  return found?.thread ?? null;
+  ) ?? null;
 }
 
 /** Sets the thread of a notification's item, once the human has asked about it. */
@@ -180,13 +169,16 @@ export function remove(tx: Tx, item_id: string): void {
   tx.run("delete from inbox_items where item_id = :item_id", { item_id });
 }
 
-function toItem(db: Reader, row: z.output<typeof StoredItem>): InboxItem {
-  const { from_name, ...item } = row;
-  return {
+function items(
+  db: Reader,
+  sql: string,
+  params: Record<string, string | number | null>,
+): InboxItem[] {
+  return db.all(Row, sql, params).map(({ from_name, ...item }) => ({
     ...item,
     from: from_name,
     read: item.read_at !== null,
     replied: item.replied_at !== null,
     pushes: pushes.ofItem(db, item.item_id),
-  };
+  }));
 }

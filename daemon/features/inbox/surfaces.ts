@@ -6,7 +6,7 @@ import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
-import type { Receipts } from "../messages/receipts.ts";
+import type { ItemReceipt, Receipts } from "../messages/receipts.ts";
 import type { Sockets } from "../messages/websocket/sockets.ts";
 import type { Address } from "../peers/schemas.ts";
 import * as peerRows from "../peers/store.ts";
@@ -31,14 +31,6 @@ export interface ConnectedSurface {
   readonly bridge: boolean;
 }
 
-/** A surface's receipt for an item (specification 4). */
-export interface SurfaceReceipt {
-  readonly status: "pushed" | "failed";
-  readonly surface_ref?: string | null | undefined;
-  readonly surface_refs?: readonly string[] | null | undefined;
-  readonly error_class?: string | null | undefined;
-}
-
 /** The fields of an item that its delivery carries. */
 type InboxItemSummary = Pick<
   InboxItem,
@@ -61,12 +53,6 @@ export class Surfaces {
     this.#deps = deps;
   }
 
-  /** The names of connected surfaces and bridges, the dashboard included. */
-  names(): string[] {
-    const connected = this.#connected().map(({ name }) => name);
-    return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...connected])];
-  }
-
   /** The peer of the surface or bridge with this name; undefined if it is retired. */
   peerOf(name: string): string | undefined {
     const found = pushes.getSurface(this.#ctx.db, name);
@@ -79,7 +65,6 @@ export class Surfaces {
    * of the connected surfaces and bridges.
    */
   offer(item: InboxItemSummary, message: StoredMessage): string[] {
-    const { db } = this.#ctx;
     const connectedSurfaces = this.#connected();
     if (this.#dashboards > 0) this.#recordPending(DASHBOARD, item.item_id, null);
     for (const [surface, peer_id] of this.#receivers(connectedSurfaces)) {
@@ -88,10 +73,11 @@ export class Surfaces {
     }
     for (const connectedSurface of connectedSurfaces) {
       if (connectedSurface.bridge) {
-        db.afterCommit(() => this.#write(connectedSurface, item, message));
+        this.#ctx.db.afterCommit(() => this.#write(connectedSurface, item, message));
       }
     }
-    return this.names();
+    const names = connectedSurfaces.map(({ name }) => name);
+    return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...names])];
   }
 
   /**
@@ -105,8 +91,7 @@ export class Surfaces {
       const at = clock.now();
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
-      for (const push of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
-        const { delivery_id, item_id } = push;
+      for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
         if (delivery_id && this.#deps.receipts.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
@@ -124,13 +109,13 @@ export class Surfaces {
    * Records a surface's receipt. A later failure does not undo a successful push. All refs are
    * kept, including the refs of a push that failed half way.
    */
-  receipt(surface: string, item_id: string, receipt: SurfaceReceipt): void {
+  receipt(surface: string, item_id: string, receipt: ItemReceipt): void {
     const { db, clock, events } = this.#ctx;
     db.transact((tx) => {
       if (!rows.get(db, item_id)) return;
       const at = clock.now();
       pushes.markSeen(tx, surface, at);
-      const before = pushes.get(db, item_id, surface) ?? newPush(surface, item_id, at);
+      const before = this.#pushOf(surface, item_id);
       const refs = refsOf(receipt);
       for (const ref of refs) pushes.saveRef(tx, surface, ref, item_id);
       const surface_refs = [...new Set([...before.surface_refs, ...refs])];
@@ -199,9 +184,24 @@ export class Surfaces {
 
   /** Records a pending push, until the surface sends its receipt. */
   #recordPending(surface: string, item_id: string, delivery_id: string | null): void {
+    const before = this.#pushOf(surface, item_id);
+    this.#ctx.db.transact((tx) => pushes.upsert(tx, { ...before, delivery_id }));
+  }
+
+  /** The stored push of an item to a surface, or a new pending one. */
+  #pushOf(surface: string, item_id: string): StoredPush {
     const { db, clock } = this.#ctx;
-    const before = pushes.get(db, item_id, surface) ?? newPush(surface, item_id, clock.now());
-    db.transact((tx) => pushes.upsert(tx, { ...before, delivery_id }));
+    return pushes.get(db, item_id, surface) ?? {
+      item_id,
+      surface,
+      status: "pending",
+      surface_ref: null,
+      surface_refs: [],
+      verified: false,
+      error_class: null,
+      at: clock.now(),
+      delivery_id: null,
+    };
   }
 
   /**
@@ -221,7 +221,7 @@ export class Surfaces {
     const written = this.#deps.sockets.write(peer_id, own ? message : { ...message, kind, text });
     db.transact((tx) => {
       const at = clock.now();
-      const before = pushes.get(db, item_id, name) ?? newPush(name, item_id, at);
+      const before = this.#pushOf(name, item_id);
       if (before.verified) return;
       const status = written ? "pushed" as const : "failed" as const;
       pushes.upsert(tx, { ...before, status, at, error_class: written ? null : "socket_closed" });
@@ -248,12 +248,7 @@ function isReceiver({ dropped_at, status, addressable }: Address): boolean {
 }
 
 /** All refs of a receipt, `surface_ref` first. */
-function refsOf({ surface_ref, surface_refs }: SurfaceReceipt): string[] {
+function refsOf({ surface_ref, surface_refs }: ItemReceipt): string[] {
   const refs = [...surface_ref ? [surface_ref] : [], ...surface_refs ?? []];
   return [...new Set(refs.filter((ref) => ref !== ""))];
-}
-
-function newPush(surface: string, item_id: string, at: number): StoredPush {
-  const nothing = { surface_ref: null, surface_refs: [], verified: false, error_class: null };
-  return { item_id, surface, status: "pending", ...nothing, at, delivery_id: null };
 }

@@ -2,21 +2,49 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { Adapter } from "../agents/adapter.ts";
+import type { Backend } from "../agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
-import { toAgentPeer } from "../peers/agent_peers.ts";
 import type { Peers } from "../peers/peers.ts";
-import type { ProcessLookup } from "../peers/registration.ts";
+import type { ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
 import { isRestarting } from "../spawn/restarts/replacement.ts";
 import type { Spawns } from "../spawn/spawns.ts";
-import type { ExecutorPeer, StartedExecutor, StartRequest } from "./fires/deps.ts";
+
+/** The fields of a peer that a fire needs. */
+export type ExecutorPeer = Pick<
+  StoredPeer,
+  "peer_id" | "status" | "addressable" | "turn_state" | "turn_at" | "path"
+>;
+
+/** An agent to start for a fire. */
+export interface StartRequest {
+  readonly path: string;
+  readonly backend: Backend;
+  readonly profile?: string | undefined;
+  readonly circle: string;
+  readonly from_peer: string;
+  /** The peer whose session the agent resumes, if that is possible. */
+  readonly resumes: string | undefined;
+  /** A word by which the pane is found again if the daemon crashes before the agent is stored. */
+  readonly mark: string;
+}
+
+/** A started agent that is not yet stored. */
+export interface StartedExecutor {
+  readonly resumed: boolean;
+  /** Stores the agent in the caller's transaction, and returns its spawn id. */
+  record(): string;
+  /** Ends an agent that is no longer needed. */
+  undo(): Promise<void>;
+}
 
 export interface ExecutorsDeps {
   readonly adapters: readonly Adapter[];
   /** The name of this machine. */
   readonly machine: string;
   readonly peers: Pick<Peers, "offline">;
-  readonly processes: ProcessLookup;
+  readonly processes: ProcessTable;
   readonly shutdownSignal: AbortSignal;
   readonly spawns: Spawns;
 }
@@ -40,8 +68,8 @@ export class Executors {
   }
 
   /**
-   * Whether a peer is closed or retired, or its process is proved to have ended and no restart
-   * replaces the process.
+   * Whether a peer is unknown, closed or retired, or is offline and its process is proved to have
+   * ended, with no restart that replaces the process.
    */
   isDead(peer_id: string): boolean {
     const { db } = this.#ctx;
@@ -64,7 +92,7 @@ export class Executors {
 
   /**
    * Starts an agent. It resumes the session of the peer `resumes`, if its adapter supports that and
-   * the session is on the disk.
+   * the session is on the disk. Throws a `Problem` on a refusal.
    */
   async start({ resumes, mark, ...request }: StartRequest): Promise<StartedExecutor> {
     const { spawns } = this.#deps;
@@ -72,7 +100,7 @@ export class Executors {
       ? undefined
       : await this.#resumeArgs(resumes, request.path);
     const body = { ...request, role: "agent" as const };
-    const launched = await spawns.launch(body, undefined, { extraArgs, mark });
+    const launched = await spawns.launcher.launch(body, undefined, { extraArgs, mark });
     return {
       resumed: extraArgs !== undefined,
       record: () => spawns.record(launched, { proven_human: false }).spawn_id,
@@ -99,7 +127,7 @@ export class Executors {
       if (shutdownSignal.aborted) return false;
       throw error;
     }
-    if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(toAgentPeer(peer));
+    if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(peer);
     const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
     // If another execution has taken the peer's place in the meantime, it is left alone.
     if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {

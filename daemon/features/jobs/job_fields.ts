@@ -2,21 +2,11 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Sender } from "../peers/directory.ts";
-import type { JobBody } from "./contract.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Checks, JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
-
-/** Resolves the peers that a request names. */
-export interface JobDirectory {
-  sender(argument: string): Sender;
-  /** A peer by name or id. Throws `peer_retired` if the peer is retired. */
-  find(argument: string, scope: { circle?: string | undefined; caller: Sender }): {
-    readonly peer_id: string;
-    readonly circle: string;
-  };
-}
 
 /** The fields that a template shares with the jobs made from it. */
 export type JobFields = Pick<
@@ -34,15 +24,12 @@ export type JobSource =
 export function toJobFields(
   body: JobBody,
   calledByHuman: boolean,
-  { directory, checks }: {
-    readonly directory: JobDirectory;
-    readonly checks: Readonly<Record<string, unknown>>;
-  },
+  { directory, checks }: { readonly directory: Directory; readonly checks: Checks },
 ): JobFields {
   const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
   const scope = { circle: body.circle, caller };
-  const assigned = body.assigned_peer && directory.find(body.assigned_peer, scope);
-  const owner = body.owner_peer && directory.find(body.owner_peer, scope);
+  const assigned = body.assigned_peer && directory.findNotRetired(body.assigned_peer, scope);
+  const owner = body.owner_peer && directory.findNotRetired(body.owner_peer, scope);
   const known = Object.keys(checks);
   const check = body.checks?.find((name) => !known.includes(name));
   if (check !== undefined) {

@@ -2,11 +2,12 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { Directory } from "../peers/directory.ts";
+import { allowedFolder } from "../spawn/paths.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
 import {
   illegalState,
-  type JobDirectory,
   type JobFields,
   type JobSource,
   newJob,
@@ -15,10 +16,11 @@ import {
   toJobFields,
 } from "./job_fields.ts";
 import { Fires } from "./fires/fires.ts";
-import type { FireDeps } from "./fires/deps.ts";
+import { type FireDeps, RunningWork } from "./fires/deps.ts";
+import type { Turns } from "./fires/turns.ts";
 import * as attempts from "./fires/store.ts";
 import { jobMachine } from "./machine.ts";
-import { type NoticeDeps, Notices } from "./notices.ts";
+import { Notices } from "./notices.ts";
 import { JobSteps } from "./transitions.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
@@ -31,11 +33,8 @@ const FORGET_ROWS_MAX = 100;
 /** How many settled jobs a list without a limit shows. */
 export const SETTLED_SHOWN_MAX = 200;
 
-export interface JobsDeps extends FireDeps {
-  readonly directory: JobDirectory;
-  readonly notices: NoticeDeps;
-  /** Whether `spawn.allowed_paths` names any folder. */
-  readonly allows_paths: boolean;
+export interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {
+  readonly directory: Directory;
   readonly history_ms: number;
 }
 
@@ -46,24 +45,18 @@ export class Jobs {
   readonly #fires: Fires;
   readonly #updates: JobUpdates;
   readonly #templates: Templates;
+  readonly #running = new RunningWork();
+  readonly turns: Turns;
 
   constructor(ctx: Context, deps: JobsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    const notices = new Notices(ctx, deps.notices);
-    this.#steps = new JobSteps(ctx, notices);
-    this.#fires = new Fires(ctx, deps, { steps: this.#steps, notices });
-    this.#updates = new JobUpdates(ctx, { steps: this.#steps, fires: this.#fires });
-    this.#templates = new Templates(ctx, {
-      createJob: (fields, { calendar_id, due_at }) => {
-        const execution = {
-          ...fields.execution,
-          schedule: { ...fields.execution.schedule, due_at },
-        };
-        const source = { source_kind: "calendar" as const, source_id: calendar_id };
-        return this.#createJob({ ...fields, execution }, { ...source, due_at });
-      },
-    });
+    const notices = new Notices(ctx, deps.notifications);
+    const steps = this.#steps = new JobSteps(ctx, notices);
+    this.#fires = new Fires(ctx, { ...deps, notices, running: this.#running, steps });
+    this.turns = this.#fires.turns;
+    this.#updates = new JobUpdates(ctx, steps, this.turns);
+    this.#templates = new Templates(ctx, (fields, source) => this.#createJob(fields, source));
   }
 
   /**
@@ -71,8 +64,9 @@ export class Jobs {
    * the job: it becomes `unavailable`, and can be run once spawning is configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
-    if (path === undefined || !this.#deps.allows_paths) return;
-    const found = await this.#deps.folder(path);
+    const { folders } = this.#deps;
+    if (path === undefined || folders.allowed.length === 0) return;
+    const found = await allowedFolder(path, folders);
     if (!found.ok) throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
@@ -94,10 +88,9 @@ export class Jobs {
   }
 
   list({ view, ...query }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
-    const { db } = this.#ctx;
     const { state = null, circle = null, owner_peer_id = null, limit = null } = query;
     const filter = { state, circle, owner_peer_id, limit, settled_max: SETTLED_SHOWN_MAX };
-    const work = rows.list(db, filter), recurring = this.#templates.list(filter);
+    const work = rows.list(this.#ctx.db, filter), recurring = this.#templates.list(filter);
     return view === "full"
       ? { work: work.map((job) => this.toJob(job)), recurring }
       : { work: work.map(toBriefJob), recurring: recurring.map(toBriefTemplate) };
@@ -134,12 +127,12 @@ export class Jobs {
   }
 
   cancel(id: string, reason: string | undefined): Job | Template {
-    if (isTemplate(id)) return this.#templates.cancel(id);
+    if (isTemplate(id)) return this.#templates.step(id, "cancelled");
     const { db, clock } = this.#ctx;
     return db.transact(() => {
       const job = this.#steps.mustGet(id);
       if (!jobMachine.accepts(job.state, "cancelled")) throw illegalState(job, "cancel");
-      this.#fires.withdraw(job, "job_cancelled");
+      this.turns.withdrawMessage(job, "job_cancelled");
       const cancelled = this.#steps.settle(job, "cancelled", {
         cancel_requested: true,
         cancel_requested_at: clock.now(),
@@ -151,27 +144,12 @@ export class Jobs {
 
   pause(id: string): Template {
     if (!isTemplate(id)) throw illegalState(this.#steps.mustGet(id), "pause");
-    return this.#templates.pause(id);
+    return this.#templates.step(id, "paused");
   }
 
   resume(id: string): Template {
     if (!isTemplate(id)) throw illegalState(this.#steps.mustGet(id), "resume");
-    return this.#templates.resume(id);
-  }
-
-  /** Called when a delivery takes a step, inside the delivery's transaction. */
-  stepped(...step: Parameters<Fires["turns"]["stepped"]>): void {
-    this.#fires.turns.stepped(...step);
-  }
-
-  /** Called when a prompt of a peer contains these delivery ids or attempt ids. */
-  promptSeen(peer_id: string, ids: readonly string[]): void {
-    this.#fires.turns.promptSeen(peer_id, ids);
-  }
-
-  /** Called when a turn of a peer ended with this message. */
-  finalMessageSeen(peer_id: string, last_message: string): void {
-    this.#fires.turns.finalMessageSeen(peer_id, last_message);
+    return this.#templates.step(id, "resumed");
   }
 
   /** The peer whose session a spawned agent resumes; undefined for a new session. */
@@ -184,8 +162,8 @@ export class Jobs {
 
   unreachable(peer_id: string, why: "peer_retired" | "peer_not_addressable"): void {
     const { db, clock } = this.#ctx;
-    if (why === "peer_retired") this.#fires.turns.executorDied(peer_id);
-    else this.#fires.turns.unreachable(peer_id);
+    if (why === "peer_retired") this.turns.executorDied(peer_id);
+    else this.turns.unreachable(peer_id);
     db.transact((tx) => rows.wake(tx, peer_id, clock.now()));
   }
 
@@ -195,8 +173,7 @@ export class Jobs {
 
   tick(now: number): void {
     const { db } = this.#ctx;
-    this.#templates.tick(now);
-    this.#fires.tick(now);
+    for (const part of [this.#templates, this.#fires, this.#updates]) part.tick(now);
     const before = now - this.#deps.history_ms;
     if (rows.hasSettledBefore(db, before)) {
       db.transact((tx) => rows.removeSettled(tx, before, FORGET_ROWS_MAX));
@@ -208,8 +185,9 @@ export class Jobs {
     return Object.fromEntries(counts.map(({ state, count }) => [state, count]));
   }
 
+  /** Waits for launches, checks and releases in progress. */
   async close(): Promise<void> {
-    await this.#fires.close();
+    await this.#running.ended();
   }
 
   /** The public record of a job, which routes return. */
@@ -241,15 +219,14 @@ export class Jobs {
 
   /** Queues a job again. The attempt in progress ends, and the job's results are cleared. */
   #restart(job: StoredJob, action: "run" | "retry"): StoredJob {
-    const { clock } = this.#ctx;
     if (!jobMachine.accepts(job.state, "retried")) throw illegalState(job, action);
     const attempt = this.#steps.currentAttempt(job);
-    this.#fires.withdraw(job, "job_retried");
+    this.turns.withdrawMessage(job, "job_retried");
     if (attempt) this.#steps.endAttempt(attempt, job, { event: "retried", reason: "retried" });
     return this.#steps.step(job, "retried", {
       phase: null,
       state_reason: null,
-      look_at: clock.now(),
+      look_at: this.#ctx.clock.now(),
       lease_until: null,
       current_attempt_id: null,
       error: null,

@@ -3,25 +3,21 @@
 import type { Context } from "kit/data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import { isLive } from "../peers/directory.ts";
+import * as peerRows from "../peers/store.ts";
 import type { StoredJob } from "./store.ts";
 
 /** How much of a result a notice contains. `mesh jobs result` shows all of it. */
 const RESULT_CHARS_MAX = 1500;
 
-export interface NoticeDeps {
-  /** The live orchestrator of a circle, if any. */
-  orchestrator(circle: string): string | undefined;
-  /** Sends a notify from the daemon. Throws a `Problem` on a refusal. */
-  notify(to_peer: string, text: string): void;
-}
-
 export class Notices {
   readonly #ctx: Context;
-  readonly #deps: NoticeDeps;
+  readonly #notifications: Notifications;
 
-  constructor(ctx: Context, deps: NoticeDeps) {
+  constructor(ctx: Context, notifications: Notifications) {
     this.#ctx = ctx;
-    this.#deps = deps;
+    this.#notifications = notifications;
   }
 
   /**
@@ -56,7 +52,7 @@ export class Notices {
     const first = [owner_peer_id, created_by_peer_id].filter((peer_id) => peer_id !== null);
     const recipients = [...new Set(first)].filter((peer_id) => peer_id !== excluded_peer_id);
     if (recipients.some((peer_id) => this.#tryNotify(peer_id, text))) return true;
-    const orchestrator = this.#deps.orchestrator(circle);
+    const orchestrator = peerRows.orchestrators(this.#ctx.db, circle).find(isLive)?.peer_id;
     if (orchestrator === undefined || orchestrator === excluded_peer_id) return false;
     return !recipients.includes(orchestrator) && this.#tryNotify(orchestrator, text);
   }
@@ -64,7 +60,7 @@ export class Notices {
   /** Notifies a peer. Returns whether the message was accepted for delivery. */
   #tryNotify(peer_id: string, text: string): boolean {
     try {
-      this.#deps.notify(peer_id, text);
+      this.#notifications.notifyFromDaemon(peer_id, text);
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);

@@ -1,32 +1,28 @@
 /** Routes of jobs and their templates. */
 
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { type Caller, type Route, route } from "kit/http/route.ts";
+import { type Route, route } from "kit/http/route.ts";
+import type { CallerChecks } from "../messages/request_context.ts";
+import type { Directory } from "../peers/directory.ts";
 import * as contracts from "./contract.ts";
 import type { Jobs } from "./jobs.ts";
 
-export interface JobRoutesDeps {
-  /** Whether the request comes from a proven human origin (contract 2). */
-  isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** The sender: a peer id, or a name that belongs to no peer. */
-  senderOf(body: { from_peer: string }): string;
-  /** Resolves a peer argument to its id. */
-  findPeerId(argument: string): string;
-}
-
-export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
+export function jobRoutes(
+  { jobs, directory }: { jobs: Jobs; directory: Directory },
+  { requestContextOf }: CallerChecks,
+): Route[] {
   return [
     route(contracts.createJob, async ({ body, caller, headers, commit }) => {
       await jobs.refuseFolder(body.path);
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const requestContext = requestContextOf(caller, headers);
       return commit(() => jobs.create(body, requestContext));
     }, {
-      sender: ({ body }) => deps.senderOf({ from_peer: body.created_by ?? ANONYMOUS_SENDER }),
+      sender: ({ body }) => directory.senderId(body.created_by ?? ANONYMOUS_SENDER),
       again: (before) => jobs.get("job_id" in before ? before.job_id : before.calendar_id),
     }),
     route(contracts.listJobs, ({ query }) => {
       const { owner_peer_id: owner } = query;
-      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, deps) });
+      return jobs.list({ ...query, owner_peer_id: owner && ownerOf(owner, directory) });
     }),
     route(contracts.getJob, ({ params }) => jobs.get(params.id)),
     route(contracts.jobStatus, ({ params }) => jobs.get(params.id)),
@@ -43,6 +39,6 @@ export function jobRoutes(jobs: Jobs, deps: JobRoutesDeps): Route[] {
 const PEER_ID = /^peer-[0-9a-f]{12}$/;
 
 /** An exact peer id is accepted even if its peer was removed, because jobs outlive their owners. */
-function ownerOf(argument: string, { findPeerId }: JobRoutesDeps): string {
-  return PEER_ID.test(argument) ? argument : findPeerId(argument);
+function ownerOf(argument: string, directory: Directory): string {
+  return PEER_ID.test(argument) ? argument : directory.find(argument).peer_id;
 }

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
+import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Job } from "./record.ts";
 
 /** A job as stored: the record without its attempts, and internal fields. */
@@ -18,51 +19,12 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
 });
 export type StoredJob = z.output<typeof StoredJob>;
 
-const Row = rowOf(StoredJob);
-const columns = Object.keys(StoredJob.shape);
-/** Columns that never change after the insert. */
-const IMMUTABLE_COLUMNS: readonly string[] = [
-  "job_id",
-  "title",
-  "kind",
-  "owner_peer_id",
-  "assigned_peer_id",
-  "created_by_peer_id",
-  "mesh_session_id",
-  "circle",
-  "source_kind",
-  "source_id",
-  "scope",
-  "visibility",
-  "request",
-  "provenance",
-  "execution",
-  "created_at",
-  "due_at",
-  "deadline_at",
-  "expires_at",
-  "proven_human",
-];
-const INSERT = `insert into jobs (${columns.join(", ")})
-  values (${columns.map((column) => `:${column}`).join(", ")})`;
-const UPDATE = `update jobs set ${
-  columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column)).map((column) =>
-    `${column} = :${column}`
-  )
-    .join(", ")
-} where job_id = :job_id`;
+const table = tableOf("jobs", StoredJob, "job_id");
+export const { insert, update, get } = table;
 
-export function insert(tx: Tx, job: StoredJob): void {
-  tx.run(INSERT, z.encode(Row, job));
-}
-
-export function update(tx: Tx, job: StoredJob): void {
-  tx.run(UPDATE, z.encode(Row, job));
-}
-
-export function get(db: Reader, job_id: string): StoredJob | undefined {
-  return db.get(Row, "select * from jobs where job_id = :job_id", { job_id });
-}
+/** The first ids that begin with `short`. */
+export const idsFrom = (db: Reader, short: string): string[] =>
+  idsStarting(db, { table: "jobs", column: "job_id" }, short);
 
 export interface Filter {
   readonly state: string | null;
@@ -94,14 +56,21 @@ const LIST = newestSql("jobs", "settled_at is not null");
 
 /** The jobs that match, newest first. */
 export function list(db: Reader, filter: Filter): StoredJob[] {
-  return db.all(Row, LIST, { ...filter });
+  return db.all(table.row, LIST, { ...filter });
+}
+
+/** Whether a job that is not settled belongs to a peer, or was made by it. */
+export function involves(db: Reader, peer_id: string): boolean {
+  const statement = `select 1 from jobs where settled_at is null
+    and :peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id) limit 1`;
+  return db.value(z.number(), statement, { peer_id }) !== undefined;
 }
 
 /** Queued jobs that are due. */
 export function due(db: Reader, now: number, limit: number): StoredJob[] {
-  return db.all(
-    Row,
-    `select * from jobs where state = 'queued' and look_at <= :now
+  return table.all(
+    db,
+    `where state = 'queued' and look_at <= :now
      order by look_at, seq limit :limit`,
     { now, limit },
   );
@@ -123,18 +92,18 @@ export function wakeAll(tx: Tx, at: number): void {
 
 /** Undelivered jobs past their `expires_at`. */
 export function expired(db: Reader, now: number, limit: number): StoredJob[] {
-  return db.all(
-    Row,
-    `select * from jobs where state in ('queued', 'dispatching') and expires_at <= :now
+  return table.all(
+    db,
+    `where state in ('queued', 'dispatching') and expires_at <= :now
      order by expires_at limit :limit`,
     { now, limit },
   );
 }
 
 export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[] {
-  return db.all(
-    Row,
-    `select * from jobs where state = 'dispatching' and lease_until <= :now
+  return table.all(
+    db,
+    `where state = 'dispatching' and lease_until <= :now
      order by lease_until limit :limit`,
     { now, limit },
   );
@@ -142,10 +111,9 @@ export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[
 
 /** Unsettled jobs whose deadline has passed and for which no peer was notified yet. */
 export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[] {
-  return db.all(
-    Row,
-    `select * from jobs
-     where deadline_told = 0 and deadline_at <= :now
+  return table.all(
+    db,
+    `where deadline_told = 0 and deadline_at <= :now
        and state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')
      order by deadline_at limit :limit`,
     { now, limit },
@@ -154,9 +122,9 @@ export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[
 
 /** Jobs whose checks run, or were running when the daemon ended. */
 export function inChecks(db: Reader): StoredJob[] {
-  return db.all(
-    Row,
-    `select * from jobs where phase = 'checking'
+  return table.all(
+    db,
+    `where phase = 'checking'
        and state in ('dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')`,
   );
 }
@@ -176,22 +144,17 @@ export function counts(db: Reader) {
   return db.all(Count, "select state, count(*) as count from jobs group by state");
 }
 
-const AnyRow = z.object({ one: z.number() });
-
 /** Whether a queued job waits for this peer to come online. */
 export function hasWaitingJob(db: Reader, assigned_peer_id: string): boolean {
-  return db.get(
-    AnyRow,
-    `select 1 as one from jobs
+  return db.value(
+    z.number(),
+    `select 1 from jobs
      where state = 'queued' and look_at is null and assigned_peer_id = :assigned_peer_id limit 1`,
     { assigned_peer_id },
   ) !== undefined;
 }
 
 export function hasSettledBefore(db: Reader, before: number): boolean {
-  return db.get(
-    AnyRow,
-    "select 1 as one from jobs where settled_at < :before limit 1",
-    { before },
-  ) !== undefined;
+  const sql = "select 1 from jobs where settled_at < :before limit 1";
+  return db.value(z.number(), sql, { before }) !== undefined;
 }

@@ -3,10 +3,10 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { JobUpdate } from "./contract.ts";
-import type { Fires } from "./fires/fires.ts";
-import { TURN_STARTED } from "./fires/turns.ts";
+import { TURN_STARTED, type Turns } from "./fires/turns.ts";
 import { illegalState } from "./job_fields.ts";
 import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
+import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";
 
@@ -23,12 +23,14 @@ const EVENTS = {
 export class JobUpdates {
   readonly #ctx: Context;
   readonly #steps: JobSteps;
-  readonly #fires: Fires;
+  readonly #turns: Turns;
+  /** The jobs that have reported something since the last tick. */
+  readonly #reported = new Set<string>();
 
-  constructor(ctx: Context, parts: { steps: JobSteps; fires: Fires }) {
+  constructor(ctx: Context, steps: JobSteps, turns: Turns) {
     this.#ctx = ctx;
-    this.#steps = parts.steps;
-    this.#fires = parts.fires;
+    this.#steps = steps;
+    this.#turns = turns;
   }
 
   /** Applies an update. Throws `illegal_state` if the job is in a terminal state. */
@@ -37,7 +39,27 @@ export class JobUpdates {
       const job = this.#steps.mustGet(job_id);
       if (this.#steps.isSettled(job)) throw illegalState(job, "update");
       this.#checkAttempt(job, update);
+      this.#ctx.db.afterCommit(() => this.#reported.add(job_id));
       return this.#applyState(this.#withFields(job, update), update);
+    });
+  }
+
+  /**
+   * Called once a second. Publishes which jobs have reported something, so that a job that reports
+   * its progress all the time does not flood the log of events.
+   */
+  tick(): void {
+    if (this.#reported.size === 0) return;
+    const { db, events } = this.#ctx;
+    const reported = [...this.#reported];
+    this.#reported.clear();
+    db.transact(() => {
+      for (const job_id of reported) {
+        const job = rows.get(db, job_id);
+        if (!job) continue;
+        const { state, progress } = job;
+        events.append("job_updated", { job_id, state, progress });
+      }
     });
   }
 
@@ -81,8 +103,8 @@ export class JobUpdates {
     const written = this.#steps.change(this.#steps.mustGet(job.job_id), job);
     if (isEnding(state)) {
       if (!jobMachine.accepts(job.state, state)) throw illegalState(job, "update");
-      this.#fires.withdraw(job, "job_updated");
-      if (state === "completed") return this.#fires.turns.complete(written, { state_reason });
+      this.#turns.withdrawMessage(job, "job_updated");
+      if (state === "completed") return this.#turns.complete(written, { state_reason });
       return this.#steps.settle(written, state, { state_reason });
     }
     const phaseEvent = phase === TURN_STARTED ? "turn_started" as const : undefined;
@@ -91,7 +113,7 @@ export class JobUpdates {
     if (!jobMachine.accepts(job.state, on)) throw illegalState(job, "update");
     const attempt = this.#steps.currentAttempt(written);
     if (on !== "turn_started") return this.#steps.step(written, on);
-    const started = attempt ? this.#fires.turns.startTurn(written, attempt) : written;
+    const started = attempt ? this.#turns.startTurn(written, attempt) : written;
     return started.state === "running" ? started : this.#steps.step(started, on);
   }
 }

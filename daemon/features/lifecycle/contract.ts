@@ -3,12 +3,9 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
-import { Peer, Role, TmuxSocket } from "../peers/schemas.ts";
+import { onePeer, PaneId, Peer, Role, TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
 
-const byId = z.object({ id: z.string() });
-const circle = z.object({ circle: Name.optional() });
-const pane_id = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
 const path = z.string().min(1).max(4096);
 const nullableString = z.string().nullable();
 
@@ -23,7 +20,7 @@ export const validateIdentity = contract({
     birth_certificate: z.string(),
     backend: Backend,
     path,
-    pane_id: pane_id.optional(),
+    pane_id: PaneId.optional(),
     agent_pid: z.number().int().positive().optional(),
   }),
   returns: z.object({
@@ -105,10 +102,8 @@ export const linkPeer = contract({
   method: "POST",
   path: "/peers/:id/link",
   summary: "Link a peer to the pane on its record",
-  access: "caller",
+  ...onePeer,
   tunnel: "admin",
-  params: byId,
-  query: circle,
   body: z.object({}),
   returns: Linked,
   fails: [
@@ -140,10 +135,8 @@ export const rehookPeer = contract({
   method: "POST",
   path: "/peers/:id/rehook",
   summary: "Recover the transport of a peer without disturbing it; without `apply` only report",
-  access: "caller",
+  ...onePeer,
   tunnel: "admin",
-  params: byId,
-  query: circle,
   body: z.object({ apply: z.boolean().default(false) }),
   returns: Rehooked,
   fails: [
@@ -156,15 +149,45 @@ export const rehookPeer = contract({
   ],
 });
 
+/** Why pruning keeps an offline peer. */
+export const KeptReason = z.enum([
+  "open_asks",
+  "queued_messages",
+  "running",
+  "restart",
+  "jobs",
+  "schedules",
+  "surface",
+  "human",
+]);
+export type KeptReason = z.output<typeof KeptReason>;
+
+const PrunedPeer = z.object({ peer_id: z.string(), name: z.string(), circle: z.string() });
+
+export const prunePeers = contract({
+  id: "peers.prune",
+  method: "POST",
+  path: "/peers/prune",
+  summary: "Close the offline peers that nothing waits for; `dry_run` only reports them",
+  access: "caller",
+  tunnel: "never",
+  body: z.object({ dry_run: z.boolean().default(false) }),
+  returns: z.object({
+    dry_run: z.boolean(),
+    closed: z.array(PrunedPeer),
+    kept: z.array(PrunedPeer.extend({ reason: KeptReason })),
+  }),
+  fails: [],
+});
+export type Pruned = z.output<typeof prunePeers.returns>;
+
 export const killPeer = contract({
   id: "peers.kill",
   method: "POST",
   path: "/peers/:id/kill",
   summary: "End the process of a peer, if it is proved to be the peer's, and retire the peer",
-  access: "caller",
+  ...onePeer,
   tunnel: "admin",
-  params: byId,
-  query: circle,
   body: z.object({}),
   returns: z.object({
     ok: z.literal(true),
@@ -182,10 +205,8 @@ export const assumeRole = contract({
   method: "POST",
   path: "/peers/:id/role",
   summary: "Set the role of a peer; only `force` displaces a live orchestrator of its circle",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: z.object({
     role: Role.exclude(["human"]),
     force: z.boolean().default(false),
@@ -227,10 +248,8 @@ export const diagnosePeer = contract({
   method: "GET",
   path: "/peers/:id/doctor",
   summary: "All evidence about a peer with its age, and its contradictions; changes nothing",
-  access: "caller",
+  ...onePeer,
   tunnel: "open",
-  params: byId,
-  query: circle,
   returns: z.object({
     peer_id: z.string(),
     checks: z.array(Check),
@@ -239,3 +258,38 @@ export const diagnosePeer = contract({
   fails: ["unknown_peer", "ambiguous_peer"],
 });
 export type Report = z.output<typeof diagnosePeer.returns>;
+
+export const PaneScreen = z.object({
+  peer_id: z.string(),
+  pane_id: z.string(),
+  width: z.number().int(),
+  height: z.number().int(),
+  /** Column and row of the cursor, from 0; null if the program hides it. */
+  cursor: z.object({ x: z.number().int(), y: z.number().int() }).nullable(),
+  /** Whether tmux itself shows something there, such as its copy mode. */
+  in_mode: z.boolean(),
+  /**
+   * The rows from top to bottom. Colours are escape sequences (SGR), which hold until the next one,
+   * also in later rows.
+   */
+  rows: z.array(z.string()),
+});
+export type PaneScreen = z.output<typeof PaneScreen>;
+
+export const showPane = contract({
+  id: "peers.pane",
+  method: "GET",
+  path: "/peers/:id/pane",
+  summary: "The screen of a peer's tmux pane, if the pane is proved to be the peer's",
+  ...onePeer,
+  tunnel: "admin",
+  returns: PaneScreen,
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_retired",
+    "other_host",
+    "missing_pane",
+    "pane_unverified",
+  ],
+});

@@ -2,18 +2,17 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { AgentPeer, Probe } from "../agents/adapter.ts";
-import type { PaneObservation, PaneObserver } from "../../host/tmux/pane_observer.ts";
-import type { ProcessLookup } from "../peers/registration.ts";
+import type { Probe } from "../agents/adapter.ts";
+import { definitionOf } from "../agents/registry.ts";
+import type { PaneObservation } from "../../host/tmux/pane_observer.ts";
 import type { Peer } from "../peers/schemas.ts";
 import { PROOF_MS_MAX } from "../messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive } from "../peers/directory.ts";
-import { toAgentPeer } from "../peers/agent_peers.ts";
-import type { PeerRecords } from "../peers/records.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
+import type { LifecycleDeps } from "./deps.ts";
 
 /** After this time an open ask counts as stale, and a turn counts as stuck. */
 const STALE_MS = 30 * 60_000;
@@ -22,16 +21,6 @@ const STALE_MS = 30 * 60_000;
  * The maximum number of unproved messages that are counted. A higher count would say nothing new.
  */
 const UNPROVED_ROWS_MAX = 100;
-
-export interface DoctorDeps {
-  readonly records: PeerRecords;
-  readonly processes: ProcessLookup;
-  readonly paneObserver: PaneObserver;
-  /** The name of this machine. */
-  readonly machine: string;
-  /** The state of each transport to this agent. */
-  probe(peer: AgentPeer): Promise<readonly Probe[]>;
-}
 
 /** The evidence about a peer. */
 interface Evidence {
@@ -51,11 +40,11 @@ interface Evidence {
 
 export class Doctor {
   readonly #ctx: Context;
-  readonly #deps: DoctorDeps;
+  readonly #deps: LifecycleDeps;
   /** The contradictions last found for each peer, as only new contradictions are published. */
   readonly #reported = new Map<string, ReadonlySet<string>>();
 
-  constructor(ctx: Context, deps: DoctorDeps) {
+  constructor(ctx: Context, deps: LifecycleDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -87,15 +76,13 @@ export class Doctor {
 
   async #collect(peer_id: string): Promise<Evidence> {
     const { db } = this.#ctx;
-    const { records, processes, paneObserver, machine } = this.#deps;
+    const { records, processes, paneObserver, machine, transports } = this.#deps;
     const initial = this.#mustGet(peer_id);
     const isLocal = initial.machine === null || initial.machine === machine;
     const pane = isLocal && initial.pane_id !== null && initial.status !== "retired"
       ? await paneObserver.at(initial.tmux_socket, initial.pane_id)
       : null;
-    const probes = initial.status === "retired" || !isLocal
-      ? []
-      : await this.#deps.probe(toAgentPeer(initial));
+    const probes = initial.status === "retired" || !isLocal ? [] : await transports.probe(initial);
     // Read again after the waits above, so that the rest is of one moment.
     const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
@@ -151,7 +138,6 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   const isOnline = isLive(stored);
   const pending_ms = (record.oldest_pending_age_seconds ?? 0) * 1000;
   const working_ms = turn_state === "working" ? now - (turn_at ?? now) : 0;
-  const sessionChanged = probes.some(({ reason }) => reason === "session_changed");
   if (isOnline && role !== "human" && record.transport === "none") {
     yield warning("ONLINE_BUT_NO_TRANSPORT", `It is ${status}, and no transport reaches it`);
   }
@@ -165,10 +151,8 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
     yield error("PANE_OWNER_MISMATCH", `Its process ${agent_pid} runs outside its pane ${pane_id}`);
   }
   if (pending_ms > STALE_MS) {
-    yield warning(
-      "STALE_PENDING_ASK",
-      `An ask has waited for an answer for ${toMinutes(pending_ms)}`,
-    );
+    const duration = toMinutes(pending_ms);
+    yield warning("STALE_PENDING_ASK", `An ask has waited for an answer for ${duration}`);
   }
   if (isOnline && working_ms > STALE_MS) {
     const duration = toMinutes(working_ms);
@@ -177,16 +161,22 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   if (status === "retired" && running === true) {
     yield error("RETIRED_BUT_LIVE", `It is retired, and its process ${agent_pid} still runs`);
   }
-  if (sessionChanged) {
-    const detail = "Its process runs a different session than the registered one";
-    yield error("SESSION_MISMATCH", detail);
+  if (probes.some(({ reason }) => reason === "session_changed")) {
+    yield error("SESSION_MISMATCH", "Its process runs a different session than the registered one");
   } else if (isOnline && duplicate !== undefined) {
     yield error("SESSION_MISMATCH", `${duplicate} is registered with the same session`);
   }
-  if (unproved.length > 0) {
-    const detail = `${unproved.length} of its messages are not proved to be read`;
-    yield warning("UNPROVED_DELIVERY", detail);
+  if (unproved.length > 0 && canProve(stored)) {
+    const count = unproved.length;
+    yield warning("UNPROVED_DELIVERY", `${count} of its messages are not proved to be read`);
   }
+}
+
+/** Whether a hook or a receipt can prove a delivery. A program that is only a pane has neither. */
+function canProve({ backend }: StoredPeer): boolean {
+  const agent = definitionOf(backend);
+  if (agent === undefined || agent.hooks !== undefined) return true;
+  return agent.transports.some((transport) => transport !== "pane");
 }
 
 function error(code: Contradiction["code"], detail: string): Contradiction {
@@ -199,59 +189,44 @@ function warning(code: Contradiction["code"], detail: string): Contradiction {
 
 function checksOf(evidence: Evidence, now: number): Check[] {
   const { stored, record, isLocal, running, pane, in_pane, probes, unproved } = evidence;
-  const { status, status_by, status_at, offline_reason, turn_state, turn_by, turn_at } = stored;
-  const secondsSince = (at: number | null) => at === null ? null : Math.max(0, now - at) / 1000;
-  const check = (name: string, ok: boolean | null, source: string | null, details: {
-    age: number | null;
-    detail: string;
-  }): Check => ({ name, ok, source, age_seconds: details.age, detail: details.detail });
+  const { status, status_by, offline_reason, turn_state, turn_by, pane_id } = stored;
+  const since = (at: number | null) => at === null ? null : Math.max(0, now - at) / 1000;
   const why = offline_reason === null ? "" : `: ${offline_reason}`;
   const machine = isLocal ? "this machine" : `${stored.machine}, which this daemon cannot check`;
-  const oldest = record.oldest_pending_age_seconds;
-  return [
-    check("machine", isLocal, "registration", {
-      age: secondsSince(stored.registered_at),
-      detail: machine,
+  const isPaneThere = pane === null || pane.state === "unknown" ? null : !isGone(pane);
+  const shownPane = pane_id === null ? "none registered" : `${pane_id}: ${describePane(pane)}`;
+  const process = describeProcess(stored);
+  const asks = `${record.pending_ask_count} pending`;
+  const proofs = `${unproved.length} messages unproved`;
+  const connected = record.ws_connected;
+  const checks: CheckRow[] = [
+    ["machine", isLocal, "registration", since(stored.registered_at), machine],
+    ["status", isLive(stored), status_by, since(stored.status_at), `${status}${why}`],
+    ["turn", null, turn_by, since(stored.turn_at), turn_state ?? "unknown"],
+    ["last sign", null, "peer", since(record.last_seen), "touch, ask or drain"],
+    ["process", running, "process table", 0, process],
+    ["pane", isPaneThere, "tmux", 0, shownPane],
+    ["process in pane", in_pane, "process table", 0, pane_id ?? "none"],
+    ["socket", connected || null, "websocket", 0, connected ? "connected" : "none"],
+    ...probes.map(({ transport, ready, reason, degraded }): CheckRow => {
+      const detail = `${reason ?? "ready"}${degraded === null ? "" : `, degraded: ${degraded}`}`;
+      return [`transport ${transport}`, ready && degraded === null, transport, 0, detail];
     }),
-    check("status", isLive(stored), status_by, {
-      age: secondsSince(status_at),
-      detail: `${status}${why}`,
-    }),
-    check("turn", null, turn_by, { age: secondsSince(turn_at), detail: turn_state ?? "unknown" }),
-    check("last sign", null, "peer", {
-      age: secondsSince(record.last_seen),
-      detail: "touch, ask or drain",
-    }),
-    check("process", running, "process table", { age: 0, detail: describeProcess(stored) }),
-    check("pane", pane === null || pane.state === "unknown" ? null : !isGone(pane), "tmux", {
-      age: 0,
-      detail: stored.pane_id === null
-        ? "none registered"
-        : `${stored.pane_id}: ${describePane(pane)}`,
-    }),
-    check("process in pane", in_pane, "process table", {
-      age: 0,
-      detail: stored.pane_id ?? "none",
-    }),
-    check("socket", record.ws_connected || null, "websocket", {
-      age: 0,
-      detail: record.ws_connected ? "connected" : "none",
-    }),
-    ...probes.map(({ transport, ready, reason, degraded }) =>
-      check(`transport ${transport}`, ready && degraded === null, transport, {
-        age: 0,
-        detail: [reason ?? "ready", ...(degraded === null ? [] : [`degraded: ${degraded}`])].join(
-          ", ",
-        ),
-      })
-    ),
-    check("asks", null, "ledger", { age: oldest, detail: `${record.pending_ask_count} pending` }),
-    check("proofs", unproved.length === 0, "ledger", {
-      age: secondsSince(unproved[0] ?? null),
-      detail: `${unproved.length} messages unproved`,
-    }),
+    ["asks", null, "ledger", record.oldest_pending_age_seconds, asks],
+    ["proofs", unproved.length === 0, "ledger", since(unproved[0] ?? null), proofs],
   ];
+  return checks.map(([name, ok, source, age_seconds, detail]) => {
+    return { name, ok, source, age_seconds, detail };
+  });
 }
+
+type CheckRow = [
+  name: string,
+  ok: boolean | null,
+  source: string | null,
+  age_seconds: number | null,
+  detail: string,
+];
 
 function describeProcess({ agent_pid, agent_started }: StoredPeer): string {
   if (agent_pid === null) return "none registered";

@@ -2,38 +2,18 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
-import type { ProcessLookup } from "../peers/registration.ts";
-import {
-  type Certificates,
-  type Claims,
-  claimsOf,
-  mustMatchPeer,
-  mustMatchPresented,
-} from "../peers/identity/certificates.ts";
-import { type Directory, isLive } from "../peers/directory.ts";
-import type { Reachability } from "../peers/records.ts";
-import type { Peers } from "../peers/peers.ts";
+import { type Claims, mustMatchPeer, mustMatchPresented } from "../peers/identity/certificates.ts";
+import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Renewal, Validation } from "./contract.ts";
-
-export interface IdentityDeps {
-  readonly certificates: Certificates;
-  readonly directory: Directory;
-  readonly reachability: Reachability;
-  readonly peers: Peers;
-  readonly processes: ProcessLookup;
-  readonly paneObserver: PaneObserver;
-  /** The name of this machine. */
-  readonly machine: string;
-}
+import type { LifecycleDeps } from "./deps.ts";
 
 export class Identities {
   readonly #ctx: Context;
-  readonly #deps: IdentityDeps;
+  readonly #deps: LifecycleDeps;
 
-  constructor(ctx: Context, deps: IdentityDeps) {
+  constructor(ctx: Context, deps: LifecycleDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -64,7 +44,7 @@ export class Identities {
    */
   async renew({ birth_certificate, ...presented }: Renewal) {
     const { certificates } = this.#deps;
-    const claims = await certificates.readIgnoringExpiry(birth_certificate);
+    const claims = await certificates.verify(birth_certificate, { acceptExpired: true });
     mustMatchPresented(claims, presented);
     const { peer_id, runtime_session_id } = claims;
     if (runtime_session_id === null) throw new Problem("no_runtime_session", { peer_id });
@@ -81,7 +61,7 @@ export class Identities {
     if (!this.#isConnected(peer, pane?.state === "found" && !pane.pane.dead)) {
       throw new Problem("not_connected", { peer_id });
     }
-    return await certificates.issue(claimsOf(peer));
+    return await certificates.issue(peer);
   }
 
   /** Whether the peer has a socket, or a transport to a process or pane that still exists. */

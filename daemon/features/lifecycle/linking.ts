@@ -3,53 +3,29 @@
 import { basename } from "node:path";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { AgentPeer, Probe } from "../agents/adapter.ts";
+import type { Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
-import type { ForegroundProcess, PaneFacts, PaneObserver } from "../../host/tmux/pane_observer.ts";
-import type { ProcessLookup } from "../peers/registration.ts";
+import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
 import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
-import { toAgentPeer } from "../peers/agent_peers.ts";
-import type { Reachability } from "../peers/records.ts";
-import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
+import type { LifecycleDeps } from "./deps.ts";
 import type { Linked, Orphan, PaneLink, Rehooked } from "./contract.ts";
-
-export interface LinkingDeps {
-  readonly peers: Peers;
-  readonly reachability: Reachability;
-  readonly processes: ProcessLookup;
-  readonly paneObserver: PaneObserver;
-  /** The name of this machine. */
-  readonly machine: string;
-  /** The state of each transport to this agent, in fallback order. */
-  probe(peer: AgentPeer): Promise<readonly Probe[]>;
-  /** Sends the messages that wait for a peer. */
-  wake(peer_id: string): void;
-}
-
-/** A registration to make, and the process that it depends on. */
-interface LinkPlan {
-  readonly registration: Registration;
-  readonly pane: PaneFacts;
-  readonly foreground: ForegroundProcess;
-  readonly proven_peer_id?: string;
-}
 
 export class Linking {
   readonly #ctx: Context;
-  readonly #deps: LinkingDeps;
+  readonly #deps: LifecycleDeps;
 
-  constructor(ctx: Context, deps: LinkingDeps) {
+  constructor(ctx: Context, deps: LifecycleDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  /** The panes of all known tmux servers that have no live peer. */
+  /** The panes of all the user's tmux servers that have no live peer. */
   async orphans(): Promise<Orphan[]> {
-    const panes = await this.#allPanes();
+    const panes = await this.#deps.paneObserver.everywhere(this.#knownSockets());
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);
   }
 
@@ -64,18 +40,8 @@ export class Linking {
   ): Promise<Linked> {
     const pane = await this.#mustFindPane(pane_id, tmux_socket);
     this.#mustBeUnowned(pane);
-    if (!pane.foreground) return notLinked("no_process");
-    const registration: Registration = {
-      ...paneFieldsOf(pane),
-      path: pane.cwd || "/",
-      backend,
-      agent_pid: pane.foreground.pid,
-      ...(name && { name }),
-      ...(circle && { circle }),
-      ...(peer_id && { peer_id }),
-    };
-    const proof = peer_id === undefined ? {} : { proven_peer_id: peer_id };
-    return await this.#link({ registration, pane, foreground: pane.foreground, ...proof });
+    const requested = { backend, ...(name && { name }), ...(circle && { circle }) };
+    return await this.#link(pane, { path: pane.cwd || "/", ...requested }, peer_id);
   }
 
   /**
@@ -88,27 +54,16 @@ export class Linking {
     if (await this.#isReachable(peer)) {
       throw new Problem("already_linked", { pane_id: pane.pane_id, peer_id });
     }
-    if (!pane.foreground) return notLinked("no_process");
-    const registration: Registration = {
-      ...paneFieldsOf(pane),
-      peer_id,
-      path: peer.path ?? pane.cwd,
-      backend: peer.backend ?? ANY_PROGRAM,
-      agent_pid: pane.foreground.pid,
-    };
-    return await this.#link({
-      registration,
-      pane,
-      foreground: pane.foreground,
-      proven_peer_id: peer_id,
-    });
+    const { path, backend } = peer;
+    const known = { path: path ?? pane.cwd, backend: backend ?? ANY_PROGRAM };
+    return await this.#link(pane, known, peer_id);
   }
 
   /**
    * Reports whether a transport reaches a peer. With `apply`, brings an offline peer back online.
    */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
-    const { peers, reachability, wake } = this.#deps;
+    const { dispatcher, peers, reachability, transports } = this.#deps;
     const result = (fields: Partial<Rehooked>): Rehooked => ({
       ok: true,
       acted: false,
@@ -123,7 +78,7 @@ export class Linking {
       const would_do = `bring it back online: ${why}`;
       if (!apply) return result({ would_do, reason });
       peers.markSeen(peer_id, "rehook");
-      wake(peer_id);
+      dispatcher.wake(peer_id);
       await this.#ctx.db.whenDurable(); // The peer's socket delivers again after the commit.
       const transport = reachability.transport(peer_id);
       return result({ acted: true, healthy: transport !== "none", transport, would_do, reason });
@@ -135,7 +90,7 @@ export class Linking {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("missing_pane", { peer_id });
     this.#mustBeVerified(peer, pane);
-    const probes = await this.#deps.probe(toAgentPeer(peer));
+    const probes = await transports.probe(peer);
     const ready = probes.some(isReady);
     if (!ready) return result({ ok: false, reason: reasonOf(probes) });
     if (isLive(peer)) return result({ healthy: true });
@@ -146,16 +101,33 @@ export class Linking {
    * Probes the transports before it registers the agent, so that an unreachable agent leaves no
    * peer behind. The pane and the process are checked again in the transaction.
    */
-  async #link({ registration, pane, foreground, proven_peer_id }: LinkPlan): Promise<Linked> {
-    const probes = await this.#deps.probe(agentPeerInPane(registration, foreground));
+  async #link(
+    pane: PaneFacts,
+    requested: Pick<Registration, "backend" | "circle" | "name" | "path">,
+    proven_peer_id: string | undefined,
+  ): Promise<Linked> {
+    const { peers, processes, transports } = this.#deps;
+    const { pane_id, tmux_socket, session: tmux_session, foreground } = pane;
+    if (!foreground) return notLinked("no_process");
+    const { pid: agent_pid, started: agent_started } = foreground;
+    const place = { pane_id, tmux_socket, agent_pid };
+    const probes = await transports.probe({
+      ...place,
+      peer_id: proven_peer_id ?? "",
+      backend: requested.backend,
+      agent_started,
+      runtime_session_id: null,
+      turn_state: null,
+      metadata: {},
+    });
     if (!probes.some(isReady)) return notLinked(reasonOf(probes));
     return this.#ctx.db.transact(() => {
       this.#mustBeUnowned(pane, proven_peer_id);
-      if (!this.#deps.processes.isAlive(foreground.pid, foreground.started)) {
-        return notLinked("agent_gone");
-      }
-      const entrance = { isProcess: () => true, ...(proven_peer_id && { proven_peer_id }) };
-      const { peer_id, name } = this.#deps.peers.register(registration, entrance);
+      if (!processes.isAlive(agent_pid, agent_started)) return notLinked("agent_gone");
+      const claimed = proven_peer_id && { peer_id: proven_peer_id };
+      const registration = { ...requested, ...place, tmux_session, ...claimed };
+      const evidence = { isProcess: () => true, proven_peer_id };
+      const { peer_id, name } = peers.register(registration, evidence);
       return { linked: true, peer_id, display_name: name };
     });
   }
@@ -163,7 +135,7 @@ export class Linking {
   async #isReachable(peer: StoredPeer): Promise<boolean> {
     if (!isLive(peer)) return false;
     if (this.#deps.reachability.isConnected(peer.peer_id)) return true;
-    return (await this.#deps.probe(toAgentPeer(peer))).some(isReady);
+    return (await this.#deps.transports.probe(peer)).some(isReady);
   }
 
   /** A peer of this machine, and the pane on its record if that pane exists. */
@@ -188,21 +160,27 @@ export class Linking {
     return peer;
   }
 
-  async #allPanes(): Promise<PaneFacts[]> {
-    const { paneObserver, machine } = this.#deps;
-    return await paneObserver.all(rows.tmuxSockets(this.#ctx.db, machine));
+  #knownSockets(): string[] {
+    return rows.tmuxSockets(this.#ctx.db, this.#deps.machine);
   }
 
   async #mustFindPane(pane_id: string, tmux_socket: string | undefined): Promise<PaneFacts> {
-    const panes =
-      await (tmux_socket === undefined
-        ? this.#allPanes()
-        : this.#deps.paneObserver.at(tmux_socket, pane_id).then((observation) =>
-          observation.state === "found" ? [observation.pane] : []
-        ));
-    const [found, ...more] = panes.filter((pane) => pane.pane_id === pane_id && !pane.dead);
+    const [found, ...more] = await this.#findPanes(pane_id, tmux_socket);
     if (!found || more.length > 0) throw new Problem("unknown_pane", { pane_id });
     return found;
+  }
+
+  /** Without a socket, the servers of known peers and the user's own come before other servers. */
+  async #findPanes(pane_id: string, tmux_socket: string | undefined): Promise<PaneFacts[]> {
+    const { paneObserver } = this.#deps;
+    const isFound = (pane: PaneFacts) => pane.pane_id === pane_id && !pane.dead;
+    if (tmux_socket !== undefined) {
+      const observation = await paneObserver.at(tmux_socket, pane_id);
+      return observation.state === "found" ? [observation.pane].filter(isFound) : [];
+    }
+    const known = (await paneObserver.all(this.#knownSockets())).filter(isFound);
+    if (known.length > 0) return known;
+    return (await paneObserver.everywhere(this.#knownSockets())).filter(isFound);
   }
 
   /** The id of the live peer that is registered on a pane, or on the process in that pane. */
@@ -245,27 +223,6 @@ function toOrphan(pane: PaneFacts): Orphan {
   const confidence = backend_hint === null ? "unknown" : "hint";
   const place = { pane_id, tmux_socket, pid, command, cwd, session, window };
   return { ...place, backend_hint, confidence };
-}
-
-function paneFieldsOf({ pane_id, tmux_socket, session }: PaneFacts) {
-  return { pane_id, tmux_socket, tmux_session: session };
-}
-
-function agentPeerInPane(
-  { peer_id, backend, ...registration }: Registration,
-  foreground: ForegroundProcess,
-): AgentPeer {
-  return {
-    peer_id: peer_id ?? "",
-    backend,
-    tmux_socket: registration.tmux_socket ?? null,
-    pane_id: registration.pane_id ?? null,
-    agent_pid: foreground.pid,
-    agent_started: foreground.started,
-    runtime_session_id: null,
-    turn_state: null,
-    metadata: {},
-  };
 }
 
 /**

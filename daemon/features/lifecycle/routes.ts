@@ -1,9 +1,10 @@
 /** Routes that identify, link, repair, end and examine peers. */
 
 import { OK } from "kit/http/contract.ts";
-import { type Route, route } from "kit/http/route.ts";
+import { Problem } from "kit/core/problem.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { Directory } from "../peers/directory.ts";
+import type { Directory, PeerQuery } from "../peers/directory.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerRecords } from "../peers/records.ts";
 import * as contracts from "./contract.ts";
@@ -11,6 +12,10 @@ import type { Doctor } from "./doctor.ts";
 import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
+import type { PaneScreens } from "./panes/pane_screens.ts";
+import type { PaneTyping } from "./panes/pane_typing.ts";
+import type { Pruning } from "./pruning.ts";
+import { typeIntoPane } from "./panes/contract.ts";
 
 /** The features behind these routes. */
 export interface Lifecycle {
@@ -21,12 +26,24 @@ export interface Lifecycle {
   readonly linking: Linking;
   readonly termination: Termination;
   readonly doctor: Doctor;
+  readonly paneScreens: PaneScreens;
+  readonly paneTyping: PaneTyping;
+  readonly pruning: Pruning;
 }
 
-export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
+export interface LifecycleRoutesDeps {
+  /** Whether the human sends the request. */
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
+}
+
+export function lifecycleRoutes(
+  lifecycle: Lifecycle,
+  { isProvenHuman }: LifecycleRoutesDeps,
+): Route[] {
   const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
-  const idOf = (params: { id: string }, query: { circle?: string | undefined }) =>
-    directory.find(params.id, { circle: query.circle }).peer_id;
+  const { paneScreens, paneTyping } = lifecycle;
+  const idOf = (params: { id: string }, query: PeerQuery) =>
+    directory.find(params.id, directory.scopeOf(query)).peer_id;
   return [
     route(contracts.validateIdentity, async ({ body }) => {
       const peer_id = await identities.validate(body);
@@ -44,6 +61,7 @@ export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
     route(contracts.rehookPeer, ({ params, query, body }) => {
       return linking.rehook(idOf(params, query), body);
     }),
+    route(contracts.prunePeers, ({ body }) => lifecycle.pruning.prune(body)),
     route(contracts.killPeer, ({ params, query }) => termination.kill(idOf(params, query))),
     route(contracts.assumeRole, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
@@ -51,5 +69,10 @@ export function lifecycleRoutes(lifecycle: Lifecycle): Route[] {
       return records.mustGet(peer_id);
     }),
     route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),
+    route(contracts.showPane, ({ params, query }) => paneScreens.show(idOf(params, query))),
+    route(typeIntoPane, ({ params, query, body, caller, headers }) => {
+      if (!isProvenHuman(caller, headers)) throw new Problem("human_not_proven", {});
+      return paneTyping.type(idOf(params, query), body);
+    }),
   ];
 }

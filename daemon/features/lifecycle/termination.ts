@@ -2,43 +2,21 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
-import { type ProcessControl, type Signal, terminate } from "../../host/processes.ts";
-import type { ProcessLookup } from "../peers/registration.ts";
+import { type ProcessId, type Signal, terminate } from "../../host/processes.ts";
 import { isLive } from "../peers/directory.ts";
-import type { Peers } from "../peers/peers.ts";
 import * as rows from "../peers/store.ts";
 import type { Killed } from "./contract.ts";
+import type { LifecycleDeps } from "./deps.ts";
 
 /** How long a process may take to end after SIGTERM, and then after SIGKILL. */
 const TERM_GRACE_MS = 5_000;
 const KILL_WAIT_MS_MAX = 2_000;
 
-/** The processes of this machine. */
-export interface ProcessTable extends ProcessLookup, ProcessControl {
-  parentOf(pid: number): number | undefined;
-}
-
-export interface TerminationDeps {
-  readonly peers: Pick<Peers, "offline">;
-  readonly processes: ProcessTable;
-  readonly paneObserver: PaneObserver;
-  /** The name of this machine. */
-  readonly machine: string;
-  /** The daemon's own pid. */
-  readonly pid: number;
-}
-
-interface AgentProcess {
-  readonly agent_pid: number;
-  readonly agent_started: string;
-}
-
 export class Termination {
   readonly #ctx: Context;
-  readonly #deps: TerminationDeps;
+  readonly #deps: LifecycleDeps;
 
-  constructor(ctx: Context, deps: TerminationDeps) {
+  constructor(ctx: Context, deps: LifecycleDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -54,17 +32,17 @@ export class Termination {
     this.#ctx.db.transact(() => {
       const now = rows.get(this.#ctx.db, peer_id);
       if (!now || now.closed) return; // The peer was closed meanwhile.
-      if (now.agent_started !== null && now.agent_started !== process.agent_started) {
+      if (now.agent_started !== null && now.agent_started !== process.started) {
         throw killRefused(peer_id, "replaced"); // A new process has registered meanwhile.
       }
       const cause = { reason: "killed", source: "operator", detail: signal };
       this.#deps.peers.offline(peer_id, { ...cause, terminal: true });
     });
-    return { ok: true, peer_id, agent_pid: process.agent_pid, signal };
+    return { ok: true, peer_id, agent_pid: process.pid, signal };
   }
 
-  async #terminate(peer_id: string, { agent_pid, agent_started }: AgentProcess): Promise<Signal> {
-    const ended = await terminate({ pid: agent_pid, started: agent_started }, {
+  async #terminate(peer_id: string, process: ProcessId): Promise<Signal> {
+    const ended = await terminate(process, {
       term_ms: TERM_GRACE_MS,
       kill_ms: KILL_WAIT_MS_MAX,
       clock: this.#ctx.clock,
@@ -79,11 +57,11 @@ export class Termination {
    * Refuses a process outside its peer's pane, because the record must be wrong. Refuses a tmux
    * server, however it was registered, because every pane would end with it.
    */
-  async #mustRunInOwnPane(peer_id: string, { agent_pid }: AgentProcess): Promise<void> {
+  async #mustRunInOwnPane(peer_id: string, { pid }: ProcessId): Promise<void> {
     const { paneObserver, machine, processes } = this.#deps;
     const { db } = this.#ctx;
     const panes = await paneObserver.all(rows.tmuxSockets(db, machine));
-    if (panes.some(({ pane_pid }) => processes.parentOf(pane_pid) === agent_pid)) {
+    if (panes.some(({ pane_pid }) => processes.parentOf(pane_pid) === pid)) {
       throw killRefused(peer_id, "process_protected");
     }
     const { pane_id, tmux_socket, agent_proved } = rows.get(db, peer_id) ?? {};
@@ -91,7 +69,7 @@ export class Termination {
     const ownPane = panes.find((pane) =>
       pane.pane_id === pane_id && pane.tmux_socket === tmux_socket && !pane.dead
     );
-    if (ownPane && !paneObserver.holds(ownPane, agent_pid)) {
+    if (ownPane && !paneObserver.holds(ownPane, pid)) {
       throw killRefused(peer_id, "agent_elsewhere");
     }
     // Any caller may register any pid and pane. Only the process itself or the daemon can prove
@@ -102,7 +80,7 @@ export class Termination {
   /**
    * The peer's process. Throws unless pid and start time prove that it is the registered process.
    */
-  #mustGetProcess(peer_id: string): AgentProcess {
+  #mustGetProcess(peer_id: string): ProcessId {
     const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
     const { machine, agent_pid, agent_started } = peer;
@@ -120,7 +98,7 @@ export class Termination {
     if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
       throw killRefused(peer_id, "process_shared"); // Another peer would end too.
     }
-    return { agent_pid, agent_started };
+    return { pid: agent_pid, started: agent_started };
   }
 
   /** Whether the process is the daemon, one of its ancestors, or the init process. */

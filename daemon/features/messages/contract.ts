@@ -27,6 +27,8 @@ export const Delivery = z.object({
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
+  /** `unverified`: the sender claims to be the human, or has a name like the human's. */
+  voice: AuthorKind,
   text: z.string(),
   attachments: Attachments,
   state: DeliveryState,
@@ -47,7 +49,6 @@ export const StoredMessage = Delivery.extend({
   seq: z.number().int(),
   circle: nullableString,
   item_id: nullableString,
-  voice: AuthorKind,
   reply_to: nullableString,
   question: z.record(z.string(), z.unknown()).nullable(),
   close_reason: nullableString,
@@ -58,6 +59,15 @@ export const StoredMessage = Delivery.extend({
   repeatable: z.boolean(),
 });
 export type StoredMessage = z.output<typeof StoredMessage>;
+
+/** The refusals of a message because of its recipient. */
+export const TARGET_FAILS = [
+  "unknown_peer",
+  "ambiguous_peer",
+  "peer_retired",
+  "peer_not_addressable",
+  "to_self",
+] as const;
 
 /** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
@@ -141,6 +151,7 @@ export const settleDeliveries = contract({
   returns: Ok,
   fails: ["unknown_drain", "unknown_message"],
 });
+export type SettleDeliveries = z.output<typeof settleDeliveries.body>;
 
 /** A message whose state contradicts the rest of its record. `problem` names the contradiction. */
 export const UnaccountedDelivery = z.object({
@@ -181,7 +192,7 @@ export const webSocket = contract({
   id: "delivery.ws",
   method: "GET",
   path: "/ws",
-  summary: "Live delivery: frames both ways (contract 4)",
+  summary: "Live delivery: frames both ways",
   access: "checked",
   tunnel: "never",
   fails: ["upgrade_required"],

@@ -5,13 +5,12 @@ import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
 import { type Address, type AuthorKind } from "../peers/schemas.ts";
-import type { AskFields, Kind, StoredMessage } from "./contract.ts";
+import type { AskFields, StoredMessage } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
-import * as chains from "./ledger/chains.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
-import type { Limits } from "./limits/limits.ts";
+import type { LimitedMessage, Limits } from "./limits/limits.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
@@ -20,9 +19,7 @@ const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
 /** A message to be sent, as the feature that sends it describes it. */
-export interface MessageDraft {
-  readonly kind: Kind;
-  readonly from: { readonly peer_id: string | null; readonly name: string };
+export interface MessageDraft extends LimitedMessage {
   readonly to: Address;
   readonly voice: AuthorKind;
   readonly text: string;
@@ -34,20 +31,24 @@ export interface MessageDraft {
    */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
-  readonly reply_to?: string | null;
   readonly question?: StoredMessage["question"];
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
-  /** How long the message may wait; if absent, the queue's configured time. */
+  /**
+   * How long the message may wait; if absent, the queue's configured time. Ignored for asks, which
+   * wait as long as they are open.
+   */
   readonly ttl_ms?: number;
-  /** True for a notice of the daemon, which no limit refuses. */
-  readonly notice?: boolean;
 }
 
 export interface DeliveryDeps {
+  readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
-  readonly queue: { readonly ttl_ms: number };
+  readonly limits: Limits;
+  readonly queue_ttl_ms: number;
+  readonly sockets: Sockets;
+  readonly steps: Steps;
 }
 
 /** Close reasons that an act of the recipient causes, which proves that the ask arrived. */
@@ -60,23 +61,11 @@ const ANSWER_REASONS: ReadonlySet<string> = new Set([
 
 export class Delivery {
   readonly #ctx: Context;
-  readonly #steps: Steps;
-  readonly #sockets: Sockets;
-  readonly #dispatcher: Dispatcher;
-  readonly #limits: Limits;
   readonly #deps: DeliveryDeps;
   #last_seq: number;
 
-  constructor(
-    ctx: Context,
-    parts: { steps: Steps; sockets: Sockets; dispatcher: Dispatcher; limits: Limits },
-    deps: DeliveryDeps,
-  ) {
+  constructor(ctx: Context, deps: DeliveryDeps) {
     this.#ctx = ctx;
-    this.#steps = parts.steps;
-    this.#sockets = parts.sockets;
-    this.#dispatcher = parts.dispatcher;
-    this.#limits = parts.limits;
     this.#deps = deps;
     this.#last_seq = ledger.lastSeq(ctx.db);
   }
@@ -86,14 +75,19 @@ export class Delivery {
     const { db } = this.#ctx;
     const { peer_id, role } = draft.to;
     // Messages to the human go to the inbox, which sends them to the surfaces.
-    const session = role === "human" ? undefined : this.#sockets.caughtUpSession(peer_id);
-    return db.transact(() => {
-      this.#limits.checkAndCount(draft, !session && role !== "human");
-      const message = this.#write(draft, session);
+    const session = role === "human" ? undefined : this.#deps.sockets.caughtUpSession(peer_id);
+    return db.transact((tx) => {
+      this.#deps.limits.checkAndCount(draft, !session && role !== "human");
+      const message = this.#toMessage(draft, session);
+      const { kind, correlation_id, opening } = draft;
+      ledger.insert(tx, message, opening);
+      if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
       const ticket: Ticket = { message, state: message.state };
-      this.#steps.publish(message);
-      if (session) db.afterCommit(() => this.#sockets.push(session, ticket));
-      else if (message.state === "queued") db.afterCommit(() => this.#dispatcher.wake(peer_id));
+      this.#deps.steps.publish(message);
+      if (session) db.afterCommit(() => this.#deps.sockets.push(session, ticket));
+      else if (message.state === "queued") {
+        db.afterCommit(() => this.#deps.dispatcher.wake(peer_id));
+      }
       return ticket;
     });
   }
@@ -102,26 +96,29 @@ export class Delivery {
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     return db.transact((tx) => {
-      const dropped = ledger.dropQueue(db, peer_id, reason, clock.now());
-      for (const { seq } of ledger.unfinishedOf(db, peer_id)) ledger.stopRepeating(tx, seq);
-      const count = dropped.length;
+      const count = ledger.dropQueue(tx, peer_id, reason, clock.now());
+      for (const { seq } of ledger.unfinishedOf(db, peer_id)) {
+        ledger.update(tx, seq, { repeatable: 0 });
+      }
       if (count > 0) events.append("deliveries_dropped", { peer_id, count, reason });
       return count;
     });
   }
 
   /**
-   * Stops the delivery of an ask that was closed: it is neither sent nor repeated. If its recipient
-   * answered it, the delivery counts as accepted. Returns whether the ask may have reached its
-   * recipient.
+   * Stops the delivery of an ask that was closed, so that it is neither sent nor repeated. A queued
+   * message is dropped. Any other counts as accepted if the recipient answered the ask. Returns
+   * whether the message was no longer queued, so that it may have reached the recipient.
    */
   release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ctx;
     const message = ledger.findMessage(db, correlation_id);
     if (!message) return false;
-    if (message.state === "queued") this.#steps.dropped(message, reason);
-    else if (ANSWER_REASONS.has(reason)) this.#steps.accepted(message);
-    else if (message.repeatable) db.transact((tx) => ledger.stopRepeating(tx, message.seq));
+    if (message.state === "queued") this.#deps.steps.dropped(message, reason);
+    else if (ANSWER_REASONS.has(reason)) this.#deps.steps.accepted(message);
+    else if (message.repeatable) {
+      db.transact((tx) => ledger.update(tx, message.seq, { repeatable: 0 }));
+    }
     return message.state !== "queued";
   }
 
@@ -141,8 +138,8 @@ export class Delivery {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinished(db)) {
-        if (message.repeatable) this.#steps.repeated(message, "daemon_restart");
-        else this.#steps.written(message, "daemon_restart");
+        if (message.repeatable) this.#deps.steps.repeated(message, "daemon_restart");
+        else this.#deps.steps.written(message, "daemon_restart");
       }
     });
   }
@@ -158,29 +155,19 @@ export class Delivery {
     const unsettled = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX);
     if (unsettled.length > 0) {
       db.transact(() =>
-        unsettled.forEach((message) => this.#steps.repeated(message, "not_settled"))
+        unsettled.forEach((message) => this.#deps.steps.repeated(message, "not_settled"))
       );
     }
-    this.#limits.tick(now);
+    this.#deps.limits.tick(now);
     const waiting = ledger.peersWaiting(db);
-    this.#sockets.tick(now, waiting);
-    for (const peer_id of waiting) this.#dispatcher.wake(peer_id);
+    this.#deps.sockets.tick(now, waiting);
+    for (const peer_id of waiting) this.#deps.dispatcher.wake(peer_id);
   }
 
   /** A queued message expires. A message that went out stays sent, but is not sent again. */
   #expire(message: StoredMessage): void {
-    if (message.state === "queued") this.#steps.expired(message, "ttl");
-    else this.#ctx.db.transact((tx) => ledger.stopRepeating(tx, message.seq));
-  }
-
-  #write(draft: MessageDraft, session: Session | undefined): StoredMessage {
-    const message = this.#toMessage(draft, session);
-    const { kind, correlation_id, opening } = draft;
-    this.#ctx.db.transact((tx) => {
-      ledger.insert(tx, message, opening);
-      if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
-    });
-    return message;
+    if (message.state === "queued") this.#deps.steps.expired(message, "ttl");
+    else this.#ctx.db.transact((tx) => ledger.update(tx, message.seq, { repeatable: 0 }));
   }
 
   /**
@@ -190,18 +177,18 @@ export class Delivery {
   #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
     const { db, ids } = this.#ctx;
     const related_id = reply_to ?? correlation_id;
-    const before = related_id ? chains.findLink(db, related_id) : undefined;
+    const before = related_id ? ledger.findLink(db, related_id) : undefined;
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
-  /** Takes the next row number. The number stays unused if the verb is refused afterwards. */
+  /** Takes the next row number. If the request is refused afterwards, the number stays unused. */
   #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
     const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
     const ident = this.#deps.idCodec.ident(seq);
     const isForInbox = to.role === "human"; // The inbox receives the message in this transaction.
-    const ttl_ms = draft.ttl_ms ?? this.#deps.queue.ttl_ms;
+    const ttl_ms = draft.ttl_ms ?? this.#deps.queue_ttl_ms;
     return {
       seq,
       delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,

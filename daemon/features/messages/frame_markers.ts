@@ -59,6 +59,13 @@ export function quotedAttribute(text: string): string {
   return escapeMarkup(neutralizeMarks(cleanLine(text))).replaceAll('"', "&quot;");
 }
 
+/** The attributes of a tag. Those that are null are omitted. */
+export function tagAttributes(values: Readonly<Record<string, string | number | null>>): string {
+  return Object.entries(values)
+    .flatMap(([name, value]) => value === null ? [] : `${name}="${quotedAttribute(String(value))}"`)
+    .join(" ");
+}
+
 const UNREADABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**

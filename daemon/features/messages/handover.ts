@@ -1,29 +1,73 @@
 /**
- * Hands queued messages to the readers that fetch them: clients that drain a queue, and agents'
- * hooks.
+ * Hands queued messages to the readers that fetch them. An agent's hook gets them for good. A
+ * client that drains a queue leases them, and settles them by a receipt within 60 s (contract 3).
  */
 
 import type { Context } from "kit/data/context.ts";
-import { PROOF_MS_MAX, type StoredMessage } from "./contract.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Directory } from "../peers/directory.ts";
+import { PROOF_MS_MAX, type SettleDeliveries, type StoredMessage } from "./contract.ts";
+import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./dispatch/framing.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
+import type { Receipts } from "./receipts.ts";
+
+/**
+ * The maximum number of open drains. Beyond it, the oldest drain is forgotten, and its messages are
+ * queued again when its 60 s have passed.
+ */
+const LEASES_MAX = 10_000;
+
+export interface HandoverDeps {
+  readonly delivery: Delivery;
+  readonly directory: Directory;
+  readonly receipts: Receipts;
+  readonly steps: Steps;
+}
 
 export class Handover {
   readonly #ctx: Context;
-  readonly #steps: Steps;
+  readonly #deps: HandoverDeps;
+  /**
+   * The delivery ids of each open drain. They are only in memory, because a restart queues the
+   * messages again.
+   */
+  readonly #leased = new Map<string, readonly string[]>();
 
-  constructor(ctx: Context, steps: Steps) {
+  constructor(ctx: Context, deps: HandoverDeps) {
     this.#ctx = ctx;
-    this.#steps = steps;
+    this.#deps = deps;
   }
 
-  /** Leases a peer's queued messages to a reader, which must settle them within 60 s. */
-  drain(peer_id: string, limit: number): StoredMessage[] {
-    const { db } = this.#ctx;
-    return db.transact(() =>
-      this.#deliverable(peer_id, limit).map((message) => this.#lease(message))
-    );
+  /**
+   * Leases a peer's queued messages to a reader. If the peer is not addressable, drops them (spec
+   * 3).
+   */
+  lease(peer_id: string, max_results: number) {
+    const { db, ids } = this.#ctx;
+    const { delivery, directory } = this.#deps;
+    return db.transact(() => {
+      directory.touch(peer_id);
+      if (!directory.resolve(peer_id).addressable) {
+        const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
+        return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
+      }
+      const deliveries = this.#deliverable(peer_id, max_results).map((one) => this.#lease(one));
+      if (deliveries.length === 0) return { deliveries, drain_id: null };
+      const drain_id = ids.next("drain");
+      const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
+      db.afterCommit(() => this.#record(drain_id, delivery_ids));
+      return { deliveries, drain_id };
+    });
+  }
+
+  /** Settles messages by their ids, and all messages of a drain. */
+  settle({ drain_id, delivery_ids = [], status }: SettleDeliveries): void {
+    const leased = drain_id === undefined ? [] : this.#leased.get(drain_id);
+    if (!leased) throw new Problem("unknown_drain", { drain_id: drain_id ?? "" });
+    this.#deps.receipts.settle([...leased, ...delivery_ids], status);
+    if (drain_id !== undefined) this.#leased.delete(drain_id);
   }
 
   /**
@@ -31,8 +75,7 @@ export class Handover {
    * not sent again by themselves.
    */
   handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
-    const { db } = this.#ctx;
-    return db.transact(() => {
+    return this.#ctx.db.transact(() => {
       let bytes = 0;
       const waiting = this.#deliverable(peer_id, limits.messages);
       // The first message always goes. If it is too long it is cut, and says where to get the whole
@@ -40,9 +83,7 @@ export class Handover {
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
-      return fittingBatch.map((message) =>
-        this.#steps.written(this.#steps.attempted(message, "hook", false))
-      );
+      return fittingBatch.map((message) => this.#handOver(message, false));
     });
   }
 
@@ -56,7 +97,7 @@ export class Handover {
       const now = clock.now();
       const before = now - PROOF_MS_MAX;
       const messages = ledger.unproved(db, { to_peer_id: peer_id, before, limit });
-      for (const { seq } of messages) ledger.markNamed(tx, seq, now);
+      for (const { seq } of messages) ledger.update(tx, seq, { named_at: now });
       return messages;
     });
   }
@@ -77,15 +118,26 @@ export class Handover {
    * Records that a reader took a message. If the reader does not settle it, the message is handed
    * over again.
    */
-  #lease(message: StoredMessage): StoredMessage {
+  #lease(message: StoredMessage) {
     const now = this.#ctx.clock.now();
-    const sent = this.#steps.written(this.#steps.attempted(message, "hook", true));
     return {
-      ...sent,
+      ...this.#handOver(message, true),
       attempts: message.attempts + 1,
       attempted_at: now,
       sent_at: now,
       reason: null,
+      redelivered: message.attempts > 0,
     };
+  }
+
+  #handOver(message: StoredMessage, repeatable: boolean): StoredMessage {
+    const { steps } = this.#deps;
+    return steps.written(steps.attempted(message, "hook", repeatable));
+  }
+
+  #record(drain_id: string, delivery_ids: readonly string[]): void {
+    this.#leased.set(drain_id, delivery_ids);
+    const [oldest] = this.#leased.keys();
+    if (this.#leased.size > LEASES_MAX && oldest) this.#leased.delete(oldest);
   }
 }

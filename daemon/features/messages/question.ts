@@ -6,7 +6,7 @@ import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
 export const Option = z.object({ id: DisplayText.min(1).max(255), title: DisplayText.max(1000) });
-/** A stored question has every field, null where the asker left it out (contract 2). */
+/** A stored question has every field; what the asker left out has its default (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
   prompt: DisplayText.nullable().default(null),

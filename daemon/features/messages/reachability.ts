@@ -1,8 +1,8 @@
 /** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
 
 import type { Context } from "kit/data/context.ts";
-import type { AgentPeer } from "../agents/adapter.ts";
-import type { Backend, Transport } from "../agents/contract.ts";
+import type { Transport } from "../agents/contract.ts";
+import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -12,15 +12,7 @@ import type { Sockets } from "./websocket/sockets.ts";
 export interface ReachabilityDeps {
   readonly agentPeers: AgentPeers;
   readonly sockets: Sockets;
-  readonly agents: {
-    /** The best transport by which the agent's adapter can reach the agent now. */
-    transport(peer: AgentPeer): Transport;
-    /**
-     * What failed when this transport was last tested with an agent of this backend; undefined if
-     * nothing failed.
-     */
-    degraded(backend: Backend | null, transport: string): string | undefined;
-  };
+  readonly transports: AgentTransports;
 }
 
 export class PeerReachability implements Reachability {
@@ -33,10 +25,10 @@ export class PeerReachability implements Reachability {
   }
 
   transport(peer_id: string): Transport {
-    const { agentPeers, agents, sockets } = this.#deps;
+    const { agentPeers, sockets, transports } = this.#deps;
     if (sockets.isCarrying(peer_id)) return "websocket";
     const agent = agentPeers.find(peer_id);
-    return agent ? agents.transport(agent) : "none";
+    return agent && transports.adapterOf(agent.backend)?.transport(agent) || "none";
   }
 
   isReachable(peer_id: string): boolean {
@@ -48,7 +40,7 @@ export class PeerReachability implements Reachability {
   }
 
   isDegraded({ backend }: Pick<StoredPeer, "backend">, transport: Transport): boolean {
-    return this.#deps.agents.degraded(backend, transport) !== undefined;
+    return this.#deps.transports.knownFailures.degraded(backend, transport) !== undefined;
   }
 
   blockedReason(peer_id: string): string | null {

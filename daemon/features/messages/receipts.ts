@@ -2,44 +2,38 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { StoredMessage } from "./contract.ts";
+import type { SettleDeliveries, StoredMessage } from "./contract.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
-import type { Sockets } from "./websocket/sockets.ts";
 
 /**
  * Callbacks for the features that build on deliveries. They run in the transaction that changes the
  * delivery.
  */
 export interface DeliveryReactions {
-  /** No transport can deliver the message of an ask, so the asker must be told. */
+  /** The receiver of an ask refused its message or failed on it, so the asker must be told. */
   undeliverable(message: StoredMessage): void;
   /** A surface has shown an inbox item, or could not show it. */
   itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
 }
 
 /** A surface's report on an inbox item that was sent to it (contract 4). */
-interface ItemReceipt extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
+export interface ItemReceipt
+  extends Pick<DeliveryAck, "surface_ref" | "surface_refs" | "error_class"> {
   readonly status: "pushed" | "failed";
-}
-
-export interface ReceiptsDeps {
-  readonly reactions: DeliveryReactions;
-  readonly sockets: Sockets;
-  readonly steps: Steps;
 }
 
 export class Receipts {
   readonly #ctx: Context;
-  readonly #deps: ReceiptsDeps;
   readonly #steps: Steps;
+  readonly #reactions: DeliveryReactions;
 
-  constructor(ctx: Context, deps: ReceiptsDeps) {
+  constructor(ctx: Context, steps: Steps, reactions: DeliveryReactions) {
     this.#ctx = ctx;
-    this.#deps = deps;
-    this.#steps = deps.steps;
+    this.#steps = steps;
+    this.#reactions = reactions;
   }
 
   /** Applies a client's receipt for a message that was sent to it. */
@@ -81,26 +75,29 @@ export class Receipts {
   }
 
   /** Applies a reader's receipt for messages that it drained. */
-  settle(delivery_ids: readonly string[], status: "accepted" | "seen" | "failed" | "rejected") {
+  settle(delivery_ids: readonly string[], status: SettleDeliveries["status"]): void {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const delivery_id of delivery_ids) {
         const message = ledger.findMessage(db, delivery_id);
         if (!message) throw new Problem("unknown_message", { id: delivery_id });
-        if (status === "seen") this.#steps.seen(message);
-        else if (status === "accepted") this.#steps.accepted(message);
-        else this.#fail(message, status);
+        this.#apply(message, status, status);
       }
     });
   }
 
+  #apply(message: StoredMessage, status: DeliveryAck["status"], reason: string): void {
+    if (status === "seen") this.#steps.seen(message);
+    else if (status === "accepted" || status === "pushed") this.#steps.accepted(message);
+    else this.#fail(message, reason);
+  }
+
+  /** A receipt for an unknown message, or for a message to another peer, is ignored. */
   #applyReceipt(session: Session, ack: DeliveryAck): void {
-    const message = this.#deps.sockets.receipt(session, ack);
-    if (!message) return;
+    const message = ledger.findMessage(this.#ctx.db, ack.delivery_id);
+    if (!message || message.to_peer_id !== session.peer_id) return;
     if (message.item_id !== null) return this.#applyItemReceipt(session, message, ack);
-    if (ack.status === "failed" || ack.status === "rejected") {
-      this.#fail(message, ack.detail ?? ack.error_class ?? ack.status);
-    }
+    this.#apply(message, ack.status, ack.detail ?? ack.error_class ?? ack.status);
   }
 
   /**
@@ -114,10 +111,10 @@ export class Receipts {
     const { name } = identity.surface;
     if (ack.status === "pushed") {
       this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
-      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
+      this.#reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
     } else if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
-      this.#deps.reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
+      this.#reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
@@ -128,6 +125,6 @@ export class Receipts {
       (state === "queued" && attempts > 0); // It is queued again, but the receiver has refused it.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#deps.reactions.undeliverable({ ...message, reason });
+    if (message.kind === "ask") this.#reactions.undeliverable({ ...message, reason });
   }
 }

@@ -1,54 +1,49 @@
-/** Routes of deliveries, traces, the message log and `/ws`. */
+/** Routes of deliveries, traces and the message log. */
 
 import { OK } from "kit/http/contract.ts";
 import type { Context } from "kit/data/context.ts";
 import { type Route, route } from "kit/http/route.ts";
 import * as contracts from "./contract.ts";
-import type { DeliveryAudit } from "./delivery_audit.ts";
-import type { Leases } from "./leases.ts";
+import type { DeliveryAudit } from "./ledger/audit.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Handover } from "./handover.ts";
 import { traceOf } from "./ledger/traces.ts";
 import { getMessage, listMessages } from "./log/contract.ts";
 import type { Messages } from "./log/message_log.ts";
 
-export interface DeliveryRoutesDeps {
-  findPeerId(argument: string): string;
-  findByPane(pane_id: string, tmux_socket: string | undefined): { peer_id: string };
-}
-
-export interface DeliveryParts {
+export interface MessageRoutesDeps {
   readonly ctx: Context;
   readonly deliveryAudit: DeliveryAudit;
-  readonly leases: Leases;
+  readonly directory: Directory;
+  readonly handover: Handover;
+  readonly messages: Messages;
 }
 
-export function deliveryRoutes(parts: DeliveryParts, deps: DeliveryRoutesDeps): Route[] {
-  const { ctx, deliveryAudit, leases } = parts;
+export function messageRoutes(
+  { ctx, deliveryAudit, directory, handover, messages }: MessageRoutesDeps,
+): Route[] {
+  const findPeerId = (argument: string) => directory.find(argument).peer_id;
   return [
     route(contracts.getTrace, ({ params }) => traceOf(ctx, params.trace_id)),
     route(contracts.drainDeliveries, ({ query }) => {
       const { peer_id, pane_id, tmux_socket, max_results } = query;
       const target_id = pane_id
-        ? deps.findByPane(pane_id, tmux_socket).peer_id
-        : deps.findPeerId(peer_id ?? "");
-      return leases.lease(target_id, max_results);
+        ? directory.findByPane(pane_id, tmux_socket).peer_id
+        : findPeerId(peer_id ?? "");
+      return handover.lease(target_id, max_results);
     }),
     route(contracts.settleDeliveries, ({ body }) => {
-      leases.settle(body);
+      handover.settle(body);
       return OK;
     }),
     route(contracts.listDeliveries, ({ query }) => ({
       deliveries: deliveryAudit.list({
-        peer_id: query.peer_id ? deps.findPeerId(query.peer_id) : null,
+        peer_id: query.peer_id ? findPeerId(query.peer_id) : null,
         state: query.state ?? null,
         limit: query.limit,
       }),
       ...deliveryAudit.audit(),
     })),
-  ];
-}
-
-export function messageRoutes(messages: Messages): Route[] {
-  return [
     route(listMessages, ({ query }) => messages.page(query)),
     route(getMessage, ({ params }) => messages.mustGet(params.id)),
   ];

@@ -5,7 +5,7 @@ import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
 import { Attaching } from "../messages/attachments/contract.ts";
-import { DeliveryState } from "../messages/contract.ts";
+import { DeliveryState, TARGET_FAILS } from "../messages/contract.ts";
 
 const nullableString = z.string().nullable();
 
@@ -24,38 +24,33 @@ export const notifyPeer = contract({
   tunnel: "open",
   idempotent: true,
   body: z.object({
-    from_peer: Sender,
-    to_peer: Recipient,
-    text: Text,
-    attachments: Attaching.optional(),
-    circle: Name.optional(),
-    bypass_circle: z.boolean().optional(),
+    from_peer: Sender.describe("The sender: a peer's id or name"),
+    to_peer: Recipient.describe("The recipient: a peer's id or name"),
+    text: Text.describe("The message"),
+    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    circle: Name.optional().describe("Look up the name in this circle only"),
+    bypass_circle: z.boolean().optional().describe(
+      "Look up the name everywhere at once, and not in the sender's circle first",
+    ),
   }),
   returns: z.object({
     ok: z.literal(true),
-    delivery_id: z.string(),
-    delivery_state: DeliveryState,
-    delivered: z.boolean(),
-    queued: z.boolean(),
-    reason: nullableString,
-    from_peer_id: nullableString,
-    from_peer_name: z.string(),
-    to_peer_id: z.string(),
-    to_peer_name: z.string(),
-    mesh_session_id: nullableString,
-    inbox_item_id: z.string().optional(),
-    surfaces: z.array(z.string()).optional(),
+    delivery_id: z.string().describe("The id of the delivery"),
+    delivery_state: DeliveryState.describe("How far it is when this is sent"),
+    delivered: z.boolean().describe("Whether the recipient has accepted or seen it"),
+    queued: z.boolean().describe("Whether it waits for the recipient"),
+    reason: nullableString.describe("Why it waits; null if it does not"),
+    from_peer_id: nullableString.describe("The sender's id; null for a sender that is no peer"),
+    from_peer_name: z.string().describe("The sender's name"),
+    to_peer_id: z.string().describe("The recipient's id"),
+    to_peer_name: z.string().describe("The recipient's name"),
+    mesh_session_id: nullableString.describe("The session of the recipient"),
+    inbox_item_id: z.string().optional().describe(
+      "The inbox item, if the human is the recipient",
+    ),
+    surfaces: z.array(z.string()).optional().describe("The surfaces that show that item"),
   }),
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_retired",
-    "peer_not_addressable",
-    "to_self",
-    "unknown_attachment",
-    "queue_full",
-    "rate_limited",
-  ],
+  fails: [...TARGET_FAILS, "unknown_attachment", "queue_full", "rate_limited"],
 });
 export type Notify = z.output<typeof notifyPeer.body>;
 

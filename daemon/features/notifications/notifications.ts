@@ -2,75 +2,57 @@
 
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
-import type { Attachments } from "../messages/attachments/contract.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { Attachments } from "../messages/attachments/attachments.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Address } from "../peers/schemas.ts";
-import type { Sender } from "../peers/directory.ts";
+import type { Directory } from "../peers/directory.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";
 import type { Broadcast, Notify } from "./contract.ts";
-import type { Delivery } from "../messages/delivery.ts";
+import type { Delivery, MessageDraft } from "../messages/delivery.ts";
 
-export interface NotesDeps {
-  readonly directory: {
-    sender(argument: string, scope?: { circle?: string | undefined }): Sender;
-    target(
-      argument: string,
-      scope: { circle?: string; bypass_circle?: boolean; caller?: Sender },
-    ): Address;
-    /** Who counts as the author of a message (contract 2). */
-    authorKindOf(from: Sender, proven_human: boolean): StoredMessage["voice"];
-    /** Agents and orchestrators of a circle that are not retired. */
-    members(circle: string): Address[];
-  };
-  addToInbox(message: StoredMessage): { item_id: string; surfaces: string[] };
-  /**
-   * The records of the attachments with these ids. Throws `unknown_attachment` if an id is unknown.
-   */
-  attach(ids?: readonly string[]): Attachments;
+export interface NotificationsDeps {
+  readonly attachments: Attachments;
+  readonly delivery: Delivery;
+  readonly directory: Directory;
+  readonly inbox: Inbox;
 }
 
 /** The request context of a notification. */
-export interface NotifyContext {
-  readonly proven_human: boolean;
-  readonly traceparent?: string | undefined;
+export interface NotifyContext extends RequestContext {
   /** True for a notice of the daemon itself. */
   readonly notice?: boolean;
 }
 
 export class Notifications {
   readonly #ctx: Context;
-  readonly #delivery: Delivery;
-  readonly #deps: NotesDeps;
+  readonly #deps: NotificationsDeps;
 
-  constructor(ctx: Context, delivery: Delivery, deps: NotesDeps) {
+  constructor(ctx: Context, deps: NotificationsDeps) {
     this.#ctx = ctx;
-    this.#delivery = delivery;
     this.#deps = deps;
   }
 
   notify(body: Notify, requestContext: NotifyContext) {
     const { db, events } = this.#ctx;
-    const { directory } = this.#deps;
+    const { attachments, delivery, directory, inbox } = this.#deps;
     return db.transact(() => {
-      const { circle, bypass_circle = false } = body;
+      const { circle, bypass_circle } = body;
       const from = directory.sender(body.from_peer, { circle });
-      const to = directory.target(body.to_peer, {
-        ...(circle && { circle }),
-        bypass_circle,
-        caller: from,
-      });
-      const ticket = this.#delivery.send({
+      const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
+      const ticket = delivery.send({
         kind: "notify",
         from,
         to,
         voice: directory.authorKindOf(from, requestContext.proven_human),
         text: body.text,
-        attachments: this.#deps.attach(body.attachments),
+        attachments: attachments.attach(body.attachments),
         circle: from.circle ?? to.circle,
         traceparent: requestContext.traceparent,
         notice: requestContext.notice ?? false,
       });
-      const inbox = to.role === "human" ? this.#deps.addToInbox(ticket.message) : undefined;
+      const added = to.role === "human" ? inbox.add(ticket.message) : undefined;
       events.append("notification", {
         delivery_id: ticket.message.delivery_id,
         from_peer_id: from.peer_id,
@@ -79,7 +61,7 @@ export class Notifications {
         to: to.name,
         delivery_state: ticket.state,
       });
-      return { ticket, from, to, inbox };
+      return { ticket, from, to, inbox: added };
     });
   }
 
@@ -97,8 +79,15 @@ export class Notifications {
     return db.transact(() => {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
-      const traceparent = requestContext.traceparent ?? beginTrace(this.#ctx.ids);
-      const attachments = this.#deps.attach(body.attachments);
+      const draft = {
+        kind: "broadcast" as const,
+        from,
+        voice: directory.authorKindOf(from, requestContext.proven_human),
+        text: body.text,
+        attachments: this.#deps.attachments.attach(body.attachments),
+        circle,
+        traceparent: requestContext.traceparent ?? beginTrace(this.#ctx.ids),
+      };
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
@@ -110,13 +99,7 @@ export class Notifications {
           skipped.push({ peer_id, reason });
           continue;
         }
-        const content = {
-          text: body.text,
-          attachments,
-          requestContext: { ...requestContext, traceparent },
-          circle,
-        };
-        const sent = this.#sendOne(to, from, content);
+        const sent = this.#sendOne({ ...draft, to });
         if (typeof sent === "string") failed.push({ peer_id, error: sent });
         else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
@@ -132,21 +115,9 @@ export class Notifications {
   /**
    * Sends one copy. If a limit refuses it, only this copy fails, and the error code is returned.
    */
-  #sendOne(
-    to: Address,
-    from: Sender,
-    { text, attachments, requestContext, circle }: {
-      text: string;
-      attachments: Attachments;
-      requestContext: NotifyContext;
-      circle: string;
-    },
-  ): StoredMessage | string {
+  #sendOne(draft: MessageDraft): StoredMessage | string {
     try {
-      const { traceparent } = requestContext;
-      const voice = this.#deps.directory.authorKindOf(from, requestContext.proven_human);
-      const draft = { from, to, voice, text, attachments, circle, traceparent };
-      return this.#delivery.send({ kind: "broadcast", ...draft }).message;
+      return this.#deps.delivery.send(draft).message;
     } catch (error) {
       if (isProblem(error, "queue_full") || isProblem(error, "rate_limited")) return error.code;
       throw error;

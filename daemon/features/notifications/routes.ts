@@ -2,38 +2,30 @@
 
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Caller, type Replay, type Route, route } from "kit/http/route.ts";
-import { type StoredMessage, Traceparent } from "../messages/contract.ts";
+import { type Route, route } from "kit/http/route.ts";
+import type { StoredMessage } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
+import { type CallerChecks, senderOf } from "../messages/request_context.ts";
+import type { Directory } from "../peers/directory.ts";
 import * as contracts from "./contract.ts";
 import type { Notifications } from "./notifications.ts";
 
 export interface NotificationRoutesDeps {
-  isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** The sender of a request: a peer's id, or the name of an unregistered sender. */
-  senderOf(body: { from_peer: string; circle?: string | undefined }): string;
-}
-
-export interface NotificationParts {
   readonly delivery: Delivery;
+  readonly directory: Directory;
   readonly notifications: Notifications;
 }
 
 export function notificationRoutes(
-  { delivery, notifications }: NotificationParts,
-  deps: NotificationRoutesDeps,
+  { delivery, directory, notifications }: NotificationRoutesDeps,
+  { requestContextOf }: CallerChecks,
 ): Route[] {
-  const requestContextOf = (caller: Caller, headers: Headers) => ({
-    proven_human: deps.isProvenHuman(caller, headers),
-    traceparent: Traceparent.parse(headers.get("traceparent")),
-  });
+  const sender = senderOf(directory);
   return [
     withReasonCode(route(contracts.notifyPeer, ({ body, caller, headers, commit }) =>
       commit(() => {
-        const { ticket, from, to, inbox } = notifications.notify(
-          body,
-          requestContextOf(caller, headers),
-        );
+        const requestContext = requestContextOf(caller, headers);
+        const { ticket, from, to, inbox } = notifications.notify(body, requestContext);
         return () => ({
           ...OK,
           delivery_id: ticket.message.delivery_id,
@@ -45,12 +37,19 @@ export function notificationRoutes(
           mesh_session_id: to.mesh_session_id,
           ...(inbox && { inbox_item_id: inbox.item_id, surfaces: inbox.surfaces }),
         });
-      }), replayOf(delivery, deps))),
+      }), {
+      sender,
+      /** A repeated request gets the first ids and the current state of the delivery. */
+      again(before) {
+        const now = delivery.findMessage(before.delivery_id);
+        return now ? { ...before, ...deliveryStatus(now) } : before;
+      },
+    })),
     route(
       contracts.broadcast,
       ({ body, caller, headers, commit }) =>
         commit(() => notifications.broadcast(body, requestContextOf(caller, headers))),
-      { sender: ({ body }) => deps.senderOf(body), again: (before) => before },
+      { sender, again: (before) => before },
     ),
   ];
 }
@@ -59,20 +58,6 @@ export function notificationRoutes(
 function deliveryStatus({ state, reason }: Pick<StoredMessage, "state" | "reason">) {
   const delivered = state === "accepted" || state === "seen";
   return { delivery_state: state, delivered, queued: state === "queued", reason };
-}
-
-/** A repeated request gets the ids of the first response and the current state of the delivery. */
-function replayOf(
-  delivery: Delivery,
-  { senderOf }: NotificationRoutesDeps,
-): Replay<typeof contracts.notifyPeer> {
-  return {
-    sender: ({ body }) => senderOf(body),
-    again(before) {
-      const now = delivery.findMessage(before.delivery_id);
-      return now ? { ...before, ...deliveryStatus(now) } : before;
-    },
-  };
 }
 
 /** An error response of `/notify` repeats its code as `reason` (contract 1). */

@@ -56,14 +56,6 @@ export class AgentPeers {
     const { machine, agent_started } = peer;
     const isLocal = machine === null || machine === this.#machine || agent_started !== null;
     const location = { tmux_socket: null, pane_id: null, agent_pid: null };
-    return toAgentPeer(isLocal ? peer : { ...peer, ...location });
+    return isLocal ? peer : { ...peer, ...location };
   }
-}
-
-/** The fields of a record that transports use. */
-export function toAgentPeer(peer: StoredAgentPeer): AgentPeer {
-  const { agent_pid, agent_started, runtime_session_id, turn_state, turn_at, metadata } = peer;
-  const { peer_id, backend, tmux_socket, pane_id } = peer;
-  const process = { agent_pid, agent_started, runtime_session_id };
-  return { peer_id, backend, tmux_socket, pane_id, ...process, turn_state, turn_at, metadata };
 }

@@ -1,15 +1,18 @@
-/** Changes of peer records: each reads, changes and stores one record, and publishes it. */
+/** Changes of peer records: each reads, changes and stores one record in one transaction. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "./schemas.ts";
+import type { ProcessTable } from "../../host/processes.ts";
+import type { Directory } from "./directory.ts";
+import type { Reachability } from "./records.ts";
+import type { Address, CircleBoundary } from "./schemas.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
 /** What higher features do when a peer changes, in the same transaction. */
 export interface PeerReactions {
-  /** Closes its asks and drops its queue; returns how many of each. */
+  /** Closes the asks to the peer and drops its queue; returns how many of each. */
   unreachable(peer: Address, why: "peer_retired" | "peer_not_addressable"): {
     closed_asks: number;
     dropped_deliveries: number;
@@ -26,6 +29,18 @@ export interface PeerReactions {
   /** The record changed: sends it to the peer. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
+}
+
+/** What the parts of the registry use. */
+export interface RegistryDeps {
+  readonly changes: PeerChanges;
+  readonly circle_boundary: CircleBoundary;
+  readonly directory: Directory;
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly processes: ProcessTable;
+  readonly reachability: Reachability;
+  readonly reactions: PeerReactions;
 }
 
 export class PeerChanges {

@@ -2,9 +2,10 @@
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
-import { Name, QueryFlag, shortText } from "kit/core/schema.ts";
+import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { TurnState } from "../agents/contract.ts";
 import {
+  onePeer,
   Peer,
   PeerStatus,
   ProcessId,
@@ -46,23 +47,21 @@ export const listPeers = contract({
     listed: QueryFlag.optional(),
     circle: Name.optional(),
     status: PeerStatus.optional(),
+    live: QueryFlag.optional().describe(
+      "With true, only peers that are not retired, and not offline for more than a week",
+    ),
   }),
   returns: z.object({ peers: z.array(Peer) }),
 });
 export type PeerFilter = z.output<typeof listPeers.query>;
-
-const byId = z.object({ id: z.string() });
-const circle = z.object({ circle: Name.optional() });
 
 export const getPeer = contract({
   id: "peers.get",
   method: "GET",
   path: "/peers/:id",
   summary: "One peer, by id or name",
-  access: "caller",
+  ...onePeer,
   tunnel: "open",
-  params: byId,
-  query: circle,
   returns: Peer.extend({ restart: RestartBlock }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
@@ -71,6 +70,7 @@ export const peerByPane = contract({
   id: "peers.by_pane",
   method: "GET",
   path: "/peers/by-pane/:pane_id",
+  described_path: "/panes/:pane_id/peer",
   summary: "The live peer that is registered on a tmux pane",
   access: "caller",
   tunnel: "never",
@@ -85,10 +85,8 @@ export const offlinePeer = contract({
   method: "POST",
   path: "/peers/:id/offline",
   summary: "Take a peer offline; `terminal` retires it for good",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: z.object({
     reason: z.string().max(255).optional(),
     source: z.string().max(255).optional(),
@@ -119,10 +117,8 @@ export const closePeer = contract({
   method: "DELETE",
   path: "/peers/:id",
   summary: "Close a peer and remove it; its identity cannot be reclaimed",
-  access: "caller",
+  ...onePeer,
   tunnel: "open",
-  params: byId,
-  query: circle,
   returns: Ok,
   fails: ["role_fixed", "unknown_peer", "ambiguous_peer"],
 });
@@ -132,10 +128,8 @@ export const touchPeer = contract({
   method: "POST",
   path: "/peers/:id/touch",
   summary: "Report that a peer is still running",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: z.object({}),
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
@@ -146,10 +140,8 @@ export const describePeer = contract({
   method: "POST",
   path: "/peers/:id/description",
   summary: "Set what a peer is working on; it expires after 15 minutes",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: z.object({ description: shortText(2000) }),
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
@@ -160,10 +152,8 @@ export const renamePeer = contract({
   method: "POST",
   path: "/peers/:id/name",
   summary: "Change a peer's display name",
-  access: "caller",
+  ...onePeer,
   tunnel: "open",
-  params: byId,
-  query: circle,
   body: z.object({ name: Name }),
   returns: Peer,
   fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
@@ -174,10 +164,8 @@ export const setPeerProvenance = contract({
   method: "POST",
   path: "/peers/:id/provenance",
   summary: "Replace the provenance of a live peer",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: Provenance,
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer"],
@@ -188,10 +176,8 @@ export const reportTurn = contract({
   method: "POST",
   path: "/peers/:id/turn",
   summary: "Report a turn, as a hook saw it; the ids in `prompt` prove messages seen",
-  access: "caller",
+  ...onePeer,
   tunnel: "never",
-  params: byId,
-  query: circle,
   body: z.object({
     turn_state: TurnState.optional(),
     status: z.enum(["online", "busy"]).optional(),
@@ -203,6 +189,28 @@ export const reportTurn = contract({
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
 export type Turn = z.output<typeof reportTurn.body>;
+
+/** A prompt, or the final message of a turn. */
+export const AgentTurn = z.object({
+  role: z.enum(["user", "assistant"]),
+  text: z.string(),
+  /** The text was cut to 4,000 characters, or its longer tool calls were left out. */
+  truncated: z.boolean(),
+  tool_calls: z.array(z.unknown()),
+  at: Instant,
+});
+export type AgentTurn = z.output<typeof AgentTurn>;
+
+export const listTurns = contract({
+  id: "peers.turns",
+  method: "GET",
+  path: "/peers/:id/turns",
+  summary: "List an agent's latest prompts and final messages, which are only kept in memory",
+  ...onePeer,
+  tunnel: "admin",
+  returns: z.object({ turns: z.array(AgentTurn) }),
+  fails: ["unknown_peer", "ambiguous_peer"],
+});
 
 export const reportChat = contract({
   id: "peers.chat",
@@ -221,4 +229,6 @@ export const reportChat = contract({
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
 });
-export type Chat = Pick<z.output<typeof reportChat.body>, "role" | "text" | "turn_id">;
+export type Chat = Pick<z.output<typeof reportChat.body>, "role" | "text" | "turn_id"> & {
+  readonly tool_calls?: readonly unknown[] | undefined;
+};

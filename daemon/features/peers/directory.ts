@@ -1,25 +1,29 @@
-/** The directory of peers: finds a peer by name, id, pane, process or session. Read-only. */
+/** The directory of peers: finds a peer by name, id, pane, process or session. Stores no rows. */
 
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import {
-  type Address,
-  ALIASES,
-  type AuthorKind,
-  type Role,
-  ROLES_OF_ALL_CIRCLES,
-} from "./schemas.ts";
+import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
 import { looksLike } from "./identity/lookalikes.ts";
+import { matchesOf } from "./identity/lookup.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
 /** Where to look for a name. */
 export interface Scope {
+  /** The only circle to search. */
   readonly circle?: string | undefined;
+  /** With true, the caller's circle is not searched first. */
   readonly bypass_circle?: boolean | undefined;
-  /** The caller, when it is a registered peer. */
-  readonly caller?: Sender | undefined;
+  /** The caller, whose circle is searched before the others. */
+  readonly caller?: Pick<Sender, "peer_id" | "circle" | "role"> | undefined;
+}
+
+/** The query of a request about one peer. */
+export interface PeerQuery {
+  readonly circle?: string | undefined;
+  /** The caller, in whose circle a name is looked up first. */
+  readonly from_peer?: string | undefined;
 }
 
 /** The sender of a message. One that is not registered has a name only. */
@@ -33,7 +37,7 @@ export interface Sender {
 
 export class Directory {
   readonly #ctx: Context;
-  /** When peers were last seen, since the last tick, which stores it. */
+  /** When each peer was seen since the last tick. The next tick stores these times. */
   readonly #touched = new Map<string, number>();
 
   constructor(ctx: Context) {
@@ -47,15 +51,21 @@ export class Directory {
     const [match, ...more] = this.#findMatches(argument, scope);
     if (!match) throw new Problem("unknown_peer", { peer: argument });
     if (more.length === 0) return match;
-    const candidates = [match, ...more].map(({ peer_id, name, circle }) => ({
-      peer_id,
-      name,
-      circle,
-    }));
+    const candidates = [match, ...more].map(toCandidate);
     throw new Problem("ambiguous_peer", { peer: argument, candidates });
   }
 
-  /** Like `resolve`, but a closed peer is unknown. */
+  /**
+   * The scope of a request about one peer: its circle, and its caller. Unlike `sender`, this does
+   * not count as a sign of life of the caller.
+   */
+  scopeOf({ circle, from_peer }: PeerQuery): Scope {
+    if (from_peer === undefined) return { circle };
+    const caller = rows.address(this.#ctx.db, from_peer) ?? this.#findUnique(from_peer, {});
+    return { circle, caller: caller?.closed ? undefined : caller };
+  }
+
+  /** As `resolve`, but treats a closed peer as unknown. */
   find(argument: string, scope: Scope = {}): Address {
     const found = this.resolve(argument, scope);
     if (found.closed) throw new Problem("unknown_peer", { peer: argument });
@@ -100,7 +110,7 @@ export class Directory {
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
-  /** Finds a recipient. Refuses a retired peer, the sender itself, and one without messages. */
+  /** Finds a recipient. Refuses retired peers, the sender itself, and peers not addressable. */
   target(argument: string, scope: Scope): Address {
     const found = this.resolve(argument, scope);
     const { peer_id } = found;
@@ -167,7 +177,7 @@ export class Directory {
     return human;
   }
 
-  /** The live peer that is registered on a pane. */
+  /** The peer that is registered on a pane: a live one before an offline one. */
   findByPane(pane_id: string, tmux_socket: string | undefined): Address {
     const [found] = rows.byPane(this.#ctx.db, pane_id, tmux_socket ?? null);
     const address = found && rows.address(this.#ctx.db, found.peer_id);
@@ -212,30 +222,31 @@ export class Directory {
     return this.#touched.get(peer_id) ?? last_seen;
   }
 
-  /** When peers were last seen, since the last call. */
+  /** Returns and forgets when each peer was seen since the last call. */
   flushTouched(): Map<string, number> {
     const touched = new Map(this.#touched);
     this.#touched.clear();
     return touched;
   }
 
-  #findMatches(argument: string, { circle, bypass_circle, caller }: Scope): Address[] {
+  #findMatches(
+    argument: string,
+    { circle, bypass_circle, caller }: Scope,
+  ): readonly Address[] {
     if (ALIASES.includes(argument)) {
       const human = this.human();
       return human ? [human] : [];
     }
-    // The human belongs to no circle and finds peers in all of them.
-    const allCircles = bypass_circle || caller?.role === "human";
-    const circleScope = circle ?? (allCircles ? undefined : caller?.circle ?? undefined);
-    const matches = rows.byName(this.#ctx.db, argument).filter((peer) =>
-      circleScope === undefined || peer.circle === circleScope ||
-      ROLES_OF_ALL_CIRCLES.includes(peer.role)
-    );
-    const live = matches.filter(({ status }) => status !== "offline");
-    return live.length > 0 ? live : matches;
+    // The human belongs to no circle.
+    const first = bypass_circle || caller?.role === "human" ? null : caller?.circle;
+    const named = rows.byName(this.#ctx.db, argument);
+    return matchesOf(named, { only: circle, first: first ?? undefined });
   }
 
-  /** A request's circle is for its recipient; it only chooses between senders of one name. */
+  /**
+   * Finds a sender in all circles. The request's `circle` is that of the recipient, so it is used
+   * only to choose between senders of the same name.
+   */
   #findUnique(argument: string, { circle }: Scope): Address | undefined {
     const [match, ...more] = this.#findMatches(argument, {});
     if (more.length === 0) return match;
@@ -244,7 +255,11 @@ export class Directory {
   }
 }
 
-/** Refuses text as a name: the name of an unregistered sender is shown as it is (contract 2). */
+function toCandidate({ peer_id, name, circle }: Address) {
+  return { peer_id, name, circle };
+}
+
+/** Refuses an invalid name: the name of an unregistered sender is shown unchanged (contract 2). */
 function mustBeValidName(name: string): void {
   const checked = Name.safeParse(name);
   if (checked.success) return;

@@ -3,32 +3,20 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
-import type { PeerChanges, PeerReactions } from "./changes.ts";
+import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "./contract.ts";
 import type { Registration } from "./schemas.ts";
-import type { Reachability } from "./records.ts";
-import { type Directory, isLive } from "./directory.ts";
+import { isLive } from "./directory.ts";
 import type { Superseded } from "./identity/superseded.ts";
-import { ProcessWatcher } from "./process_watcher.ts";
-import {
-  Admission,
-  type ExpectedRegistration,
-  type ProcessLookup,
-  type RegistrationEvidence,
-} from "./registration.ts";
-import { freeName, refuseReserved } from "./identity/naming.ts";
+import { Admission, type ExpectedRegistration, type RegistrationEvidence } from "./registration.ts";
+import { Identification } from "./identity/identification.ts";
+import { withoutClientId } from "./identity/clients.ts";
+import { freeName, isSuffixed, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-export interface PeersDeps {
-  readonly directory: Directory;
-  readonly processes: ProcessLookup;
-  readonly reactions: PeerReactions;
-  readonly changes: PeerChanges;
-  readonly reachability: Reachability;
+export interface PeersDeps extends RegistryDeps {
   readonly superseded: Superseded;
-  /** The name of this machine. */
-  readonly machine: string;
   readonly expectedRegistration: ExpectedRegistration;
   /** Whether this process belongs to an execution that a restart is replacing. */
   isSuperseded(peer_id: string, agent_pid: number | null): boolean;
@@ -39,19 +27,14 @@ export class Peers {
   readonly #deps: PeersDeps;
   readonly #changes: PeerChanges;
   readonly #admission: Admission;
-  readonly #processWatcher: ProcessWatcher;
+  readonly #identification: Identification;
 
   constructor(ctx: Context, deps: PeersDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#changes = deps.changes;
-    const { processes, machine, reachability } = deps;
-    this.#admission = new Admission(ctx, {
-      processes,
-      machine,
-      isConnected: (peer_id) => reachability.isConnected(peer_id),
-    });
-    this.#processWatcher = new ProcessWatcher(ctx, deps, this);
+    this.#admission = new Admission(ctx, deps);
+    this.#identification = new Identification(ctx, deps);
   }
 
   /** Registers a new peer, or a known one again (contract 3). */
@@ -65,21 +48,29 @@ export class Peers {
     initialEvidence: RegistrationEvidence,
   ): { peer: StoredPeer; proved: boolean } {
     const { db, events } = this.#ctx;
-    const { registration, evidence } = this.#deps.expectedRegistration(given, initialEvidence);
+    const expected = this.#deps.expectedRegistration(given, initialEvidence);
+    const { evidence } = expected;
     return db.transact((tx) => {
-      const before = this.#admission.identify(registration, evidence);
+      const before = this.#identification.find(expected.registration, evidence);
+      const client_key = this.#identification.clientKeyOf(expected.registration, evidence);
+      const registration = toStoredRegistration(expected.registration, before, client_key);
       if (registration.name && !evidence.reserved_names) {
         refuseReserved(db, registration.name, before?.peer_id);
       }
       const proved = !before || evidence.certificate !== undefined ||
         evidence.proven_peer_id === before.peer_id ||
-        this.#admission.isProcessOf(before, evidence);
+        this.#identification.isProcessOf(before, evidence);
       if (before && this.#isSuperseded(before, registration.agent_pid ?? null)) {
         return { peer: before, proved };
       }
-      const peer = before
+      const record = before
         ? this.#admission.renewedPeer(before, registration, evidence)
         : this.#admission.newPeer(registration, evidence);
+      const peer = {
+        ...record,
+        client_key: this.#freeClientKey(record, client_key),
+        certified: record.certified || (proved && evidence.getsCertificate === true),
+      };
       if (peer.role === "human") refuseSecondHuman(db, before?.peer_id);
       this.#takeOverPane(tx, peer);
       if (before) rows.update(tx, peer);
@@ -183,17 +174,14 @@ export class Peers {
     db.transact((tx) => rows.setLastDelivery(tx, peer_id, clock.now()));
   }
 
-  /** Run once at the start: takes peers offline that are not proved to run. */
-  start(): void {
-    this.#processWatcher.start();
+  /** The key by which the peer is recognized from now on; no two peers have the same one. */
+  #freeClientKey({ peer_id, client_key }: StoredPeer, given: string | undefined): string | null {
+    if (given === undefined) return client_key;
+    const holder = rows.byClient(this.#ctx.db, given);
+    return !holder || holder.peer_id === peer_id ? given : client_key;
   }
 
-  /** Run once a second: stores when peers were seen, and takes missing ones offline. */
-  tick(now: number): void {
-    this.#processWatcher.tick(now);
-  }
-
-  /** A pane has one agent: takes the pane from other peers (specification 3). */
+  /** A pane has one agent: takes the pane from other peers, and takes these offline. */
   #takeOverPane(tx: Tx, peer: StoredPeer): void {
     if (peer.pane_id === null) return;
     const { peer_id } = peer;
@@ -250,7 +238,22 @@ export class Peers {
   }
 }
 
-/** Refuses a second human (contract 1). */
+/**
+ * A registration as it is stored: without the `client_id`. A client whose peer was renamed keeps the
+ * new name.
+ */
+function toStoredRegistration(
+  registration: Registration,
+  before: StoredPeer | undefined,
+  client_key: string | undefined,
+): Registration {
+  const stored = withoutClientId(registration);
+  const isClient = client_key !== undefined && before?.client_key === client_key;
+  if (!isClient || isSuffixed(before.name, registration.name)) return stored;
+  return { ...stored, name: before.name };
+}
+
+/** Refuses a second human (contract 2). */
 function refuseSecondHuman(db: Reader, peer_id: string | undefined): void {
   const human = rows.human(db);
   if (human && human.peer_id !== peer_id) {

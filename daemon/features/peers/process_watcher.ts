@@ -1,50 +1,32 @@
 /** Takes peers offline whose process has ended, or that were not seen for too long. */
 
 import type { Context } from "kit/data/context.ts";
-import type { ProcessLookup } from "./registration.ts";
-import type { Offline } from "./contract.ts";
-import type { Directory } from "./directory.ts";
-import type { Reachability } from "./records.ts";
+import type { RegistryDeps } from "./changes.ts";
+import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
 /** How long an unreachable peer stays online after it was last seen (contract 2). */
 const UNSEEN_MS_MAX = 10 * 60_000;
 
-export interface ProcessWatcherDeps {
-  readonly directory: Directory;
-  readonly processes: ProcessLookup;
-  readonly reachability: Pick<Reachability, "isReachable">;
-  /** The name of this machine. */
-  readonly machine: string;
-}
-
-/** The actions of the watcher. */
-export interface PeerActions {
-  offline(peer_id: string, cause: Offline): void;
-  markSeen(peer_id: string, transport: string): void;
-}
-
 export class ProcessWatcher {
   readonly #ctx: Context;
-  readonly #deps: ProcessWatcherDeps;
-  readonly #actions: PeerActions;
+  readonly #deps: RegistryDeps & { readonly peers: Peers };
 
-  constructor(ctx: Context, deps: ProcessWatcherDeps, actions: PeerActions) {
+  constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#actions = actions;
   }
 
-  /** Run once at the start: takes live peers offline, unless their process runs. */
+  /** Run once at the start: takes all peers offline, and brings back those whose process runs. */
   start(): void {
     const { db } = this.#ctx;
     const cause = { reason: "daemon_restart", source: "daemon", terminal: false };
     db.transact(() => {
       for (const peer of rows.livePeers(db)) {
         if (peer.role === "human") continue;
-        this.#actions.offline(peer.peer_id, cause);
-        if (this.#isRunning(peer)) this.#actions.markSeen(peer.peer_id, "process");
+        this.#deps.peers.offline(peer.peer_id, cause);
+        if (this.#isRunning(peer)) this.#deps.peers.markSeen(peer.peer_id, "process");
       }
     });
   }
@@ -61,7 +43,7 @@ export class ProcessWatcher {
 
   #check(peer: WatchedPeer, now: number): void {
     const setOffline = (reason: string, source: string) =>
-      this.#actions.offline(peer.peer_id, { reason, source, terminal: false });
+      this.#deps.peers.offline(peer.peer_id, { reason, source, terminal: false });
     if (this.#isLocal(peer) && peer.agent_pid !== null) {
       if (!this.#isRunning(peer)) setOffline("agent_exited", "process");
       return;

@@ -11,17 +11,12 @@ import { freeName, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-export interface ProfilesDeps {
-  readonly changes: PeerChanges;
-  readonly peers: Pick<Peers, "touch">;
-}
-
 export class PeerProfiles {
   readonly #ctx: Context;
   readonly #changes: PeerChanges;
-  readonly #peers: ProfilesDeps["peers"];
+  readonly #peers: Peers;
 
-  constructor(ctx: Context, { changes, peers }: ProfilesDeps) {
+  constructor(ctx: Context, changes: PeerChanges, peers: Peers) {
     this.#ctx = ctx;
     this.#changes = changes;
     this.#peers = peers;

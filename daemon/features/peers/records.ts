@@ -14,7 +14,7 @@ export interface Reachability {
   /** The best transport that reaches the peer now. */
   transport(peer_id: string): Transport;
   isReachable(peer_id: string): boolean;
-  /** Whether it has a live socket. */
+  /** Whether the peer has a live socket. */
   isConnected(peer_id: string): boolean;
   /** Whether this transport failed when it was last tested with such an agent. */
   isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
@@ -28,6 +28,8 @@ interface Pending {
   readonly oldest: number | null;
 }
 
+/** How long an offline peer counts as live in a list. */
+const RECENT_MS = 7 * 86_400_000;
 const NONE_PENDING: Pending = { count: 0, oldest: null };
 
 export interface PeerRecordsDeps {
@@ -63,15 +65,16 @@ export class PeerRecords {
 
   list(filter: PeerFilter): Peer[] {
     const pending = this.#deps.pendingOfAll();
-    return rows.all(this.#ctx.db).map((stored) =>
-      this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING)
-    ).filter((peer) =>
-      (filter.source === undefined || peer.source === filter.source) &&
-      (filter.addressable === undefined || peer.addressable === filter.addressable) &&
-      (filter.circle === undefined || peer.circle === filter.circle) &&
-      (filter.status === undefined || peer.status === filter.status) &&
-      (filter.listed === undefined || this.#isListed(peer) === filter.listed)
-    );
+    const { db, clock } = this.#ctx;
+    const all = filter.live ? rows.recent(db, clock.now() - RECENT_MS) : rows.all(db);
+    return all.map((stored) => this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING))
+      .filter((peer) =>
+        (filter.source === undefined || peer.source === filter.source) &&
+        (filter.addressable === undefined || peer.addressable === filter.addressable) &&
+        (filter.circle === undefined || peer.circle === filter.circle) &&
+        (filter.status === undefined || peer.status === filter.status) &&
+        (filter.listed === undefined || this.#isListed(peer) === filter.listed)
+      );
   }
 
   #isListed(peer: Peer): boolean {
@@ -88,7 +91,8 @@ export class PeerRecords {
     const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
     const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
       withoutSession;
-    const { dropped_at: _dropped, closed: _closed, ...visible } = withoutStatus;
+    const { client_key: _key, certified: _certified, ...withoutProofs } = withoutStatus;
+    const { dropped_at: _dropped, closed: _closed, ...visible } = withoutProofs;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
     const now = this.#ctx.clock.now();
     const human = stored.role === "human"; // Messages to the human go to the inbox.

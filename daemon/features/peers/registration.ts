@@ -1,11 +1,10 @@
-/** Admission: which known peer a registration is, and the record that results. */
+/** Admission: the record that results from a registration. */
 
 import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
-import { type Claims, mustMatchPeer, mustMatchPresented } from "./identity/certificates.ts";
-import { isLive } from "./directory.ts";
-import { circleOf, freeName, NAME_LENGTH_MAX, nameOf } from "./identity/naming.ts";
+import type { Claims } from "./identity/certificates.ts";
+import { circleOf, freeName, nameOf } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -13,15 +12,9 @@ import type { StoredPeer } from "./store.ts";
 /** The source of a status that the registration itself reports. */
 const REGISTRATION = "registration";
 
-/** Facts about processes. A pid identifies a process only with its start time. */
-export interface ProcessLookup {
-  startTimeOf(pid: number): string | undefined;
-  isAlive(pid: number, started?: string): boolean;
-}
-
 /** What a registration proves, and what its origin allows. */
 export interface RegistrationEvidence {
-  /** The peer that it is, as the daemon itself found. */
+  /** The id of the peer that registers, if the daemon itself has found out which one it is. */
   readonly proven_peer_id?: string | undefined;
   /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
@@ -31,11 +24,18 @@ export interface RegistrationEvidence {
   readonly certificate?: Claims | undefined;
   /** The circle of its tmux window, for a new peer that names no circle. */
   readonly window_circle?: string | undefined;
-  /** It names no path, so that a known path stays. */
+  /** True if the registration names no path, so that a known path stays. */
   readonly omitsPath?: boolean;
+  /** Sent by a WebSocket client, which may prove its identity by a `client_id`. */
+  readonly isClient?: boolean;
+  /** Whether a peer that is new, or proves its identity, gets a birth certificate. */
+  readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
   readonly reserved_names?: boolean;
 }
+
+/** The processes of this machine, and its name. */
+type Processes = Pick<RegistryDeps, "machine" | "processes">;
 
 /** Completes a registration that was expected, with its place, its name or its peer. */
 export interface ExpectedRegistration {
@@ -45,100 +45,20 @@ export interface ExpectedRegistration {
   };
 }
 
-export interface AdmissionDeps {
-  readonly processes: ProcessLookup;
-  /** The name of this machine. */
-  readonly machine: string;
-  isConnected(peer_id: string): boolean;
-}
-
 export class Admission {
   readonly #ctx: Context;
-  readonly #deps: AdmissionDeps;
+  readonly #deps: RegistryDeps;
 
-  constructor(ctx: Context, deps: AdmissionDeps) {
+  constructor(ctx: Context, deps: RegistryDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-  }
-
-  /** Finds the known peer of a registration: by id, process, session, or name while offline. */
-  identify(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
-    const { db } = this.#ctx;
-    const { peer_id, agent_pid, runtime_session_id, backend } = registration;
-    if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
-    const started = agent_pid && this.#startTimeOf(registration);
-    const byProcess = started && evidence.isProcess?.(agent_pid)
-      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isAnotherAgent(peer, registration))
-      : [];
-    const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
-    const reusable = bySession.filter((peer) => this.#mayReuse(peer, evidence));
-    const found = [...byProcess, ...reusable].find((peer) => peer.backend === backend);
-    return found ?? this.#findOffline(registration, evidence);
-  }
-
-  /** An offline peer of the same name, circle, path and backend, without process or session. */
-  #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
-    const { db } = this.#ctx;
-    const { backend, path, runtime_session_id, agent_pid, pane_id } = registration;
-    if (runtime_session_id || agent_pid || pane_id || !registration.name) return undefined;
-    const circle = circleOf(registration, evidence);
-    return rows.offlineByName(db, registration.name, circle).find((peer) =>
-      peer.backend === backend && (evidence.omitsPath || peer.path === path) &&
-      peer.runtime_session_id === null && peer.agent_pid === null
-    );
-  }
-
-  /** Whether another process may continue the session: only after the peer's own has ended. */
-  #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
-    if (evidence.by_hook || peer.agent_pid === null || this.#hasEnded(peer)) return true;
-    return this.isProcessOf(peer, evidence);
-  }
-
-  /** Whether the registration is proved to come from the process on a peer's record. */
-  isProcessOf(
-    { agent_pid, agent_started }: StoredPeer,
-    { isProcess }: RegistrationEvidence,
-  ): boolean {
-    if (agent_pid === null || agent_started === null || !isProcess) return false;
-    return this.#deps.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
-  }
-
-  #findClaimed(peer_id: string, registration: Registration, evidence: RegistrationEvidence) {
-    const found = rows.get(this.#ctx.db, peer_id);
-    if (!found) return undefined;
-    const { agent_pid, backend, name, circle } = registration;
-    if (found.closed) throw new Problem("peer_retired", { peer_id });
-    if (found.status === "retired" && !(agent_pid && this.#startTimeOf(registration))) {
-      throw new Problem("peer_retired", { peer_id });
-    }
-    if (evidence.certificate) {
-      const { path, ...presented } = registration;
-      mustMatchPresented(evidence.certificate, {
-        ...presented,
-        ...(!evidence.omitsPath && { path }),
-      });
-      mustMatchPeer(evidence.certificate, found);
-      return found;
-    }
-    if (evidence.proven_peer_id === peer_id) return found;
-    if (this.isProcessOf(found, evidence)) return found;
-    const matches = backend === found.backend && (!name || name === found.name) &&
-      (!circle || circle === found.circle);
-    // The caller's own live process brings a retired peer back (specification 3).
-    if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
-    // A peer with a process or a session is identified by these, and never by its name.
-    const isIdentified = found.agent_pid !== null || found.runtime_session_id !== null;
-    if (isIdentified || !matches || this.#deps.isConnected(peer_id)) {
-      throw new Problem("identity_not_proven", { peer_id });
-    }
-    return found;
   }
 
   newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {
     const { db, ids, clock } = this.#ctx;
     let peer_id = ids.next("peer");
     while (rows.address(db, peer_id)) peer_id = ids.next("peer");
-    const circle = circleOf(registration, evidence);
+    const circle = circleOfRegistration(this.#deps, registration, evidence);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
     const facts = this.#factsOf(registration);
@@ -150,27 +70,25 @@ export class Admission {
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
       role,
       status: "online",
-      turn_state: registration.turn_state ?? null,
-      turn_at: registration.turn_state ? clock.now() : null,
-      turn_by: registration.turn_state ? REGISTRATION : null,
-      status_by: REGISTRATION,
-      status_at: clock.now(),
-      last_seen: clock.now(),
+      ...this.#statusOf(registration),
       description: null,
       described_at: null,
       metadata,
       mesh_session_id: ids.next("ms"),
+      client_key: null,
+      certified: false,
       ...provenanceOf(registration.provenance ?? {}, { metadata, role }),
-      offline_reason: null,
       last_delivery_at: null,
       last_delivery_failure_at: null,
       registered_at: clock.now(),
-      dropped_at: null,
       closed: false,
     };
   }
 
-  /** The record after a new registration: given fields replace known ones, the others stay. */
+  /**
+   * The record after a new registration. Given fields replace known ones, and the others stay,
+   * except the turn state and the process, if that has ended: these are cleared.
+   */
   renewedPeer(
     before: StoredPeer,
     givenRegistration: Registration,
@@ -178,7 +96,7 @@ export class Admission {
   ): StoredPeer {
     const path = evidence.omitsPath && before.path || givenRegistration.path;
     const registration = { ...givenRegistration, path };
-    const { db, ids, clock } = this.#ctx;
+    const { db, ids } = this.#ctx;
     const circle = registration.circle ?? before.circle;
     const name = registration.name ?? before.name;
     const { peer_id } = before;
@@ -193,7 +111,7 @@ export class Admission {
     const { provenance } = registration;
     const facts = {
       ...before,
-      ...(this.#hasEnded(before) && { agent_pid: null, agent_started: null }),
+      ...(hasEnded(this.#deps, before) && { agent_pid: null, agent_started: null }),
       ...knownFacts,
     };
     return {
@@ -203,27 +121,28 @@ export class Admission {
       name: freeName(db, { name, circle, peer_id }),
       role,
       status: peerMachine.step(before.status, event),
-      turn_state: registration.turn_state ?? null,
-      turn_at: registration.turn_state ? clock.now() : null,
-      turn_by: registration.turn_state ? REGISTRATION : null,
-      status_by: REGISTRATION,
-      status_at: clock.now(),
-      last_seen: clock.now(),
+      ...this.#statusOf(registration),
       metadata,
       mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,
       source: inferSource(before.source, metadata),
       ...(provenance && provenanceOf(provenance, { metadata, role })),
-      offline_reason: null,
-      dropped_at: null,
     };
   }
 
-  /** Whether the recorded process is known to have ended. */
-  #hasEnded({ agent_pid, agent_started, machine }: StoredPeer): boolean {
-    if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
-      return false;
-    }
-    return !this.#deps.processes.isAlive(agent_pid, agent_started);
+  /** The status of a peer that registers now. */
+  #statusOf(registration: Registration) {
+    const now = this.#ctx.clock.now();
+    const turn_state = registration.turn_state ?? null;
+    return {
+      turn_state,
+      turn_at: turn_state && now,
+      turn_by: turn_state && REGISTRATION,
+      status_by: REGISTRATION,
+      status_at: now,
+      last_seen: now,
+      offline_reason: null,
+      dropped_at: null,
+    };
   }
 
   #factsOf(registration: Registration) {
@@ -239,15 +158,9 @@ export class Admission {
       backend: role === "human" ? null : backend,
       model: model ?? null,
       agent_pid: agent_pid ?? null,
-      agent_started: this.#startTimeOf(registration) ?? null,
+      agent_started: startTimeOf(this.#deps, registration) ?? null,
       runtime_session_id: runtime_session_id ?? null,
     };
-  }
-
-  #startTimeOf({ agent_pid, machine }: Registration): string | undefined {
-    if (agent_pid === undefined) return undefined;
-    if (machine !== undefined && machine !== this.#deps.machine) return undefined;
-    return this.#deps.processes.startTimeOf(agent_pid);
   }
 }
 
@@ -262,19 +175,31 @@ function isProved(
   return isProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
-/**
- * Whether a registration from the process of `peer` is a different peer: a program may register
- * several peers under different names. An agent's hooks give no name.
- */
-function isAnotherAgent(
-  peer: StoredPeer,
-  { name, pane_id, runtime_session_id }: Registration,
+/** The circle of a registration (contract 1). */
+export function circleOfRegistration(
+  { circle_boundary }: Pick<RegistryDeps, "circle_boundary">,
+  registration: Registration,
+  { window_circle }: RegistrationEvidence,
+): string {
+  return circleOf(registration, { boundary: circle_boundary, window_circle });
+}
+
+/** Whether the recorded process is known to have ended. */
+export function hasEnded(
+  { machine, processes }: Processes,
+  peer: Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">,
 ): boolean {
-  if (!isLive(peer) || name === undefined || name === peer.name) return false;
-  const [base = ""] = peer.name.split(/-\d+$/); // It may have this name with a suffix.
-  if (name === base || (name.length === NAME_LENGTH_MAX && name.startsWith(base))) return false;
-  if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
-  return !pane_id || pane_id !== peer.pane_id;
+  if (peer.agent_pid === null || peer.agent_started === null) return false;
+  return peer.machine === machine && !processes.isAlive(peer.agent_pid, peer.agent_started);
+}
+
+/** When the process of a registration started; undefined if it is on another machine. */
+export function startTimeOf(
+  { machine, processes }: Processes,
+  { agent_pid, machine: given = machine }: Registration,
+): string | undefined {
+  if (agent_pid === undefined || given !== machine) return undefined;
+  return processes.startTimeOf(agent_pid);
 }
 
 /** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */

@@ -3,18 +3,14 @@
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import { type Certificates, claimsOf } from "./identity/certificates.ts";
+import type { Certificates } from "./identity/certificates.ts";
 import * as contracts from "./contract.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory, PeerQuery } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
 import type { Registration } from "./schemas.ts";
 import type { PeerTurns } from "./turns.ts";
-
-interface CircleQuery {
-  readonly circle?: string | undefined;
-}
 
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
@@ -37,12 +33,14 @@ export interface PeerFeatures {
 }
 
 export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
-  const { certificates, directory, peers, profiles, records, turns } = features;
-  const idOf = (params: { id: string }, query?: CircleQuery) =>
-    directory.find(params.id, { circle: query?.circle }).peer_id;
-  const handleRegistration = register({ peers, certificates, deps });
+  const { directory, peers, profiles, records, turns } = features;
+  const idOf = (params: { id: string }, query: PeerQuery = {}) =>
+    directory.find(params.id, directory.scopeOf(query)).peer_id;
   return [
-    route(contracts.registerPeer, ({ body, caller }) => handleRegistration(body, caller)),
+    route(
+      contracts.registerPeer,
+      ({ body, caller }) => register(body, caller, { ...deps, ...features }),
+    ),
     route(contracts.listPeers, ({ query }) => ({ peers: records.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
@@ -81,24 +79,33 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       return records.mustGet(peer_id);
     }),
     route(contracts.setPeerProvenance, ({ params, query, body }) => {
-      const { peer_id } = directory.findLive(params.id, { circle: query.circle });
+      const { peer_id } = directory.findLive(params.id, directory.scopeOf(query));
       profiles.setProvenance(peer_id, body);
       return records.mustGet(peer_id);
     }),
-    ...reportRoutes(turns, idOf),
+    ...reportRoutes(turns, directory, idOf),
   ];
 }
 
 /** What hooks report of a peer's turns. */
 function reportRoutes(
   turns: PeerTurns,
-  idOf: (params: { id: string }, query?: CircleQuery) => string,
+  directory: Directory,
+  idOf: (params: { id: string }, query?: PeerQuery) => string,
 ) {
   return [
     route(contracts.reportTurn, ({ params, query, body }) => {
       turns.reportTurn(idOf(params, query), body);
       return OK;
     }),
+    route(
+      contracts.listTurns,
+      ({ params, query }) => {
+        // A page may still ask for a peer that was just closed.
+        const { peer_id } = directory.address(params.id) ?? { peer_id: idOf(params, query) };
+        return { turns: turns.recentTurns(peer_id) };
+      },
+    ),
     route(contracts.reportChat, ({ body }) => {
       turns.reportChat(idOf({ id: body.peer_id }), body);
       return OK;
@@ -110,33 +117,35 @@ function reportRoutes(
  * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or
  * to one that proved its identity: anyone else could use it as a proof (contract 6).
  */
-function register(
-  { peers, certificates, deps }: { peers: Peers; certificates: Certificates; deps: PeerRoutesDeps },
+async function register(
+  registration: Registration,
+  caller: Caller,
+  deps: PeerRoutesDeps & Pick<PeerFeatures, "certificates" | "peers">,
 ) {
-  return async (registration: Registration, caller: Caller) => {
-    deps.mustBeTrustedSocket(registration);
-    const window_circle = await deps.windowCircleOf(registration);
-    const { birth_certificate: presented } = registration;
-    const certificate = presented ? await certificates.verify(presented) : undefined;
-    const claimed = registration.peer_id ?? certificate?.peer_id;
-    const provenRegistration = claimed === undefined
-      ? registration
-      : { ...registration, peer_id: claimed };
-    const isProcess = (pid: number) => deps.isProcess(pid, caller);
-    const { peer, proved } = peers.admit(provenRegistration, {
-      certificate,
-      window_circle,
-      isProcess,
-    });
-    const { peer_id, name, circle, role, mesh_session_id } = peer;
-    return {
-      ...OK,
-      peer_id,
-      display_name: name,
-      circle,
-      role,
-      mesh_session_id: mesh_session_id ?? "",
-      birth_certificate: proved ? await certificates.certify(claimsOf(peer)) : null,
-    };
+  const { certificates, peers } = deps;
+  deps.mustBeTrustedSocket(registration);
+  const window_circle = await deps.windowCircleOf(registration);
+  const { birth_certificate: presented } = registration;
+  const certificate = presented ? await certificates.verify(presented) : undefined;
+  const claimed = registration.peer_id ?? certificate?.peer_id;
+  const provenRegistration = claimed === undefined
+    ? registration
+    : { ...registration, peer_id: claimed };
+  const isProcess = (pid: number) => deps.isProcess(pid, caller);
+  const { peer, proved } = peers.admit(provenRegistration, {
+    certificate,
+    window_circle,
+    isProcess,
+    getsCertificate: true,
+  });
+  const { peer_id, name, circle, role, mesh_session_id } = peer;
+  return {
+    ...OK,
+    peer_id,
+    display_name: name,
+    circle,
+    role,
+    mesh_session_id: mesh_session_id ?? "",
+    birth_certificate: proved ? (await certificates.issue(peer)).birth_certificate : null,
   };
 }

@@ -1,13 +1,17 @@
 /** Schemas of peers: the record, registrations, provenance and restarts. Safe in a browser. */
 
 import * as z from "zod";
-import { Instant, Name, shortText } from "kit/core/schema.ts";
+import { Instant, Name, Sender, shortText } from "kit/core/schema.ts";
 import { Backend, Transport, TurnState } from "../agents/contract.ts";
 import { looksLike, skeletonOf } from "./identity/lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
+
+/** Which peers in tmux share a circle: those of a session, of a window, or of the machine. */
+export const CircleBoundary = z.enum(["session", "window", "machine"]);
+export type CircleBoundary = z.output<typeof CircleBoundary>;
 
 /** Roles that are found by name from every circle. */
 export const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator", "human"];
@@ -20,7 +24,10 @@ export function isReserved(name: string): boolean {
   return ALIASES.some((alias) => looksLike(name, alias)) || skeletonOf(name).startsWith("mcp-");
 }
 
-/** The author of a message; `unverified` is an unproved human (contract 2). */
+/**
+ * The author of a message. `unverified` claims to be the human, or has a name that looks like the
+ * human's, without proof (contract 2).
+ */
 export const AuthorKind = z.enum(["peer", "human", "unverified"]);
 export type AuthorKind = z.infer<typeof AuthorKind>;
 
@@ -91,11 +98,25 @@ export const Provenance = z.object({
 });
 export type Provenance = z.output<typeof Provenance>;
 
-/** The daemon also checks the owner of the socket (contract 3). */
+/** The daemon also checks the owner of the socket (`daemon/host/trusted_socket.ts`). */
 export const TmuxSocket = shortText(4096, 1).regex(
   /^\/\P{Cc}*$/u,
   "The absolute path of a tmux socket",
 );
+
+export const PaneId = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
+
+/** A route about one peer, which an id or a name identifies (contract 1, "A peer argument"). */
+export const onePeer = {
+  access: "caller",
+  params: z.object({ id: z.string() }),
+  query: z.object({
+    circle: Name.optional().describe("Look up a name in this circle only"),
+    from_peer: Sender.optional().describe(
+      "The caller: a name is looked up in its circle first, and then everywhere",
+    ),
+  }),
+} as const;
 
 export const ProcessId = z.number().int().positive();
 /** Null means absent, so that a record can be sent as it is. */
@@ -108,7 +129,7 @@ export const Registration = z.object({
   machine: shortText(255).optional(),
   tmux_session: shortText(255).optional(),
   tmux_socket: TmuxSocket.optional(),
-  pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
+  pane_id: PaneId.optional(),
   backend: Backend,
   model: shortText(255).optional(),
   circle: Name.optional(),

@@ -2,7 +2,9 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import type { Params } from "kit/data/statements.ts";
 import { Address, Peer } from "./schemas.ts";
 
 /** A stored peer: the record without its computed fields, and with internal ones. */
@@ -28,6 +30,10 @@ export const StoredPeer = Peer.omit({
   /** Whether the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
   runtime_session_id: z.string().nullable(),
+  /** The digest by which a WebSocket client is recognized. */
+  client_key: z.string().nullable(),
+  /** Whether a birth certificate was issued to the peer. */
+  certified: z.boolean(),
   offline_reason: z.string().nullable(),
   status_by: z.string().nullable(),
   status_at: Instant.nullable(),
@@ -66,9 +72,7 @@ export type StoredAgentPeer = z.output<typeof StoredAgentPeer>;
 
 const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
 
-const ADDRESS_COLUMNS =
-  `peer_id, name, circle, backend, role, status, addressable, parent_runtime_id,
-  mesh_session_id, closed, dropped_at`;
+const ADDRESS_COLUMNS = Object.keys(Address.shape).join(", ");
 
 const Row = rowOf(StoredPeer);
 const WatchedPeerRow = rowOf(WatchedPeer);
@@ -83,6 +87,21 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
+/** The records that meet a condition. */
+function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
+  return db.all(Row, `select * from peers where ${condition}`, params);
+}
+
+/** The addresses that meet a condition. */
+function addressesWhere(db: Reader, condition: string, params: Params = {}): Address[] {
+  return db.all(Address, `select ${ADDRESS_COLUMNS} from peers where ${condition}`, params);
+}
+
+/** The facts for transports of the peers that meet a condition. */
+function agentsWhere(db: Reader, condition: string): StoredAgentPeer[] {
+  return db.all(StoredAgentPeerRow, `select ${agentPeerColumns} from peers where ${condition}`);
+}
+
 export function insert(tx: Tx, peer: StoredPeer): void {
   tx.run(INSERT, z.encode(Row, peer));
 }
@@ -93,20 +112,25 @@ export function update(tx: Tx, peer: StoredPeer): void {
 
 /** The address of an exact id, even if it was closed or dropped. */
 export function address(db: Reader, peer_id: string): Address | undefined {
-  return db.get(Address, `select ${ADDRESS_COLUMNS} from peers where peer_id = :peer_id`, {
-    peer_id,
-  });
+  const statement = `select ${ADDRESS_COLUMNS} from peers where peer_id = :peer_id`;
+  return db.get(Address, statement, { peer_id });
 }
 
 /** Addresses by name, without retired and dropped ones; live ones first. */
 export function byName(db: Reader, name: string): Address[] {
-  return db.all(
-    Address,
-    `select ${ADDRESS_COLUMNS} from peers
-     where name = :name and status <> 'retired' and dropped_at is null
+  return addressesWhere(
+    db,
+    `name = :name and status <> 'retired' and dropped_at is null
      order by status = 'offline'`,
     { name },
   );
+}
+
+/** The first peers whose ids begin with `short`, without closed and dropped ones. */
+export function startingWith(db: Reader, short: string): Address[] {
+  return idsStarting(db, { table: "peers", column: "peer_id" }, short)
+    .flatMap((peer_id) => address(db, peer_id) ?? [])
+    .filter(({ closed, dropped_at }) => !closed && dropped_at === null);
 }
 
 export function get(db: Reader, peer_id: string): StoredPeer | undefined {
@@ -114,18 +138,23 @@ export function get(db: Reader, peer_id: string): StoredPeer | undefined {
 }
 
 export function all(db: Reader): StoredPeer[] {
+  return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
+}
+
+/** All peers but the retired ones and those that are offline and were last seen before `since`. */
+export function recent(db: Reader, since: number): StoredPeer[] {
   return db.all(
     Row,
-    `select * from peers where dropped_at is null and closed = 0 order by registered_at, peer_id`,
+    `select * from peers where dropped_at is null and closed = 0 and status <> 'retired'
+       and (status <> 'offline' or coalesce(last_seen, registered_at) >= :since)
+     order by registered_at, peer_id`,
+    { since },
   );
 }
 
 /** Peers that are online or busy, and not dropped. */
 export function livePeers(db: Reader): StoredPeer[] {
-  return db.all(
-    Row,
-    "select * from peers where status in ('online', 'busy') and dropped_at is null",
-  );
+  return peersWhere(db, `status in ('online', 'busy') and dropped_at is null`);
 }
 
 /** Processes that were proved to be a peer's, including those of offline peers. */
@@ -148,39 +177,43 @@ export function watchedPeers(db: Reader): WatchedPeer[] {
 
 /** Live peers that accept messages. */
 export function reachableAgents(db: Reader): StoredAgentPeer[] {
-  return db.all(
-    StoredAgentPeerRow,
-    `select ${agentPeerColumns} from peers
-     where status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
+  return agentsWhere(
+    db,
+    `status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
   );
 }
 
 /** Offline peers with a session and without a process, whose agent may still run. */
 export function unobservedAgents(db: Reader): StoredAgentPeer[] {
-  return db.all(
-    StoredAgentPeerRow,
-    `select ${agentPeerColumns} from peers
-     where status = 'offline' and dropped_at is null and closed = 0
+  return agentsWhere(
+    db,
+    `status = 'offline' and dropped_at is null and closed = 0
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
   );
 }
 
 export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where runtime_session_id = :runtime_session_id and closed = 0
+  return peersWhere(
+    db,
+    `runtime_session_id = :runtime_session_id and closed = 0
        and status <> 'retired'
      order by last_seen desc`,
     { runtime_session_id },
   );
 }
 
+/** The peer of a WebSocket client, unless it was closed or is retired. */
+export function byClient(db: Reader, client_key: string): StoredPeer | undefined {
+  const condition = "client_key = :client_key and closed = 0 and status <> 'retired'";
+  return peersWhere(db, condition, { client_key })[0];
+}
+
 /** Peers whose process was proved to be this one. */
 export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where agent_pid = :agent_pid and agent_started = :started
+  return peersWhere(
+    db,
+    `agent_pid = :agent_pid and agent_started = :started
        and agent_proved = 1 and closed = 0 and status <> 'retired'`,
     { agent_pid, started },
   );
@@ -188,9 +221,9 @@ export function byProcess(db: Reader, agent_pid: number, started: string): Store
 
 /** Peers that registered with this pane; without a socket, on any tmux server. */
 export function byPane(db: Reader, pane_id: string, tmux_socket: string | null): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where pane_id = :pane_id and status <> 'retired' and dropped_at is null
+  return peersWhere(
+    db,
+    `pane_id = :pane_id and status <> 'retired' and dropped_at is null
        and (:tmux_socket is null or tmux_socket = :tmux_socket)
      order by status = 'offline', last_seen desc`,
     { pane_id, tmux_socket },
@@ -202,9 +235,9 @@ export function byRecordedPane(
   db: Reader,
   { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
 ): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where pane_id = :pane_id and tmux_socket is :tmux_socket
+  return peersWhere(
+    db,
+    `pane_id = :pane_id and tmux_socket is :tmux_socket
        and machine is :machine and closed = 0`,
     { pane_id, tmux_socket, machine },
   );
@@ -224,21 +257,19 @@ export function tmuxSockets(db: Reader, machine: string): string[] {
 
 /** Orchestrators of a circle, including offline, retired and dropped ones; live ones first. */
 export function orchestrators(db: Reader, circle: string): Address[] {
-  return db.all(
-    Address,
-    `select ${ADDRESS_COLUMNS} from peers
-     where circle = :circle and role = 'orchestrator' and closed = 0
+  return addressesWhere(
+    db,
+    `circle = :circle and role = 'orchestrator' and closed = 0
      order by status in ('offline', 'retired'), peer_id`,
     { circle },
   );
 }
 
 export function members(db: Reader, circle: string): Address[] {
-  return db.all(
-    Address,
-    `select ${ADDRESS_COLUMNS} from peers
-     where circle = :circle and role in ('agent', 'orchestrator') and status <> 'retired'
-       and dropped_at is null
+  return addressesWhere(
+    db,
+    `circle = :circle and role in ('agent', 'orchestrator')
+       and status <> 'retired' and dropped_at is null
      order by peer_id`,
     { circle },
   );
@@ -246,19 +277,18 @@ export function members(db: Reader, circle: string): Address[] {
 
 /** The one human; at most one is live. */
 export function human(db: Reader): Address | undefined {
-  return db.get(
-    Address,
-    `select ${ADDRESS_COLUMNS} from peers
-     where role = 'human' and status <> 'retired' and dropped_at is null
+  return addressesWhere(
+    db,
+    `role = 'human' and status <> 'retired' and dropped_at is null
      order by status = 'offline' limit 1`,
-  );
+  )[0];
 }
 
 /** Offline and dropped peers of this name; the last seen first. */
 export function offlineByName(db: Reader, name: string, circle: string): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where name = :name and circle = :circle and status = 'offline'
+  return peersWhere(
+    db,
+    `name = :name and circle = :circle and status = 'offline'
        and closed = 0
      order by last_seen desc`,
     { name, circle },
@@ -275,9 +305,6 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
 
 const Count = z.object({ count: z.number() });
 export function count(db: Reader): number {
-  const found = db.get(
-    Count,
-    "select count(*) as count from peers where dropped_at is null and closed = 0",
-  );
-  return found?.count ?? 0;
+  const statement = "select count(*) as count from peers where dropped_at is null and closed = 0";
+  return db.get(Count, statement)?.count ?? 0;
 }

@@ -2,40 +2,41 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
-import type { PeerChanges, PeerReactions } from "./changes.ts";
-import type { Chat, Turn } from "./contract.ts";
-import { type Directory, isLive } from "./directory.ts";
+import type { PeerChanges, RegistryDeps } from "./changes.ts";
+import type { AgentTurn, Chat, Turn } from "./contract.ts";
+import { isLive } from "./directory.ts";
 import type { PeerEvent } from "./machine.ts";
 import type { Peers } from "./peers.ts";
-import type { Reachability } from "./records.ts";
 import * as rows from "./store.ts";
 
-export interface TurnsDeps {
-  readonly changes: PeerChanges;
-  readonly directory: Directory;
-  /** The name of this machine. */
-  readonly machine: string;
-  readonly peers: Pick<Peers, "markSeen" | "offline">;
-  readonly reachability: Reachability;
-  readonly reactions: PeerReactions;
-}
+/** How many turns are kept of an agent, of how many agents, and how long their texts are. */
+const TURNS_MAX = 20;
+const AGENTS_MAX = 200;
+const TURN_CHARS_MAX = 4000;
+const TOOL_CALLS_CHARS_MAX = 4000;
 
 export class PeerTurns {
   readonly #ctx: Context;
   readonly #changes: PeerChanges;
-  readonly #deps: TurnsDeps;
+  readonly #deps: RegistryDeps & { readonly peers: Peers };
+  /** The latest turns of each agent, newest last; the agent with the latest report is last. */
+  readonly #recent = new Map<string, AgentTurn[]>();
 
-  constructor(ctx: Context, deps: TurnsDeps) {
+  constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
     this.#changes = deps.changes;
     this.#deps = deps;
   }
 
   /** Applies a hook's report of a turn (contract 3). */
-  reportTurn(peer_id: string, turn: Turn, by = "hook"): void {
+  reportTurn(
+    peer_id: string,
+    turn: Turn & Pick<Chat, "tool_calls">,
+    by = "hook",
+  ): void {
     this.#changes.refuseRetired(peer_id);
     const { db, clock } = this.#ctx;
-    const { turn_state, status, model, prompt, last_message } = turn;
+    const { turn_state, status, model, prompt, last_message, tool_calls } = turn;
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
       const event: PeerEvent = busy ? "turn_started" : "turn_ended";
@@ -55,6 +56,10 @@ export class PeerTurns {
           model: model ?? peer.model,
         }));
       }
+      db.afterCommit(() => {
+        if (prompt !== undefined) this.#keep(peer_id, "user", prompt, tool_calls);
+        if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
+      });
       if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
       if (last_message !== undefined) this.#deps.reactions.finalMessageSeen(peer_id, last_message);
       this.#deps.directory.touch(peer_id);
@@ -63,15 +68,49 @@ export class PeerTurns {
   }
 
   /** Publishes a chat message without its text. Ids in a user's text prove messages seen. */
-  reportChat(peer_id: string, { role, text, turn_id }: Chat): void {
+  reportChat(peer_id: string, { role, text, turn_id, tool_calls = [] }: Chat): void {
     const { db, events } = this.#ctx;
     db.transact(() => {
-      this.reportTurn(peer_id, role === "user" ? { prompt: text } : { last_message: text });
+      const message = role === "user" ? { prompt: text } : { last_message: text };
+      this.reportTurn(peer_id, { ...message, tool_calls });
       events.append("chat_turn", { peer_id, role, turn_id: turn_id ?? null });
     });
   }
 
-  /** Applies an observation from outside, unless the record has changed since. */
+  /**
+   * An agent's latest prompts and final messages, oldest first. They are only kept in memory, for a
+   * limited number of agents.
+   */
+  recentTurns(peer_id: string): AgentTurn[] {
+    return [...this.#recent.get(peer_id) ?? []];
+  }
+
+  #keep(
+    peer_id: string,
+    role: AgentTurn["role"],
+    text: string,
+    tool_calls: readonly unknown[] = [],
+  ): void {
+    const isLong = text.length > TURN_CHARS_MAX;
+    const hasLongCalls = JSON.stringify(tool_calls).length > TOOL_CALLS_CHARS_MAX;
+    const turn = {
+      role,
+      text: isLong ? copyOf(text.slice(0, TURN_CHARS_MAX)) : text,
+      truncated: isLong || hasLongCalls,
+      tool_calls: hasLongCalls ? [] : [...tool_calls],
+      at: this.#ctx.clock.now(),
+    };
+    const turns = this.#recent.get(peer_id) ?? [];
+    this.#recent.delete(peer_id);
+    this.#recent.set(peer_id, [...turns, turn].slice(-TURNS_MAX));
+    const [longestSilent] = this.#recent.keys();
+    if (this.#recent.size > AGENTS_MAX && longestSilent) this.#recent.delete(longestSilent);
+  }
+
+  /**
+   * Applies an observation of an agent, made without its hooks, unless the peer's record has
+   * changed since.
+   */
   applyObservation(seen: AgentPeer, { alive, turn_state, model, source, at }: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;
@@ -103,4 +142,9 @@ export class PeerTurns {
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
+}
+
+/** The same text without a reference to the longer text that it was cut from. */
+function copyOf(text: string): string {
+  return new TextDecoder().decode(new TextEncoder().encode(text));
 }

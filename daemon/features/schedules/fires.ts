@@ -3,8 +3,10 @@
 import type { Context } from "kit/data/context.ts";
 import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
 import { toDisplayName } from "kit/core/text.ts";
-import { nextFire } from "kit/core/cron.ts";
-import type { ScheduleDeps } from "./deps.ts";
+import { nextFire } from "kit/core/cron_pattern.ts";
+import type { Asks } from "../asks/asks.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import type { Directory, Scope, Sender } from "../peers/directory.ts";
 import { scheduleMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
@@ -18,13 +20,21 @@ const FIRES_MAX = 200;
  */
 const RETRY_MS = 60_000;
 
+export interface ScheduleDeps {
+  readonly asks: Asks;
+  readonly directory: Directory;
+  readonly notifications: Notifications;
+  /** How long a settled schedule is kept. */
+  readonly history_ms: number;
+}
+
 type FireResult = Pick<StoredSchedule, "last_outcome" | "last_error" | "last_message_id">;
 
 export class ScheduleFires {
   readonly #ctx: Context;
-  readonly #deps: Pick<ScheduleDeps, "directory" | "senders" | "notify">;
+  readonly #deps: ScheduleDeps;
 
-  constructor(ctx: Context, deps: Pick<ScheduleDeps, "directory" | "senders" | "notify">) {
+  constructor(ctx: Context, deps: ScheduleDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -49,20 +59,28 @@ export class ScheduleFires {
     }
   }
 
-  #send({ kind, to_peer, text, circle, ...schedule }: StoredSchedule): string {
-    const sender = schedule.from_peer_id && this.#deps.directory.address(schedule.from_peer_id);
+  #send({ kind, text, circle, ...schedule }: StoredSchedule): string {
+    const { asks, directory, notifications } = this.#deps;
+    const sender = schedule.from_peer_id && directory.address(schedule.from_peer_id);
     const from_peer = sender && !sender.closed ? sender.peer_id : schedule.from_peer;
     const { proven_human, traceparent } = schedule;
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
-    const message = { from_peer, to_peer, text, ...(circle !== null && { circle }) };
-    return this.#deps.senders[kind](message, { proven_human, ...trace });
+    const named = circle ?? undefined;
+    const { peer_id: to_peer } = directory.target(
+      schedule.to_peer,
+      recipientScope({ ...schedule, circle }, directory.sender(from_peer, { circle: named })),
+    );
+    const message = { from_peer, to_peer, text, circle: named };
+    const by = { proven_human, ...trace };
+    if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
+    const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
+    return ticket?.message.correlation_id ?? "";
   }
 
   #fail(schedule: StoredSchedule, now: number, problem: Problem): void {
-    const { db } = this.#ctx;
     const last_error = toPublicCode(problem.code);
-    db.transact(() => {
+    this.#ctx.db.transact(() => {
       const failed = { last_outcome: "failed" as const, last_error, last_message_id: null };
       this.#record(schedule, now, failed);
     });
@@ -119,7 +137,7 @@ export class ScheduleFires {
       `Your scheduled ${kind} to "${toDisplayName(to_peer)}" (${schedule_id}) was not sent: ` +
       `${detail} (${error}). See it with: mesh schedule show ${schedule_id}`;
     try {
-      db.transact(() => this.#deps.notify(from_peer_id, text));
+      db.transact(() => this.#deps.notifications.notifyFromDaemon(from_peer_id, text));
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;
@@ -129,4 +147,16 @@ export class ScheduleFires {
       });
     }
   }
+}
+
+/**
+ * Where the recipient's name is looked up: in the circle that the request named, else first in the
+ * circle that the sender had, which may be gone.
+ */
+export function recipientScope(
+  { circle, circle_given }: Pick<StoredSchedule, "circle" | "circle_given">,
+  { peer_id, role }: Sender,
+): Scope {
+  if (circle_given && circle !== null) return { circle, caller: { peer_id, role, circle } };
+  return { caller: { peer_id, role, circle } };
 }

@@ -9,9 +9,9 @@ import {
   type Schedule,
   type ScheduleFilter,
 } from "./contract.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Sender } from "../peers/directory.ts";
-import type { ScheduleContext, ScheduleDeps } from "./deps.ts";
-import { ScheduleFires } from "./fires.ts";
+import { recipientScope, type ScheduleDeps, ScheduleFires } from "./fires.ts";
 import { type ScheduleEvent, scheduleMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
@@ -31,15 +31,15 @@ export class Schedules {
     this.#fires = new ScheduleFires(ctx, deps);
   }
 
-  create(body: CreateSchedule, requestContext: ScheduleContext): Schedule {
+  create(body: CreateSchedule, requestContext: RequestContext): Schedule {
     const { db, clock } = this.#ctx;
     const now = clock.now();
     return db.transact((tx) => {
       const { from_peer, to_peer, text, kind } = body;
       const from = this.#deps.directory.sender(from_peer, { circle: body.circle });
-      // A schedule of the human has no circle, so its recipient's name is looked up in all circles.
       const circle = body.circle ?? (from.role === "human" ? null : from.circle);
-      this.#mustBeRecipient(to_peer, circle, from);
+      const circle_given = body.circle !== undefined;
+      this.#mustBeRecipient(to_peer, { circle, circle_given }, from);
       const timing = timingOf(body, now);
       if (rows.activeCount(db) >= ACTIVE_MAX) {
         throw new Problem("schedules_full", { active_max: ACTIVE_MAX });
@@ -53,6 +53,7 @@ export class Schedules {
         text,
         kind,
         circle,
+        circle_given,
         ...timing,
         state: "active",
         last_fired_at: null,
@@ -65,7 +66,7 @@ export class Schedules {
         settled_at: null,
       };
       rows.insert(tx, schedule);
-      return schedule;
+      return this.#changed(schedule);
     });
   }
 
@@ -73,14 +74,14 @@ export class Schedules {
    * Edits an active schedule. A schedule of the human loses its proven human origin if an edit has
    * none.
    */
-  edit(schedule_id: string, patch: EditSchedule, requestContext: ScheduleContext): Schedule {
+  edit(schedule_id: string, patch: EditSchedule, requestContext: RequestContext): Schedule {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const before = this.#mustBeActive(schedule_id, "edited");
       const { to_peer = before.to_peer, text = before.text, kind = before.kind } = patch;
       if (patch.to_peer !== undefined) {
-        const sender = this.#deps.directory.sender(senderOf(before));
-        this.#mustBeRecipient(to_peer, before.circle, sender);
+        const sender = this.#deps.directory.sender(before.from_peer_id ?? before.from_peer);
+        this.#mustBeRecipient(to_peer, before, sender);
       }
       const schedule: StoredSchedule = {
         ...before,
@@ -92,7 +93,7 @@ export class Schedules {
         proven_human: before.proven_human && requestContext.proven_human,
       };
       rows.update(tx, schedule);
-      return schedule;
+      return this.#changed(schedule);
     });
   }
 
@@ -103,14 +104,9 @@ export class Schedules {
       if (found.state === "cancelled") return found;
       const before = this.#mustBeActive(schedule_id, "cancelled");
       const state = scheduleMachine.step(before.state, "cancelled");
-      const schedule: StoredSchedule = {
-        ...before,
-        state,
-        next_fire_at: null,
-        settled_at: clock.now(),
-      };
+      const schedule = { ...before, state, next_fire_at: null, settled_at: clock.now() };
       rows.update(tx, schedule);
-      return schedule;
+      return this.#changed(schedule);
     });
   }
 
@@ -141,12 +137,23 @@ export class Schedules {
     if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.remove(tx, id)));
   }
 
+  /** Publishes that a schedule was created, edited or cancelled. */
+  #changed(schedule: StoredSchedule): Schedule {
+    const { schedule_id, state } = schedule;
+    this.#ctx.events.append("schedule_changed", { schedule_id, state });
+    return schedule;
+  }
+
   /**
    * Refuses a recipient that cannot be resolved now, is retired, or is the sender. Whether the
    * recipient is addressable is checked when the schedule fires.
    */
-  #mustBeRecipient(to_peer: string, circle: string | null, caller: Sender): void {
-    const scope = { caller, ...(circle !== null && { circle }) };
+  #mustBeRecipient(
+    to_peer: string,
+    circles: Pick<StoredSchedule, "circle" | "circle_given">,
+    caller: Sender,
+  ): void {
+    const scope = recipientScope(circles, caller);
     const { peer_id, status, closed } = this.#deps.directory.resolve(to_peer, scope);
     if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
     if (caller.peer_id === peer_id) throw new Problem("to_self", { peer_id });
@@ -189,7 +196,3 @@ const ANY_CIRCLE_CALLER: Sender = {
   role: null,
   mesh_session_id: null,
 };
-
-function senderOf({ from_peer, from_peer_id }: StoredSchedule): string {
-  return from_peer_id ?? from_peer;
-}

@@ -2,66 +2,50 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
+import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Schedule } from "./contract.ts";
 
 /** A schedule as stored: the public record and internal fields. */
 export const StoredSchedule = Schedule.extend({
   /** Whether the text and the recipient have a proven human origin (contract 2). */
   proven_human: z.boolean(),
+  /** Whether the request named the circle, so that no other one is searched. */
+  circle_given: z.boolean(),
   traceparent: z.string().nullable(),
   settled_at: Instant.nullable(),
 });
 export type StoredSchedule = z.output<typeof StoredSchedule>;
 
-const Row = rowOf(StoredSchedule);
-const columns = Object.keys(StoredSchedule.shape);
-const IMMUTABLE_COLUMNS = [
-  "schedule_id",
-  "from_peer",
-  "from_peer_id",
-  "from_peer_name",
-  "circle",
-  "traceparent",
-  "created_at",
-];
-const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
+const table = tableOf("schedules", StoredSchedule, "schedule_id");
+export const { insert, update, get, remove } = table;
 
-export function insert(tx: Tx, schedule: StoredSchedule): void {
-  tx.run(
-    `insert into schedules (${columns.join(", ")})
-     values (${columns.map((column) => `:${column}`).join(", ")})`,
-    z.encode(Row, schedule),
-  );
-}
-
-export function update(tx: Tx, schedule: StoredSchedule): void {
-  tx.run(
-    `update schedules set ${mutableColumns.map((column) => `${column} = :${column}`).join(", ")}
-     where schedule_id = :schedule_id`,
-    z.encode(Row, schedule),
-  );
-}
-
-export function get(db: Reader, schedule_id: string): StoredSchedule | undefined {
-  return db.get(Row, "select * from schedules where schedule_id = :schedule_id", { schedule_id });
-}
+/** The first ids that begin with `short`. */
+export const idsFrom = (db: Reader, short: string): string[] =>
+  idsStarting(db, { table: "schedules", column: "schedule_id" }, short);
 
 /** Due schedules, the longest overdue first. */
 export function due(db: Reader, now: number, limit: number): StoredSchedule[] {
-  return db.all(
-    Row,
-    `select * from schedules where state = 'active' and next_fire_at <= :now
+  return table.all(
+    db,
+    `where state = 'active' and next_fire_at <= :now
      order by next_fire_at, seq limit :limit`,
     { now, limit },
   );
 }
 
-const Count = z.object({ count: z.number() });
+/** Whether an active schedule is from a peer, or to it by its id or its name. */
+export function involves(
+  db: Reader,
+  { peer_id, name }: { readonly peer_id: string; readonly name: string },
+): boolean {
+  const statement = `select 1 from schedules where state = 'active'
+    and (from_peer_id = :peer_id or to_peer in (:peer_id, :name)) limit 1`;
+  return db.value(z.number(), statement, { peer_id, name }) !== undefined;
+}
 
 export function activeCount(db: Reader): number {
-  return db.get(Count, "select count(*) as count from schedules where state = 'active'")?.count ??
-    0;
+  return db.value(z.number(), "select count(*) from schedules where state = 'active'") ?? 0;
 }
 
 /** A peer in a filter: the argument as given, and the peer that it resolves to. */
@@ -80,10 +64,9 @@ export interface Filter {
 }
 
 export function list(db: Reader, { state, from, to, circle, limit }: Filter): StoredSchedule[] {
-  return db.all(
-    Row,
-    `select * from schedules
-     where (:state is null or state = :state)
+  return table.all(
+    db,
+    `where (:state is null or state = :state)
        and (:circle is null or circle = :circle)
        and (:from is null or from_peer_id = :from_id or from_peer in (:from, :from_id, :from_name))
        and (:to is null or to_peer in (:to, :to_id, :to_name))
@@ -102,17 +85,11 @@ export function list(db: Reader, { state, from, to, circle, limit }: Filter): St
   );
 }
 
-const Id = z.object({ schedule_id: z.string() });
-
 /** Schedules that settled before an instant, oldest first. */
 export function settledBefore(db: Reader, before: number, limit: number): string[] {
-  return db.all(
-    Id,
+  return db.values(
+    z.string(),
     `select schedule_id from schedules where settled_at < :before order by settled_at limit :limit`,
     { before, limit },
-  ).map(({ schedule_id }) => schedule_id);
-}
-
-export function remove(tx: Tx, schedule_id: string): void {
-  tx.run("delete from schedules where schedule_id = :schedule_id", { schedule_id });
+  );
 }

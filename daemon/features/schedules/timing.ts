@@ -1,7 +1,7 @@
 /** Computes the timing of a schedule from a request, and its change by an edit. */
 
-import { Problem } from "kit/core/problem.ts";
-import { nextFire } from "kit/core/cron.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { nextFire } from "kit/core/cron_pattern.ts";
 import type { StoredSchedule } from "./store.ts";
 import { instantOf, problemOf, type When } from "./when.ts";
 
@@ -22,13 +22,13 @@ export function timingOf({ fire_at, cron, timezone }: TimingInput, now: number):
   if (fire_at !== undefined) {
     const at = instantOf(fire_at, now);
     const problem = problemOf(at, now);
-    if (problem) throw invalidTiming("fire_at", problem);
+    if (problem) throw invalidField("fire_at", problem);
     return { fire_at: at, cron: null, timezone: timezone ?? null, next_fire_at: at };
   }
   const zone = timezone ?? DEFAULT_TIMEZONE;
   const next_fire_at = cron === undefined ? undefined : nextFire(cron, zone, now);
   if (cron === undefined || next_fire_at === undefined) {
-    throw invalidTiming("cron", "the pattern never fires");
+    throw invalidField("cron", "the pattern never fires");
   }
   return { fire_at: null, cron, timezone: zone, next_fire_at };
 }
@@ -47,11 +47,4 @@ export function updatedTiming(
   }
   const { fire_at: at, cron: pattern, next_fire_at } = before;
   return { fire_at: at, cron: pattern, timezone: zone ?? null, next_fire_at };
-}
-
-function invalidTiming(path: string, message: string): Problem<"invalid_request"> {
-  return new Problem("invalid_request", {
-    summary: `${path}: ${message}`,
-    issues: [{ path, message }],
-  });
 }

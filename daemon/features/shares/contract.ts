@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
-import { Instant } from "kit/core/schema.ts";
+import { Instant, Sender } from "kit/core/schema.ts";
 
 export const SHARE_SECONDS = 86_400;
 export const SHARE_SECONDS_MIN = 1;
@@ -46,6 +46,7 @@ export const createShare = contract({
   tunnel: "open",
   body: z.object({
     peer: z.string(),
+    from_peer: Sender.optional(),
     permissions: Permissions.default("ro"),
     ttl_seconds,
   }),

@@ -6,6 +6,7 @@
 import { Problem } from "kit/core/problem.ts";
 import { AGENTS } from "../agents/registry.ts";
 import type { Backend } from "../agents/contract.ts";
+import type { CircleBoundary } from "../peers/schemas.ts";
 import type { Commands, Profile } from "./contract.ts";
 
 /** The configuration's `spawn` section, and `daemon.circle_boundary`. */
@@ -14,7 +15,7 @@ export interface SpawnSettings {
   readonly profiles: Readonly<Record<string, Profile>>;
   readonly allowed_paths: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  readonly circle_boundary: "session" | "window";
+  readonly circle_boundary: CircleBoundary;
 }
 
 export interface Command {

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { TmuxSocket } from "../peers/schemas.ts";
+import { CircleBoundary, PaneId, TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
@@ -35,8 +35,6 @@ const ShownProfile = z.object({
   env: z.record(z.string(), z.string()),
 });
 
-export const CircleBoundary = z.enum(["session", "window"]);
-
 export const spawnConfig = contract({
   id: "spawn.config",
   method: "GET",
@@ -54,7 +52,26 @@ export const spawnConfig = contract({
   }),
 });
 
-const Pane = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
+/** How many folders one answer has. */
+export const FOLDERS_MAX = 50;
+
+export const listFolders = contract({
+  id: "spawn.folders",
+  method: "GET",
+  path: "/spawn/folders",
+  summary: "The folders whose path begins with `prefix`, within spawn.allowed_paths",
+  access: "caller",
+  tunnel: "admin",
+  query: z.object({ prefix: z.string().max(4096).default("") }),
+  returns: z.object({
+    /** Paths in the form of `prefix`; hidden folders last. */
+    folders: z.array(z.string()),
+    /** Whether there are more than the answer has. */
+    truncated: z.boolean(),
+  }),
+  fails: ["path_not_allowed"],
+});
+export type Folders = z.output<typeof listFolders.returns>;
 
 export const Spawned = z.object({
   ok: z.literal(true),
@@ -90,7 +107,7 @@ export const spawnPeer = contract({
     name: Name.optional(),
     message: Text.optional(),
     from_peer: Sender.optional(),
-    source_pane: Pane.optional(),
+    source_pane: PaneId.optional(),
   }),
   returns: Spawned,
   fails: [
@@ -114,7 +131,12 @@ export const forkPeer = contract({
   access: "caller",
   tunnel: "admin",
   params: z.object({ id: z.string() }),
-  body: z.object({ backend: Backend, profile: Name.optional(), circle: Name.optional() }),
+  body: z.object({
+    backend: Backend,
+    profile: Name.optional(),
+    circle: Name.optional(),
+    from_peer: Sender.optional(),
+  }),
   returns: Spawned.extend({ source_peer_id: z.string() }),
   fails: [
     "unknown_peer",

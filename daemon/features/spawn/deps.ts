@@ -1,58 +1,44 @@
 /**
- * What spawns need from other features, and the record of a started agent that is not stored yet.
+ * What spawns and restarts need from lower features, and the record of a started agent that is not
+ * stored yet.
  */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
-import type { ProcessControl } from "../../host/processes.ts";
-import type { Role } from "../peers/schemas.ts";
-import type { Backend } from "../agents/contract.ts";
+import type { ProcessTable } from "../../host/processes.ts";
+import type { Hooks } from "../agents/adapter.ts";
+import type { AgentTransports } from "../agents/transports.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Superseded } from "../peers/identity/superseded.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { PeerProfiles } from "../peers/profiles.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
 import type { Spawn } from "./store.ts";
 
-/** The fields of a registered peer that spawns need. */
-export interface SpawnPeer {
-  readonly peer_id: string;
-  readonly name: string;
-  readonly circle: string;
-  readonly backend: Backend | null;
-  readonly path: string | null;
-  readonly last_seen: number | null;
-  readonly tmux_socket: string | null;
-  readonly pane_id: string | null;
-}
-
 export interface SpawnDeps {
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
-  readonly peers: {
-    /** Resolves a sender as every route does. */
-    sender(argument: string): { peer_id: string | null; name: string; circle: string | null };
-    get(peer_id: string): SpawnPeer | undefined;
-    /** The peer registered on a pane. */
-    findByPane(pane_id: string, tmux_socket: string): SpawnPeer | undefined;
-    /** The default name of a peer. */
-    nameOf(path: string, backend: Backend): string;
-    refuseReserved(name: string): void;
-    /** Gives a registered peer the circle, role and name that the spawn request asked for. */
-    reassign(peer_id: string, request: { name?: string; circle: string; role: Role }): void;
-  };
-  /** Whether an adapter delivers messages to this backend. */
-  canDeliverTo(backend: Backend): boolean;
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly processes: ProcessTable;
+  readonly transports: AgentTransports;
+  /** The backends whose hooks register their agents. */
+  readonly hooks: Hooks;
+  readonly agentPeers: AgentPeers;
+  readonly directory: Directory;
+  readonly peers: Peers;
+  readonly profiles: PeerProfiles;
+  readonly superseded: Superseded;
+  readonly notifications: Notifications;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
-  readonly processes: ProcessControl;
-  /** Whether the backend's hooks register its agents. */
-  registersItself(backend: Backend): boolean;
   /** Registers a spawned agent that does not register before its first prompt. */
   linkSilentAgent(
     spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">,
   ): Promise<void>;
-  notify(
-    note: { from_peer: string; to_peer: string; text: string },
-    requestContext: { proven_human: boolean },
-  ): void;
 }
 
 /** A started agent that is not yet stored. */

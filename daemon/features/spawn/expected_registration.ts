@@ -10,6 +10,7 @@ import type { Registration } from "../peers/schemas.ts";
 import { isLive } from "../peers/directory.ts";
 import type { ExpectedRegistration, RegistrationEvidence } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
+import type { Launcher } from "./launcher.ts";
 import { expectedRestart } from "./restarts/replacement.ts";
 import * as rows from "./store.ts";
 
@@ -64,15 +65,11 @@ function linkedPeer(
 /** Checks the tmux servers that registrations name, and finds the circles of their windows. */
 export class RegistrationLocations {
   readonly #machine: string;
-  readonly #circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>;
+  readonly #launcher: Pick<Launcher, "windowCircleOf">;
 
-  /** `circleOf` returns the circle of a pane's window; undefined if circles are not windows. */
-  constructor(
-    machine: string,
-    circleOf: (tmux_socket: string, pane_id: string) => Promise<string | undefined>,
-  ) {
+  constructor(machine: string, launcher: Pick<Launcher, "windowCircleOf">) {
     this.#machine = machine;
-    this.#circleOf = circleOf;
+    this.#launcher = launcher;
   }
 
   /** Refuses a registration on this machine with an untrusted tmux socket. */
@@ -89,6 +86,6 @@ export class RegistrationLocations {
   ): Promise<string | undefined> {
     const isLocal = machine === undefined || machine === this.#machine;
     if (!isLocal || circle !== undefined || !pane_id || !tmux_socket) return undefined;
-    return await this.#circleOf(tmux_socket, pane_id);
+    return await this.#launcher.windowCircleOf(tmux_socket, pane_id);
   }
 }

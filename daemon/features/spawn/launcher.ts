@@ -5,6 +5,8 @@ import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
+import type { Sender } from "../peers/directory.ts";
+import { refuseReserved } from "../peers/identity/naming.ts";
 import { commandOf } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
@@ -23,17 +25,11 @@ interface SourcePane {
   readonly pane: Pane;
 }
 
-interface Sender {
-  readonly peer_id: string | null;
-  readonly name: string;
-  readonly circle: string | null;
-}
-
 export class Launcher {
   readonly #ctx: Context;
-  readonly #deps: Pick<SpawnDeps, "terminals" | "settings" | "peers">;
+  readonly #deps: SpawnDeps;
 
-  constructor(ctx: Context, deps: Pick<SpawnDeps, "terminals" | "settings" | "peers">) {
+  constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -58,11 +54,11 @@ export class Launcher {
   async launch(
     request: SpawnRequest,
     tmux_socket: string | undefined,
-    { extraArgs = [], mark }: LaunchOptions,
+    { extraArgs = [], mark }: LaunchOptions = {},
   ): Promise<LaunchedAgent> {
-    const { terminals, settings, peers } = this.#deps;
+    const { directory, settings, terminals } = this.#deps;
     await this.mustBeEnabled();
-    if (request.name) peers.refuseReserved(request.name);
+    if (request.name) refuseReserved(this.#ctx.db, request.name);
     const command = commandOf(settings, request.backend, request.profile);
     const found = await allowedFolder(request.path, {
       allowed: settings.allowed_paths,
@@ -70,7 +66,7 @@ export class Launcher {
     });
     if (!found.ok) throw new Problem("path_not_allowed", { path: request.path, reason: found.why });
     const spawn_id = this.#ctx.ids.next("spawn");
-    const sender = peers.sender(request.from_peer ?? ANONYMOUS_SENDER);
+    const sender = directory.sender(request.from_peer ?? ANONYMOUS_SENDER);
     const source = await this.#findSourcePane(request, sender, tmux_socket);
     const launch = {
       cwd: found.folder,
@@ -129,8 +125,8 @@ export class Launcher {
     sender: Sender,
     tmux_socket: string | undefined,
   ): Promise<SourcePane | undefined> {
-    const { terminals, peers } = this.#deps;
-    const ownPeer = sender.peer_id === null ? undefined : peers.get(sender.peer_id);
+    const { agentPeers, terminals } = this.#deps;
+    const ownPeer = sender.peer_id === null ? undefined : agentPeers.getRecord(sender.peer_id);
     const pane_id = source_pane ?? ownPeer?.pane_id;
     if (!pane_id) return undefined;
     const ownSocket = pane_id === ownPeer?.pane_id ? ownPeer.tmux_socket : null;

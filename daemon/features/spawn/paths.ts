@@ -42,7 +42,8 @@ export async function allowedFolder(
   return { ok: false, why: "it lies in no folder of spawn.allowed_paths" };
 }
 
-function expandHome(path: string, home: string): string {
+/** Replaces a leading `~`. */
+export function expandHome(path: string, home: string): string {
   return path === "~" || path.startsWith("~/") ? join(home, path.slice(1)) : path;
 }
 

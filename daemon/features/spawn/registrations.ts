@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { DAEMON } from "../messages/contract.ts";
+import * as peerRows from "../peers/store.ts";
 import type { SpawnDeps } from "./deps.ts";
 import { spawnMachine } from "./machine.ts";
 import * as rows from "./store.ts";
@@ -18,15 +19,13 @@ const REGISTER_MS_MAX = 5 * 60_000;
 const LATE_MS_MAX = 24 * 3_600_000;
 const CHECK_INTERVAL_MS = 2_000;
 
-type RegistrationDeps = Pick<SpawnDeps, "peers" | "terminals" | "linkSilentAgent" | "notify">;
-
 export class SpawnRegistrations {
   readonly #ctx: Context;
-  readonly #deps: RegistrationDeps;
+  readonly #deps: SpawnDeps;
   #checking: Promise<void> | undefined;
   #checkedAt = 0;
 
-  constructor(ctx: Context, deps: RegistrationDeps) {
+  constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
     ctx.events.subscribe({
@@ -105,16 +104,16 @@ export class SpawnRegistrations {
 
   /** Matches a spawn with an agent that registered before the spawn was stored. */
   #matchRegistered(spawn: Spawn): void {
-    const peer = this.#deps.peers.findByPane(spawn.pane_id, spawn.tmux_socket);
+    const [peer] = peerRows.byPane(this.#ctx.db, spawn.pane_id, spawn.tmux_socket);
     if (!peer || peer.backend !== spawn.backend) return;
     if ((peer.last_seen ?? 0) < spawn.created_at) return;
     const { circle, role, name } = spawn;
-    this.#deps.peers.reassign(peer.peer_id, { circle, role, ...(name !== null && { name }) });
+    this.#deps.profiles.reassign(peer.peer_id, { circle, role, ...(name !== null && { name }) });
     this.#register(spawn, peer.peer_id);
   }
 
   #peerRegistered(peer_id: string): void {
-    const peer = this.#deps.peers.get(peer_id);
+    const peer = this.#deps.agentPeers.getRecord(peer_id);
     if (!peer?.pane_id) return;
     const spawn = rows.open(this.#ctx.db).find(({ pane_id, tmux_socket, backend }) =>
       pane_id === peer.pane_id && tmux_socket === peer.tmux_socket && backend === peer.backend
@@ -141,7 +140,8 @@ export class SpawnRegistrations {
   #sendSeed({ seed_from, seed_human }: Spawn, text: string, peer_id: string): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
-      this.#deps.notify({ from_peer, to_peer: peer_id, text }, { proven_human: seed_human });
+      const note = { from_peer, to_peer: peer_id, text };
+      this.#deps.notifications.notify(note, { proven_human: seed_human });
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);
@@ -153,11 +153,11 @@ export class SpawnRegistrations {
 
   /** Notifies the sender of the spawn's message, if that is a registered peer. */
   #notifySender(from_peer: string, text: string): void {
-    const { peer_id } = this.#deps.peers.sender(from_peer);
+    const { peer_id } = this.#deps.directory.sender(from_peer);
     if (peer_id === null) return;
     try {
       const note = { from_peer: DAEMON, to_peer: peer_id, text };
-      this.#deps.notify(note, { proven_human: false });
+      this.#deps.notifications.notify(note, { proven_human: false });
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;

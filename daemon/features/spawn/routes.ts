@@ -4,6 +4,8 @@ import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
+import type { PeerQuery } from "../peers/directory.ts";
+import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "./contract.ts";
 import type { LaunchedAgent } from "./deps.ts";
 import * as restartContracts from "./restarts/contract.ts";
@@ -16,15 +18,7 @@ export interface SpawnRoutesDeps {
   /** The sender: a peer id, or a name that belongs to no peer. */
   senderOf(body: { from_peer: string }): string;
   /** The peer to fork, with its pane. */
-  findForkSource(argument: string, circle: string | undefined): {
-    readonly peer_id: string;
-    readonly backend: string | null;
-    readonly path: string | null;
-    readonly circle: string;
-    readonly status: string;
-    readonly tmux_socket: string | null;
-    readonly pane_id: string | null;
-  };
+  findForkSource(argument: string, query: PeerQuery): StoredPeer;
 }
 
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
@@ -39,10 +33,11 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
   };
   return [
     route(contracts.spawnConfig, () => spawns.config()),
+    route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
-      const launched = await spawns.launch(body, query.tmux_socket);
+      const launched = await spawns.launcher.launch(body, query.tmux_socket);
       return await undoOnError(
         () => commit(() => spawns.record(launched, requestContext)),
         launched,
@@ -53,7 +48,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
     }),
     route(contracts.forkPeer, async ({ params, body }) => {
       const { backend, profile } = body;
-      const source = deps.findForkSource(params.id, body.circle);
+      const source = deps.findForkSource(params.id, body);
       const { peer_id: source_peer_id, path, circle, pane_id, tmux_socket } = source;
       if (source.status === "retired") {
         throw new Problem("peer_retired", { peer_id: source_peer_id });
@@ -67,7 +62,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
         role: "agent" as const,
         ...(pane_id && { source_pane: pane_id }),
       };
-      const launched = await spawns.launch(request, tmux_socket ?? undefined);
+      const launched = await spawns.launcher.launch(request, tmux_socket ?? undefined);
       const record = () => spawns.record(launched, { proven_human: false });
       return { ...await undoOnError(record, launched), source_peer_id };
     }),
@@ -76,10 +71,10 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
       return restarts.restart(params.id, body, requestContext);
     }),
     route(restartContracts.getRestart, ({ params, query }) => {
-      return restarts.latest(params.id, query.circle);
+      return restarts.latest(params.id, query);
     }),
     route(restartContracts.cancelRestart, ({ params, query }) => {
-      return restarts.cancel(params.id, query.circle);
+      return restarts.cancel(params.id, query);
     }),
   ];
 }

@@ -2,10 +2,12 @@
 
 import type { Context } from "kit/data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
+import { nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
-import type { Spawned, SpawnRequest } from "./contract.ts";
+import type { Folders, Spawned, SpawnRequest } from "./contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
-import { Launcher, type LaunchOptions } from "./launcher.ts";
+import { completeFolder } from "./folders.ts";
+import { Launcher } from "./launcher.ts";
 import { SpawnRegistrations } from "./registrations.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
@@ -16,36 +18,25 @@ const END_MS_MAX = 5_000;
 export class Spawns {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
-  readonly #launcher: Launcher;
-  readonly #registrations: SpawnRegistrations;
+  readonly launcher: Launcher;
+  readonly registrations: SpawnRegistrations;
 
   constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#launcher = new Launcher(ctx, deps);
-    this.#registrations = new SpawnRegistrations(ctx, deps);
+    this.launcher = new Launcher(ctx, deps);
+    this.registrations = new SpawnRegistrations(ctx, deps);
   }
 
   async config() {
-    const enabled = await this.#launcher.missingRequirement() === undefined;
+    const enabled = await this.launcher.missingRequirement() === undefined;
     return { enabled, ...withoutSecrets(this.#deps.settings) };
   }
 
-  mustBeEnabled(): Promise<void> {
-    return this.#launcher.mustBeEnabled();
-  }
-
-  launch(
-    request: SpawnRequest,
-    tmux_socket: string | undefined,
-    options: LaunchOptions = {},
-  ): Promise<LaunchedAgent> {
-    return this.#launcher.launch(request, tmux_socket, options);
-  }
-
-  /** The circle of a pane's window (contract 1); undefined if circles are sessions. */
-  circleOf(socket: string, pane_id: string): Promise<string | undefined> {
-    return this.#launcher.windowCircleOf(socket, pane_id);
+  /** The folders that a typed path may become. */
+  folders(prefix: string): Promise<Folders> {
+    const { settings: { allowed_paths: allowed }, terminals: { home } } = this.#deps;
+    return completeFolder(prefix, { allowed, home });
   }
 
   /** Stores a launched agent as a spawn. The agent may already have registered. */
@@ -53,7 +44,7 @@ export class Spawns {
     const { db } = this.#ctx;
     const { request, folder, circle, spawn_id, socket, pane, at } = launched;
     const { backend, message } = request;
-    const isDeliverable = this.#deps.canDeliverTo(backend);
+    const isDeliverable = this.#deps.transports.adapterOf(backend) !== undefined;
     const seedState = isDeliverable ? "awaiting_registration" : "undeliverable";
     const spawn: Spawn = {
       spawn_id,
@@ -78,7 +69,7 @@ export class Spawns {
       settled_at: null,
     };
     return db.transact(() => {
-      this.#registrations.add(spawn);
+      this.registrations.add(spawn);
       return this.#toAnswer(rows.get(db, spawn_id) ?? spawn);
     });
   }
@@ -99,8 +90,9 @@ export class Spawns {
 
   /** Closes the pane that was opened with this mark, if its spawn was never stored. */
   async cleanUp(mark: string, from_peer: string): Promise<void> {
-    const { terminals, peers } = this.#deps;
-    const sockets = new Set([terminals.socket, peers.get(from_peer)?.tmux_socket ?? ""]);
+    const { agentPeers, terminals } = this.#deps;
+    const ownSocket = agentPeers.getRecord(from_peer)?.tmux_socket ?? "";
+    const sockets = new Set([terminals.socket, ownSocket]);
     for (const socket of [...sockets].filter(Boolean)) {
       const pane = await terminals.find(socket, mark);
       if (pane) await terminals.closeIfSame(socket, pane);
@@ -118,7 +110,7 @@ export class Spawns {
     if (!spawn || spawn.pane_pid === null) return;
     const { tmux_socket, pane_id, pane_pid, settled_at } = spawn;
     await terminals.closeIfSame(tmux_socket, { pane_id, pane_pid });
-    if (settled_at === null) this.#registrations.abandon(spawn);
+    if (settled_at === null) this.registrations.abandon(spawn);
     if (!agent) return;
     const options = { clock, signal, processes };
     // Closing a pane hangs up its terminal, which ends most agents.
@@ -140,34 +132,16 @@ export class Spawns {
     return spawn ? { ...before, ...this.#toAnswer(spawn) } : before;
   }
 
-  /** The profile that a peer was spawned with. */
-  profileOf(peer_id: string): string | undefined {
-    return rows.ofPeer(this.#ctx.db, peer_id)?.profile ?? undefined;
-  }
-
-  start(): void {
-    this.#registrations.start();
-  }
-
-  tick(now: number): void {
-    this.#registrations.tick(now);
-  }
-
-  async close(): Promise<void> {
-    await this.#registrations.close();
-  }
-
   #toAnswer(spawn: Spawn): Spawned {
     const { spawn_id, pane_id, tmux_socket, tmux_session, backend, path, peer_id } = spawn;
-    const { peers } = this.#deps;
-    const registeredName = peer_id === null ? undefined : peers.get(peer_id)?.name;
+    const registered = peer_id === null ? undefined : this.#deps.agentPeers.getRecord(peer_id);
     return {
       ok: true,
       spawn_id,
       pane_id,
       tmux_socket,
       tmux_session,
-      display_name: registeredName ?? spawn.name ?? peers.nameOf(path, backend),
+      display_name: registered?.name ?? spawn.name ?? nameOf({ path, backend }),
       registration_state: spawn.registration_state,
       seed_state: spawn.seed_state,
       warnings: spawn.warnings,
@@ -176,7 +150,7 @@ export class Spawns {
 
   #warningsOf({ backend, message }: SpawnRequest, isDeliverable: boolean): string[] {
     const warnings: string[] = [];
-    if (!this.#deps.registersItself(backend)) {
+    if (!this.#deps.hooks[backend]) {
       warnings.push(
         `${backend} has no hooks here: the peer appears once its program registers itself`,
       );

@@ -5,7 +5,6 @@ import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Backend } from "../agents/contract.ts";
 import { Spawned } from "./contract.ts";
-import { LastSeq, LogEntry, type LogPage } from "./log/entry.ts";
 
 const nullableString = z.string().nullable();
 
@@ -77,23 +76,4 @@ export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
     "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
     { peer_id },
   );
-}
-
-export function after(db: Reader, page: LogPage): LogEntry[] {
-  return db.all(
-    LogEntry,
-    `select seq, peer_id, settled_at as over_at, not exists
-       (select 1 from spawns as newer where newer.peer_id = old.peer_id and newer.seq > old.seq)
-       as latest
-     from spawns as old where seq > :after order by seq limit :limit`,
-    page,
-  );
-}
-
-export function last(db: Reader): number {
-  return db.get(LastSeq, "select max(seq) as seq from spawns")?.seq ?? 0;
-}
-
-export function forget(tx: Tx, seq: number): void {
-  tx.run("delete from spawns where seq = :seq", { seq });
 }

@@ -2,26 +2,21 @@
 
 import { clientEnvironment } from "../tmux/connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
-import { machineSockets, type Sockets } from "./sockets.ts";
+import { machineSockets } from "./sockets.ts";
 import { isPersonAtTerminal, isUserFacing, type KnownAgent, type TmuxClient } from "./terminal.ts";
 
-export interface CallerFacts {
-  readonly sockets: Sockets;
-  /** The user that the daemon runs as; null if the platform has none. */
-  readonly uid: number | null;
-  /** Whether a person, not an agent, opened the terminal that this process runs in. */
-  isPersonAtTerminal(pid: number, agents: readonly KnownAgent[]): boolean;
-  /** Whether people use this process directly: a login, a terminal emulator or a multiplexer. */
-  isUserFacing(pid: number): boolean;
-}
+export type CallerFacts = ReturnType<typeof callerFacts>;
 
 /** `search_path` is the `PATH` in which tmux is looked up. */
-export function callerFacts(search_path: string): CallerFacts {
+export function callerFacts(search_path: string) {
   const clientsOf = (tmux_socket: string) => listClients(tmux_socket, search_path);
   return {
     sockets: machineSockets(),
+    /** The user that the daemon runs as; null if the platform has none. */
     uid: Deno.uid(),
-    isPersonAtTerminal: (pid, agents) => isPersonAtTerminal(pid, { agents, clientsOf }),
+    /** Whether a person, not an agent, opened the terminal that this process runs in. */
+    isPersonAtTerminal: (pid: number, agents: readonly KnownAgent[]): boolean =>
+      isPersonAtTerminal(pid, { agents, clientsOf }),
     isUserFacing,
   };
 }

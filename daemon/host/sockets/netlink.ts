@@ -42,7 +42,6 @@ const ANSWER_BYTES_MAX = 4096;
 /** `at`: the offset of `struct inet_diag_msg` in an answer. The others: offsets of its fields. */
 const MESSAGE_LAYOUT = {
   at: 16,
-  family: 0,
   client_port: 4,
   server_port: 6,
   uid: 64,
@@ -137,23 +136,25 @@ function open(): { readonly libc: Libc; readonly fd: number } | "unavailable" {
 
 /** As `SocketDiagnostics.find`, but reads the kernel's table of all connections. */
 export function findInTable(client: Endpoint, server: Endpoint): SocketEnd | undefined {
-  return tableEntries((local, remote) =>
+  const found = kernelTable().find(({ local, remote }) =>
     isEndpoint(local, client) && isEndpoint(remote, server)
-  )[0];
+  );
+  return found && { uid: found.uid, inode: found.inode };
 }
 
 /** Finds all connections from a client's endpoint to a port at any address of this machine. */
 export function listKernelSockets(client: Endpoint, server_port: number): SocketEnd[] {
-  return tableEntries((local, remote) =>
+  return kernelTable().filter(({ local, remote }) =>
     isEndpoint(local, client) && portOf(remote) === server_port
   );
 }
 
-function tableEntries(matches: (local: string, remote: string) => boolean): SocketEnd[] {
+/** All TCP sockets of this machine. */
+export function kernelTable() {
   return ["tcp", "tcp6"].flatMap((name) =>
-    (readProcFile(`net/${name}`) ?? "").split("\n").slice(1).flatMap((line) => {
-      const [, local = "", remote = "", , , , , uid, , inode] = line.trim().split(/\s+/);
-      return matches(local, remote) ? [{ uid: Number(uid), inode: Number(inode) }] : [];
+    (readProcFile(`net/${name}`) ?? "").trim().split("\n").slice(1).map((line) => {
+      const [, local = "", remote = "", state, , , , uid, , inode] = line.trim().split(/\s+/);
+      return { local, remote, state, uid: Number(uid), inode: Number(inode) };
     })
   );
 }

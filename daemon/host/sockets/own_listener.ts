@@ -1,8 +1,8 @@
 /** Finds out who listens at a local address. A token is sent to this user's programs only. */
 
 import { parseAddress } from "./inet.ts";
-import { isEndpoint } from "./netlink.ts";
-import { readProcFile } from "../processes.ts";
+import { isEndpoint, kernelTable } from "./netlink.ts";
+import { outputOf } from "../processes.ts";
 
 /**
  * `ours`: this user's program, or root's. `not_ours`: another user's program, or (on macOS) none
@@ -13,6 +13,8 @@ export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 /** The state of a listening socket in the kernel's table. */
 const LISTEN_STATE = "0A";
 const ROOT = 0;
+/** Lists open sockets on macOS. */
+export const LSOF = "/usr/sbin/lsof";
 const WILDCARDS = ["0.0.0.0", "::"];
 
 /** Finds out whose program a connection to this address would reach. */
@@ -25,30 +27,16 @@ export function listenerAt({ hostname, port }: URL): Listener {
     const address = parseAddress(name);
     return address ? [{ ...address, port: Number(port || 80) }] : [];
   });
-  const owners = listeners().flatMap(({ local, uid }) =>
-    endpoints.some((endpoint) => isEndpoint(local, endpoint)) ? [uid] : []
+  const owners = kernelTable().filter(({ local, state }) =>
+    state === LISTEN_STATE && endpoints.some((endpoint) => isEndpoint(local, endpoint))
   );
   if (owners.length === 0) return "nobody";
-  return owners.every((owner) => owner === uid || owner === ROOT) ? "ours" : "not_ours";
+  return owners.every((owner) => owner.uid === uid || owner.uid === ROOT) ? "ours" : "not_ours";
 }
 
 /** On macOS, `lsof` shows a user only that user's own sockets. */
 function byLsof(port: string): Listener {
-  try {
-    const args = ["-nP", "-t", "-a", `-iTCP:${port}`, "-sTCP:LISTEN"];
-    const { stdout } = new Deno.Command("/usr/sbin/lsof", { args, stderr: "null" }).outputSync();
-    return stdout.length > 0 ? "ours" : "not_ours";
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return "unknown";
-    throw error;
-  }
-}
-
-function listeners(): { readonly local: string; readonly uid: number }[] {
-  return ["tcp", "tcp6"].flatMap((table) =>
-    (readProcFile(`net/${table}`) ?? "").split("\n").slice(1).flatMap((line) => {
-      const [, local = "", , state, , , , uid] = line.trim().split(/\s+/);
-      return state === LISTEN_STATE ? [{ local, uid: Number(uid) }] : [];
-    })
-  );
+  const output = outputOf(LSOF, "-nP", "-t", "-a", `-iTCP:${port}`, "-sTCP:LISTEN");
+  if (output === undefined) return "unknown";
+  return output === "" ? "not_ours" : "ours";
 }

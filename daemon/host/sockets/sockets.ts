@@ -1,7 +1,9 @@
 /** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
-import { isUnreadable, readLinkOrEmpty, treeOf } from "../processes.ts";
+import { unlessError } from "../paths.ts";
+import { isUnreadable, outputOf, treeOf } from "../processes.ts";
 import { parseAddress } from "./inet.ts";
+import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 
 /** Both endpoints of a connection, as the daemon sees them. */
@@ -71,15 +73,11 @@ class LinuxSockets implements Sockets {
 }
 
 function hasDescriptor(pid: number, inode: number): boolean {
-  const socketLink = `socket:[${inode}]`;
-  try {
-    for (const { name } of Deno.readDirSync(`/proc/${pid}/fd`)) {
-      if (readLinkOrEmpty(`/proc/${pid}/fd/${name}`) === socketLink) return true;
-    }
-  } catch (error) {
-    if (!isUnreadable(error)) throw error;
-  }
-  return false;
+  const folder = `/proc/${pid}/fd`;
+  const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(folder)]) ?? [];
+  return descriptors.some(({ name }) =>
+    unlessError(isUnreadable, () => Deno.readLinkSync(`${folder}/${name}`)) === `socket:[${inode}]`
+  );
 }
 
 /** On macOS only `lsof` shows the sockets of a process, to its owner only. It takes about 50 ms. */
@@ -90,14 +88,7 @@ function ownsSocketByLsof(
 ): boolean {
   const pids = treeOf(pid, max).join(",");
   const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
-  try {
-    const { stdout } = new Deno.Command("/usr/sbin/lsof", { args: filter, stderr: "null" })
-      .outputSync();
-    return namesConnection(new TextDecoder().decode(stdout), remote.port, local_port);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  return namesConnection(outputOf(LSOF, ...filter) ?? "", remote.port, local_port);
 }
 
 /** Whether `lsof -Fn` printed the client's end, as in `n127.0.0.1:50000->127.0.0.1:8377`. */

@@ -1,7 +1,8 @@
 /** Observes panes through tmux and the kernel: which exist, and which process reads in each. */
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
+import type { Env } from "../paths.ts";
 import type { TmuxServers } from "./tmux.ts";
 import type { Pane } from "./pane.ts";
 
@@ -26,16 +27,12 @@ export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
-export interface PaneObserver {
-  /** All panes of these servers and of the user's own. A server that does not answer adds none. */
-  all(sockets: readonly string[]): Promise<PaneFacts[]>;
-  /** Observes one pane. If `tmux_socket` is null, the pane is on the user's own server. */
-  at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation>;
-  /** Whether a process runs in the pane. */
-  holds(pane: PaneFacts, pid: number): boolean;
-}
+/** A pane with the rows of its screen, both of one moment; `unknown` as for observations. */
+export type ScreenObservation =
+  | { readonly state: "found"; readonly pane: PaneFacts; readonly rows: readonly string[] }
+  | { readonly state: "missing" | "unknown" };
 
-type Env = Readonly<Record<string, string>>;
+export type PaneObserver = ReturnType<typeof paneObserverOf>;
 
 /** The socket of the user's own tmux server, determined by tmux's own rules. */
 export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
@@ -43,17 +40,22 @@ export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
   return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
 }
 
-export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string): PaneObserver {
+export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string) {
+  const panesOf = async (sockets: readonly string[]): Promise<PaneFacts[]> => {
+    const found = await Promise.all([...new Set(sockets)].map(async (socket) => {
+      const listed = await tmuxServers.at(socket).panes();
+      return listed.ok ? listed.panes.map((pane) => toFacts(socket, pane)) : [];
+    }));
+    return found.flat();
+  };
   return {
-    async all(sockets) {
-      const servers = [...new Set([own_socket, ...sockets])];
-      const found = await Promise.all(servers.map(async (socket) => {
-        const listed = await tmuxServers.at(socket).panes();
-        return listed.ok ? listed.panes.map((pane) => toFacts(socket, pane)) : [];
-      }));
-      return found.flat();
-    },
-    async at(tmux_socket, pane_id) {
+    /** All panes of these servers and of the user's own, without those of a silent server. */
+    all: (sockets: readonly string[]): Promise<PaneFacts[]> => panesOf([own_socket, ...sockets]),
+    /** As `all`, with every server that has its socket beside that of the user's own server. */
+    everywhere: (sockets: readonly string[]): Promise<PaneFacts[]> =>
+      panesOf([own_socket, ...sockets, ...socketsBeside(own_socket)]),
+    /** Observes one pane. If `tmux_socket` is null, the pane is on the user's own server. */
+    async at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation> {
       const socket = tmux_socket ?? own_socket;
       const listed = await tmuxServers.at(socket).panes();
       // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
@@ -61,8 +63,32 @@ export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string): Pa
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
       return pane ? { state: "found", pane: toFacts(socket, pane) } : { state: "missing" };
     },
-    holds: (pane, pid) => isDescendant(pid, pane.pane_pid),
+    /** The screen of a pane with its colours (SGR). `tmux_socket` as for `at`. */
+    async screen(tmux_socket: string | null, pane_id: string): Promise<ScreenObservation> {
+      const socket = tmux_socket ?? own_socket;
+      const read = await tmuxServers.at(socket).screen(pane_id);
+      if (!read.ok) {
+        const isGone = read.reason === "no_server" || read.reason === "error";
+        return { state: isGone ? "missing" : "unknown" };
+      }
+      if (!read.seen) return { state: "missing" };
+      return { state: "found", pane: toFacts(socket, read.seen.pane), rows: read.seen.rows };
+    },
+    /** Whether a process runs in the pane. */
+    holds: (pane: PaneFacts, pid: number): boolean => isDescendant(pid, pane.pane_pid),
   };
+}
+
+/** The sockets in the same folder: the servers that `tmux -L NAME` starts. */
+function socketsBeside(socket: string): string[] {
+  const folder = dirname(socket);
+  try {
+    const entries = [...Deno.readDirSync(folder)];
+    return entries.filter(({ isFile, isDirectory }) => !isFile && !isDirectory)
+      .map(({ name }) => join(folder, name)).sort();
+  } catch {
+    return []; // Without the folder there is no server.
+  }
 }
 
 function toFacts(tmux_socket: string, pane: Pane): PaneFacts {

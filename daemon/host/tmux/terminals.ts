@@ -26,40 +26,9 @@ export type OpenResult = { readonly ok: true; readonly pane: Pane } | {
 };
 
 /** The operations of tmux and the kernel that are needed to start agents. */
-export interface Terminals {
-  /** The user's home folder, for paths that begin with `~`. */
-  readonly home: string;
-  /** The socket of the tmux server in which agents are started by default. */
-  readonly socket: string;
-  /** Whether tmux is installed. */
-  isAvailable(): Promise<boolean>;
-  /** Opens a window in the session of this name; creates the session if it does not exist. */
-  openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult>;
-  /** Opens a new pane by splitting the window of a pane. */
-  splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult>;
-  /** The pane's current record; undefined if tmux does not know it or does not answer. */
-  look(socket: string, pane_id: string): Promise<Pane | undefined>;
-  /** Finds the pane that was opened with this mark. Undefined if tmux knows no such pane. */
-  find(socket: string, mark: string): Promise<Pane | undefined>;
-  /** Whether tmux reports the end of a pane or of its program. False if tmux does not answer. */
-  isGone(socket: string, pane_id: string): Promise<boolean>;
-  /** Kills a pane with everything that runs in it. */
-  close(socket: string, pane_id: string): Promise<void>;
-  /** Kills a pane if the pane still runs the given process. Returns whether it did. */
-  closeIfSame(socket: string, seen: Pick<Pane, "pane_id" | "pane_pid">): Promise<boolean>;
-  /** Sets whether the pane stays open when its program ends. */
-  keep(socket: string, pane_id: string, kept: boolean): Promise<void>;
-  /** Runs another program in a pane if the pane still runs the process given in `seen`. */
-  respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult>;
-  /** Whether the program is installed, according to the search paths that the daemon can read. */
-  hasProgram(socket: string, launch: Launch): Promise<boolean>;
-  /** Whether a process is a pane's process or a descendant of it. */
-  isWithin(pid: number, pane_pid: number): boolean;
-  /**
-   * Whether the pane runs a process that is neither this one, nor an ancestor or descendant of it.
-   */
-  isShared(pid: number, pane_pid: number): Promise<boolean>;
-}
+export type Terminals = Pick<Panes, keyof Panes>;
+
+type PaneProcess = Pick<Pane, "pane_id" | "pane_pid">;
 
 export interface PanesOptions {
   readonly tmuxServers: TmuxServers;
@@ -96,8 +65,10 @@ const PRINT_PANE = ["-P", "-F", PANE_FORMAT];
 /** The window size of a session that has no attached client. */
 const WINDOW_SIZE = ["-x", "200", "-y", "50"];
 
-export class Panes implements Terminals {
+export class Panes {
+  /** The user's home folder, for paths that begin with `~`. */
   readonly home: string;
+  /** The socket of the tmux server in which agents are started by default. */
   readonly socket: string;
   readonly #options: PanesOptions;
 
@@ -107,6 +78,7 @@ export class Panes implements Terminals {
     this.socket = ownSocket(env);
   }
 
+  /** Whether tmux is installed. */
   async isAvailable(): Promise<boolean> {
     try {
       const { success } = await new Deno.Command("tmux", {
@@ -123,7 +95,10 @@ export class Panes implements Terminals {
     }
   }
 
-  /** Runs exclusively per session name: otherwise two concurrent calls would create the session. */
+  /**
+   * Opens a window in the session of this name; creates the session if it does not exist. Runs
+   * exclusively per session name: otherwise two concurrent calls would create the session.
+   */
   openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
     return tmux.runExclusive(`session ${session}`, async () => {
@@ -139,71 +114,67 @@ export class Panes implements Terminals {
     });
   }
 
+  /** Opens a new pane by splitting the window of a pane. */
   async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
     if (!await this.look(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
     const launchArgs = await this.#launchArgs(tmux, launch);
-    const split = await tmux.run([
-      "split-window",
-      "-d",
-      "-t",
-      pane_id,
-      ...PRINT_PANE,
-      ...launchArgs,
-    ]);
+    const target = ["split-window", "-d", "-t", pane_id];
+    const split = await tmux.run([...target, ...PRINT_PANE, ...launchArgs]);
     if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
     return toOpened(split);
   }
 
+  /** The pane's current record; undefined if tmux does not know it or does not answer. */
   async look(socket: string, pane_id: string): Promise<Pane | undefined> {
     const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     return shown.ok ? shown.pane : undefined;
   }
 
-  /** The mark is part of the command that opened the pane. */
+  /**
+   * Finds the pane that was opened with this mark. Undefined if tmux knows no such pane. The mark
+   * is part of the command that opened the pane.
+   */
   async find(socket: string, mark: string): Promise<Pane | undefined> {
-    const format = "#{pane_id} #{pane_start_command}";
-    const listed = await this.#options.tmuxServers.at(socket).query([
-      "list-panes",
-      "-a",
-      "-F",
-      format,
-    ]);
+    const command = ["list-panes", "-a", "-F", "#{pane_id} #{pane_start_command}"];
+    const listed = await this.#options.tmuxServers.at(socket).query(command);
     const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
-    const pane_id = line ? line.split(" ")[0] : undefined;
+    const [pane_id] = line ? line.split(" ") : [];
     return pane_id === undefined ? undefined : await this.look(socket, pane_id);
   }
 
+  /** Whether tmux reports the end of a pane or of its program. False if tmux does not answer. */
   async isGone(socket: string, pane_id: string): Promise<boolean> {
     const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
     return shown.pane?.dead ?? true;
   }
 
+  /** Kills a pane with everything that runs in it. */
   async close(socket: string, pane_id: string): Promise<void> {
     await this.#runLogged(socket, ["kill-pane", "-t", pane_id]);
   }
 
-  async closeIfSame(
-    socket: string,
-    { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,
-  ): Promise<boolean> {
-    const condition = sameProcessCondition({ pane_id, pane_pid });
+  /** Kills a pane if the pane still runs the given process. Returns whether it did. */
+  async closeIfSame(socket: string, seen: PaneProcess): Promise<boolean> {
+    const kill = ["kill-pane", "-t", seen.pane_id];
     const tmux = this.#options.tmuxServers.at(socket);
-    return await tmux.runIf(pane_id, condition, ["kill-pane", "-t", pane_id]) === "done";
+    return await tmux.runIf(seen.pane_id, sameProcessCondition(seen), [kill]) === "done";
   }
 
+  /** Sets whether the pane stays open when its program ends. */
   async keep(socket: string, pane_id: string, kept: boolean): Promise<void> {
     const option = kept ? ["remain-on-exit", "on"] : ["-u", "remain-on-exit"];
     await this.#runLogged(socket, ["set-option", "-p", "-t", pane_id, ...option]);
   }
 
+  /** Runs another program in a pane if the pane still runs the process given in `seen`. */
   async respawn(socket: string, seen: Pane, launch: Launch): Promise<OpenResult> {
     const { pane_id } = seen;
     const tmux = this.#options.tmuxServers.at(socket);
     const launchArgs = await this.#launchArgs(tmux, launch);
     const action = ["respawn-pane", "-k", "-t", pane_id, ...launchArgs];
-    const result = await tmux.runIf(pane_id, sameProcessCondition(seen), action);
+    const result = await tmux.runIf(pane_id, sameProcessCondition(seen), [action]);
     if (result === "changed") return { ok: false, reason: `pane ${pane_id} has changed` };
     if (result !== "done") return toRefusal(result);
     const pane = await this.look(socket, pane_id);
@@ -211,25 +182,27 @@ export class Panes implements Terminals {
   }
 
   /**
-   * Looks the program up in the launch's own search path. Without one, uses the tmux server's
-   * search path and the daemon's, which may differ.
+   * Whether the program is installed, according to the search paths that the daemon can read. Looks
+   * the program up in the launch's own search path. Without one, uses the tmux server's search path
+   * and the daemon's, which may differ.
    */
   async hasProgram(socket: string, launch: Launch): Promise<boolean> {
     const own = assignedPath(launch.argv) ?? launch.env["PATH"];
     if (own !== undefined) return await isInstalled(launch, [own]);
-    const shown = await this.#options.tmuxServers.at(socket).query([
-      "show-environment",
-      "-g",
-      "PATH",
-    ]);
+    const command = ["show-environment", "-g", "PATH"];
+    const shown = await this.#options.tmuxServers.at(socket).query(command);
     const [line = ""] = shown.ok ? shown.lines : [];
     return await isInstalled(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
 
+  /** Whether a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean {
     return isDescendant(pid, pane_pid);
   }
 
+  /**
+   * Whether the pane runs a process that is neither this one, nor an ancestor or descendant of it.
+   */
   async isShared(pid: number, pane_pid: number): Promise<boolean> {
     if (pid === pane_pid) return false;
     const { stdout } = await new Deno.Command("ps", {
@@ -260,19 +233,9 @@ export class Panes implements Terminals {
     const { env } = this.#options;
     const { TMUX: _, ...clean } = withoutSecrets(env);
     const launchArgs = launchArguments(this.#withMeshPaths(launch), []);
+    const target = ["new-session", "-d", "-s", session];
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: [
-        "-u",
-        "-S",
-        socket,
-        "new-session",
-        "-d",
-        "-s",
-        session,
-        ...WINDOW_SIZE,
-        ...PRINT_PANE,
-        ...launchArgs,
-      ],
+      args: ["-u", "-S", socket, ...target, ...WINDOW_SIZE, ...PRINT_PANE, ...launchArgs],
       env: { LC_ALL: "C.UTF-8", ...clean },
       clearEnv: true,
       stdin: "null",
@@ -322,7 +285,7 @@ function markOf(mark: string): string {
 }
 
 /** A condition in tmux's format language: true if the pane still runs the process that was seen. */
-function sameProcessCondition({ pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">): string {
+function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 

@@ -109,7 +109,6 @@ export class Tmux implements AsyncDisposable {
   readonly #bufferPrefix: string;
   readonly #locks = new Map<string, Promise<void>>();
   #connection: TmuxConnection | undefined;
-  #server_pid: number | undefined;
   #buffers = 0;
   #used_at: number;
   #untrusted: string | undefined;
@@ -121,11 +120,6 @@ export class Tmux implements AsyncDisposable {
     this.#options = options;
     this.#used_at = options.clock.now();
     this.#bufferPrefix = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
-  }
-
-  /** Identifies the server together with its socket. Undefined until the server has answered. */
-  get server_pid(): number | undefined {
-    return this.#server_pid;
   }
 
   /** When the server was last used. */
@@ -144,27 +138,29 @@ export class Tmux implements AsyncDisposable {
 
   /** Runs one command and returns its output as lines. Concurrent commands run in order. */
   run(command: readonly string[]): Promise<Result> {
+    return this.#runLine(commandLine(command));
+  }
+
+  #runLine(line: string): Promise<Result> {
     this.#used_at = this.#options.clock.now();
     const connection = this.#connected();
-    return "ok" in connection
-      ? Promise.resolve(connection)
-      : connection.execute(commandLine(command));
+    return "ok" in connection ? Promise.resolve(connection) : connection.execute(line);
   }
 
   /**
-   * Runs a command if a condition in tmux's format language holds for a pane; otherwise runs
-   * `otherwise`. The server checks the condition and runs the command in one step. `done` means
-   * that the command ran. On a failure, the command may have run too (see `FailureReason`).
+   * Runs commands if a condition in tmux's format language holds for a pane; otherwise runs
+   * `otherwise`. The server checks the condition and runs the commands in one step. `done` means
+   * that all of them ran. On a failure, some may have run too (see `FailureReason`).
    */
   async runIf(
     pane_id: string,
     condition: string,
-    command: readonly string[],
-    otherwise?: readonly string[],
+    commands: readonly (readonly string[])[],
+    otherwise: readonly (readonly string[])[] = [],
   ): Promise<"done" | "changed" | Failure> {
-    const reporting = (word: string, command?: readonly string[]) =>
-      [...(command ? [commandLine(command)] : []), `display-message -p ${word}`].join(" ; ");
-    const branches = [reporting("done", command), reporting("changed", otherwise)];
+    const reporting = (word: string, commands: readonly (readonly string[])[]) =>
+      [...commands.map(commandLine), `display-message -p ${word}`].join(" ; ");
+    const branches = [reporting("done", commands), reporting("changed", otherwise)];
     const result = await this.run(["if-shell", "-F", "-t", pane_id, condition, ...branches]);
     if (!result.ok) return result;
     return result.lines.includes("done") ? "done" : "changed";
@@ -174,9 +170,13 @@ export class Tmux implements AsyncDisposable {
    * Runs a read-only command. If the connection was lost, for example with its session, repeats the
    * command once.
    */
-  async query(command: readonly string[]): Promise<Result> {
-    const result = await this.run(command);
-    return !result.ok && result.reason === "lost" ? await this.run(command) : result;
+  query(command: readonly string[]): Promise<Result> {
+    return this.#queryLine(commandLine(command));
+  }
+
+  async #queryLine(line: string): Promise<Result> {
+    const result = await this.#runLine(line);
+    return !result.ok && result.reason === "lost" ? await this.#runLine(line) : result;
   }
 
   async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
@@ -200,6 +200,23 @@ export class Tmux implements AsyncDisposable {
    */
   capture(pane: string, history_rows = 0): Promise<Result> {
     return this.query(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
+  }
+
+  /**
+   * A pane and the rows of its screen, both of one moment. Colours (SGR) hold until the next,
+   * also in later rows. Undefined if tmux answers for a different pane.
+   */
+  async screen(
+    pane_id: string,
+  ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure> {
+    if (!isPaneId(pane_id)) return { ok: true, seen: undefined };
+    const readPane = commandLine(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
+    const readRows = commandLine(["capture-pane", "-p", "-e", "-t", pane_id]);
+    const result = await this.#queryLine(`${readPane} ; ${readRows}`);
+    if (!result.ok) return result;
+    const [head, ...rows] = result.lines;
+    const pane = parsePane(head);
+    return { ok: true, seen: pane?.pane_id === pane_id ? { pane, rows } : undefined };
   }
 
   /**
@@ -264,7 +281,7 @@ export class Tmux implements AsyncDisposable {
       if (error instanceof Deno.errors.NotFound) return failure("no_tmux", "Cannot find tmux");
       return failure("no_tmux", String(error));
     }
-    void this.#identify(this.#connection);
+    void this.#deleteLeftovers(this.#connection);
     return this.#connection;
   }
 
@@ -275,12 +292,6 @@ export class Tmux implements AsyncDisposable {
     }
     this.#untrusted = reason;
     return failure("untrusted", reason);
-  }
-
-  async #identify(connection: TmuxConnection): Promise<void> {
-    void this.#deleteLeftovers(connection);
-    const answer = await connection.execute(commandLine(["display-message", "-p", "#{pid}"]));
-    if (answer.ok) this.#server_pid = Number(answer.lines[0]);
   }
 
   /** Deletes buffers that an earlier connection, or a daemon that has ended, left in the server. */

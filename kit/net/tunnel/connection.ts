@@ -16,7 +16,7 @@ export interface Connection {
 export interface ConnectionListener {
   opened(): void;
   received(data: FrameData): void;
-  /** `error` says why the connection was never opened, if the reason is known. */
+  /** `error` says why the connection failed, before or after it opened, if the reason is known. */
   closed(code: number, reason: string, error?: string): void;
 }
 

@@ -2,7 +2,7 @@
 
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 
-/** A window returns credit once its size, divided by this number, has been consumed. */
+/** A window of n bytes returns credit once n / `CREDIT_FRACTION` bytes have been consumed. */
 const CREDIT_FRACTION = 4;
 
 /** Two adjacent chunks are stored as one if their total length is at most this. */
@@ -25,7 +25,10 @@ export class Credit {
     this.#bytes_max = this.#availableBytes = bytes_max;
   }
 
-  /** Takes up to `maxBytes` once any are available. Returns 0 after `end()` or `abandon(owner)`. */
+  /**
+   * Takes up to `maxBytes` once any are available. Returns 0 after `end()`, or if `abandon(owner)`
+   * is called during the wait.
+   */
   take(maxBytes: number, owner?: object): number | Promise<number> {
     if (this.#ended) return 0;
     if (this.#availableBytes > 0 && this.#waiting.length === 0) return this.#withdraw(maxBytes);

@@ -38,7 +38,10 @@ export const PINGS_UNANSWERED_MAX = 2;
 /** How long either end may take to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 
-/** Close codes by reason. A code that `/ws` also uses has the same meaning there (contract 4). */
+/**
+ * Close codes by reason, similar to those of `/ws` (contract 4). 4008 differs: there it means too
+ * many bad frames.
+ */
 export const CLOSE = {
   going_away: 1000,
   not_hello: 4000,
@@ -108,8 +111,8 @@ export const Frame = z.discriminatedUnion("type", [
   /** Ends the sender's body. If the body is a response's, the stream is closed too. */
   z.object({ type: z.literal("end"), id: StreamId }),
   /**
-   * Returns credit: the reader consumed these bytes, so as many may be sent again. `id` is the
-   * stream of the body, or 0 for the whole connection.
+   * Returns credit, so that as many bytes may be sent again. `id` is the stream whose reader
+   * consumed them, or 0 for the whole connection, where bytes count as consumed on arrival.
    */
   z.object({
     type: z.literal("credit"),

@@ -1,4 +1,4 @@
-/** Pings of one end of a tunnel: when to send one, and when the other end counts as gone. */
+/** Decides when an end of a tunnel sends a ping, and when the other end counts as disconnected. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { PING_EVERY_MS, PINGS_RECEIVED_MAX, PINGS_UNANSWERED_MAX } from "kit/net/tunnel/frames.ts";
@@ -23,7 +23,7 @@ export class KeepAlive {
     return ++this.#received <= PINGS_RECEIVED_MAX;
   }
 
-  /** What is due now: the id of a ping to send, `gone` after too many unanswered ones, or nothing. */
+  /** The id of a ping to send now, `gone` after too many unanswered ones, or undefined. */
   tick(now: number): number | "gone" | undefined {
     if (now - this.#pinged_at < PING_EVERY_MS) return undefined;
     if (this.#unanswered >= PINGS_UNANSWERED_MAX) return "gone";

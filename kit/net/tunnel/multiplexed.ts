@@ -215,7 +215,10 @@ export class MultiplexedConnection implements StreamHost {
     this.#waiting.set(stream, 0);
   }
 
-  /** Queues an item. All items of one turn of the event loop are sent together at its end. */
+  /**
+   * Queues an item. The items of one turn of the event loop are sent together at its end, or when
+   * they reach `MESSAGE_FLUSH_BYTES`.
+   */
   #enqueue(item: MessageItem): void {
     if (!this.#connection.open) return;
     if (this.#connection.buffered > UNTAKEN_BYTES_MAX) return this.end("too_slow");
@@ -231,7 +234,10 @@ export class MultiplexedConnection implements StreamHost {
     if (items.length > 0 && this.#connection.open) this.#connection.send(packMessage(items));
   }
 
-  /** Returns the connection's credit at once, so that a slow reader does not block the others. */
+  /**
+   * Counts the bytes as consumed for the connection's window when they arrive, so that a slow
+   * reader of one stream does not block the others.
+   */
   #receiveChunk(chunk: Chunk): void {
     const { id, bytes } = chunk;
     if (!this.#receiveWindow.receive(bytes.length)) {

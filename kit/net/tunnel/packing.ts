@@ -16,7 +16,10 @@ export type MessageItem = string | Chunk;
 
 /** A message is sent without waiting for the end of the turn when it reaches this length. */
 export const MESSAGE_FLUSH_BYTES = 65_536;
-/** The longest possible message: one just below `MESSAGE_FLUSH_BYTES`, plus one more frame. */
+/**
+ * Size limit of a received message. It is far above the length of a usual message, which is at most
+ * `MESSAGE_FLUSH_BYTES` plus one more item.
+ */
 export const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
 
 /** Each item begins with its length. The highest bit is set for a chunk. */

@@ -3,7 +3,7 @@
 /** Limit of the length of all redirect URIs of one client together (specification 8). */
 export const REDIRECT_BYTES_MAX = 4096;
 
-/** An http URI must be loopback. Captures the host, the port, and the rest, which is text. */
+/** Matches an http URI to loopback, the only http allowed. Captures host, port, and the rest. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::(\d{1,5}))?((?:[/?].*)?)$/;
 const PORT_MAX = 65_535;
 /** The characters of a URI (RFC 3986). `#` is missing: a redirect URI has no fragment. */

@@ -2,6 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import type { Machines } from "../../daemons/contract.ts";
 import type { Sessions } from "../../sign_in/sessions.ts";
 import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { namespaceOf } from "../../web/secrets.ts";
@@ -21,18 +22,13 @@ import {
 /** The form contains the whole query and must fit into a request body, so the query is limited. */
 const QUERY_CHARACTERS_MAX = 8192;
 
-/** Lists the machines that are online. */
-export interface Machines {
-  list(namespace: string): readonly unknown[];
-}
-
 export interface ConsentDeps {
   readonly issuer: string;
   readonly resource: string;
   readonly clients: Clients;
   readonly grants: Grants;
   readonly sessions: Pick<Sessions, "get" | "refuseForged">;
-  readonly machines: Machines;
+  readonly machines: Pick<Machines, "list">;
   readonly originPolicy: OriginPolicy;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -70,13 +66,10 @@ export class Consent {
         const { scope, code_challenge } = requestedAccessOf(params, resource);
         const { client, redirect_uri, state } = target;
         const { browser, headers } = this.#cookie.keep(request);
-        const formRequest = { client_id: client.client_id, redirect_uri, scope, code_challenge };
         const shown_to = sessions.get(request)?.namespace;
-        const optionalFields = {
-          ...(state && { state }),
-          ...(shown_to !== undefined && { shown_to }),
-        };
-        const sealed = await this.#formSealer.close({ ...formRequest, ...optionalFields }, browser);
+        const { client_id } = client;
+        const asked = { client_id, redirect_uri, scope, code_challenge, state, shown_to };
+        const sealed = await this.#formSealer.close(asked, browser);
         const signed_in = shown_to !== undefined;
         return consentPage({ client, redirect_uri, scope, sealed, signed_in, headers });
       });
@@ -134,16 +127,8 @@ export class Consent {
   }
 
   #approve(form: Form, namespace: string): Response {
-    const { client_id, scope, redirect_uri, code_challenge, form_id, state } = form;
-    const code = this.#deps.grants.approve({
-      client_id,
-      namespace,
-      scope,
-      redirect_uri,
-      code_challenge,
-      form_id,
-      form_expires_at: form.expires_at,
-    });
+    const code = this.#deps.grants.approve({ ...form, namespace });
+    const { redirect_uri, state } = form;
     return this.#redirect(redirect_uri, { code, state });
   }
 

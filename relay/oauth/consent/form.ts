@@ -5,10 +5,9 @@ import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
-import type { OriginPolicy } from "../../web/origin_policy.ts";
+import { cookieOf, type OriginPolicy } from "../../web/origin_policy.ts";
 import { digestOf } from "../../web/secrets.ts";
 import { Scope } from "../contract.ts";
-import { cookieOf } from "../forms.ts";
 import { OAuthRefusal } from "../refusals.ts";
 
 const FORM_MS = 10 * MINUTE_MS;

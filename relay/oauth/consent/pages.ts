@@ -1,7 +1,7 @@
 /** The pages for consent and for connected apps. */
 
 import { WRITE } from "../../mcp/contract.ts";
-import { html, type Markup, page } from "../../web/page.ts";
+import { html, type Markup, page, timeOf } from "../../web/page.ts";
 import type { Client, Scope } from "../contract.ts";
 import type { Connection } from "../grants/store.ts";
 import type { OAuthRefusal } from "../refusals.ts";
@@ -110,9 +110,4 @@ function cardOf(connection: Connection, form_token: string): Markup {
 <input type="hidden" name="form_token" value="${form_token}">
 <button class="quiet" name="grant_id" value="${grant_id}" aria-label="Revoke ${name}">Revoke</button>
 </form></li>`;
-}
-
-function timeOf(at: number): Markup {
-  const iso = new Date(at).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`;
 }

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
-import type { Database } from "kit/data/sqlite.ts";
+import type { Database, Tx } from "kit/data/sqlite.ts";
 import type { Bearer } from "../../mcp/contract.ts";
 import { digestOf } from "../../web/secrets.ts";
 import type { Client, Credentials, Scope } from "../contract.ts";
@@ -28,7 +28,8 @@ export interface Consent {
   readonly code_challenge: string;
   /** Identifies the form, because a form can be decided only once. */
   readonly form_id: string;
-  readonly form_expires_at: number;
+  /** When the form expires. */
+  readonly expires_at: number;
 }
 
 /** What a client sends to redeem its code. */
@@ -63,8 +64,8 @@ export class Grants {
     const code = `mesh_ac_${ids.secret(32)}`, grant_id = `mg_${ids.secret(16)}`;
     const { client_id, namespace, scope, redirect_uri, code_challenge, form_id } = consent;
     db.transactNow((tx) => {
-      deleteExpired(db, now);
-      this.#spendForm(form_id, consent.form_expires_at);
+      deleteExpired(tx, now);
+      spendForm(tx, form_id, consent.expires_at);
       rows.insertGrant(tx, {
         grant_id,
         client_id,
@@ -91,9 +92,9 @@ export class Grants {
   /** Records that the person denied the form, so that the form cannot be allowed later. */
   deny(form_id: string, form_expires_at: number): void {
     const { db, clock } = this.#deps;
-    db.transactNow(() => {
-      deleteExpired(db, clock.now());
-      this.#spendForm(form_id, form_expires_at);
+    db.transactNow((tx) => {
+      deleteExpired(tx, clock.now());
+      spendForm(tx, form_id, form_expires_at);
     });
   }
 
@@ -101,16 +102,14 @@ export class Grants {
   exchange(client: Client, { code, code_verifier, redirect_uri }: Redemption): Credentials {
     const { db, clock } = this.#deps;
     const now = clock.now(), code_hash = digestOf(code);
-    return this.#issue(client, "exchanged", () => {
-      deleteExpired(db, now);
+    return this.#issue(client, "exchanged", (tx) => {
+      deleteExpired(tx, now);
       const found = rows.code(db, code_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant || found.expires_at <= now && found.state === "issued") return "wrong_code";
       if (!codeMachine.accepts(found.state, "exchanged")) {
-        db.transact((tx) =>
-          rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "replayed") })
-        );
-        this.#end(grant, "replayed");
+        rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "replayed") });
+        end(tx, grant, "replayed");
         return "replayed_code";
       }
       if (grant.client_id !== client.client_id) return "wrong_code";
@@ -118,9 +117,7 @@ export class Grants {
         return "wrong_code_redirect";
       }
       if (!isVerifier(code_verifier, found.code_challenge)) return "wrong_verifier";
-      db.transact((tx) =>
-        rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") })
-      );
+      rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });
       return { ...grant, expires_at: grant.granted_at + GRANT_MS };
     });
   }
@@ -132,28 +129,22 @@ export class Grants {
   refresh(client: Client, token: string, scopeParameter: string | undefined): Credentials {
     const { db, clock } = this.#deps;
     const now = clock.now(), token_hash = digestOf(token);
-    return this.#issue(client, "refreshed", () => {
-      deleteExpired(db, now);
+    return this.#issue(client, "refreshed", (tx) => {
+      deleteExpired(tx, now);
       const found = rows.refreshToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant) return "wrong_refresh";
       if (!refreshMachine.accepts(found.state, "rotated")) {
-        db.transact((tx) =>
-          rows.stepRefreshToken(tx, {
-            ...found,
-            state: refreshMachine.step(found.state, "replayed"),
-          })
-        );
-        this.#end(grant, "replayed");
+        const state = refreshMachine.step(found.state, "replayed");
+        rows.stepRefreshToken(tx, { ...found, state });
+        end(tx, grant, "replayed");
         return "replayed_refresh";
       }
       const isLive = grant.state === "active" && grant.expires_at > now;
       if (!isLive || grant.client_id !== client.client_id) return "wrong_refresh";
       const scope = narrowScope(grant.scope, scopeParameter);
       if (!scope) return "wider_scope";
-      db.transact((tx) =>
-        rows.stepRefreshToken(tx, { ...found, state: refreshMachine.step(found.state, "rotated") })
-      );
+      rows.stepRefreshToken(tx, { ...found, state: refreshMachine.step(found.state, "rotated") });
       return { ...grant, scope };
     });
   }
@@ -166,25 +157,25 @@ export class Grants {
     const { db, clock } = this.#deps;
     const token_hash = digestOf(token);
     db.transactNow((tx) => {
-      deleteExpired(db, clock.now());
+      deleteExpired(tx, clock.now());
       const refresh = rows.refreshToken(db, token_hash);
       const found = refresh ?? rows.accessToken(db, token_hash);
       const grant = found && rows.grant(db, found.grant_id);
       if (!grant || client_id !== undefined && grant.client_id !== client_id) return;
-      if (refresh) this.#end(grant, "revoked");
+      if (refresh) end(tx, grant, "revoked");
       else rows.removeAccessToken(tx, token_hash);
     });
   }
 
-  /** Revokes a grant for a person. A grant of another namespace is treated as unknown. */
-  disconnect(namespace: string, grant_id: string): void {
+  /** Revokes a grant for a person. Returns false if the namespace has no such active grant. */
+  disconnect(namespace: string, grant_id: string): boolean {
     const { db, clock } = this.#deps;
-    db.transactNow(() => {
-      deleteExpired(db, clock.now());
+    return db.transactNow((tx) => {
+      deleteExpired(tx, clock.now());
       const grant = rows.grant(db, grant_id);
-      if (grant?.namespace === namespace && grantMachine.accepts(grant.state, "revoked")) {
-        this.#end(grant, "revoked");
-      }
+      const isActive = grant?.namespace === namespace && grant.state === "active";
+      if (isActive) end(tx, grant, "revoked");
+      return isActive;
     });
   }
 
@@ -211,13 +202,13 @@ export class Grants {
   #issue(
     client: Client,
     on: GrantEvent & ("exchanged" | "refreshed"),
-    decide: () => rows.Grant | RefusalCode,
+    decide: (tx: Tx) => rows.Grant | RefusalCode,
   ): Credentials {
     const { db, clock, ids } = this.#deps;
     const access_token = `mesh_at_${ids.secret(32)}`, refresh_token = `mesh_rt_${ids.secret(32)}`;
     const now = clock.now();
     const issued = db.transactNow((tx) => {
-      const decided = decide();
+      const decided = decide(tx);
       if (typeof decided === "string") return decided;
       const state = grantMachine.step(decided.state, on);
       const grant: rows.Grant = { ...decided, state, exchanged_at: now };
@@ -246,19 +237,6 @@ export class Grants {
     if (wait !== undefined) throw new OAuthRefusal("busy", String(wait), wait);
   }
 
-  /** Call it in a transaction. A form can be decided once; this is remembered until it expires. */
-  #spendForm(form_id: string, expires_at: number): void {
-    const { db } = this.#deps;
-    if (rows.isSpent(db, form_id)) throw new OAuthRefusal("decided_form");
-    db.transact((tx) => rows.spendForm(tx, form_id, expires_at));
-  }
-
-  #end(grant: rows.Grant, on: "revoked" | "replayed"): void {
-    this.#deps.db.transact((tx) =>
-      rows.stepGrant(tx, { ...grant, state: grantMachine.step(grant.state, on) })
-    );
-  }
-
   /** A new asker that no grant has. Grants with the same asker could read each other's replies. */
   #newAsker(): string {
     const { db, ids } = this.#deps;
@@ -282,8 +260,18 @@ const GRANTS_MAX = 20;
 const ROWS_MAX = 500;
 
 /** Deletes some expired rows on each write. Rows that are still there are ignored. */
-function deleteExpired(db: Database, now: number): void {
-  db.transact((tx) => rows.expireGrants(tx, now, GRANTS_MAX));
-  db.transact((tx) => rows.expireAccessTokens(tx, now, ROWS_MAX));
-  db.transact((tx) => rows.expireForms(tx, now, ROWS_MAX));
+function deleteExpired(tx: Tx, now: number): void {
+  rows.expireGrants(tx, now, GRANTS_MAX);
+  rows.expireAccessTokens(tx, now, ROWS_MAX);
+  rows.expireForms(tx, now, ROWS_MAX);
+}
+
+/** A form can be decided once; this is remembered until it expires. */
+function spendForm(tx: Tx, form_id: string, expires_at: number): void {
+  if (rows.isSpent(tx, form_id)) throw new OAuthRefusal("decided_form");
+  rows.spendForm(tx, form_id, expires_at);
+}
+
+function end(tx: Tx, grant: rows.Grant, on: "revoked" | "replayed"): void {
+  rows.stepGrant(tx, { ...grant, state: grantMachine.step(grant.state, on) });
 }

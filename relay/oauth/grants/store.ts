@@ -53,7 +53,7 @@ const BearerRow = rowOf(Bearer);
 const ConnectionRow = rowOf(Grant.extend({ client_name: z.string().nullable() }));
 export type Connection = z.output<typeof ConnectionRow>;
 
-const ExistsRow = z.object({ one: z.literal(1) });
+const Exists = z.object({});
 
 /** Checks an access token with two searches by primary key and no write. */
 export const BEARER = `select g.grant_id, g.namespace, g.asker, g.scope
@@ -70,18 +70,14 @@ export function grant(db: Reader, grant_id: string): Grant | undefined {
 }
 
 export function isAsker(db: Reader, asker: string): boolean {
-  return db.get(ExistsRow, `select 1 as one from oauth_grants where asker = :asker`, { asker }) !==
-    undefined;
+  return db.get(Exists, `select 1 from oauth_grants where asker = :asker`, { asker }) !== undefined;
 }
 
 /** Whether this namespace has a stored grant whose code was exchanged. */
 export function hasExchangedGrant(db: Reader, namespace: string): boolean {
-  return db.get(
-    ExistsRow,
-    `select 1 as one from oauth_grants
-     where namespace = :namespace and exchanged_at is not null limit 1`,
-    { namespace },
-  ) !== undefined;
+  const sql = `select 1 from oauth_grants
+    where namespace = :namespace and exchanged_at is not null limit 1`;
+  return db.get(Exists, sql, { namespace }) !== undefined;
 }
 
 export function connections(
@@ -180,11 +176,8 @@ export function removeAccessToken(tx: Tx, token_hash: string): void {
 }
 
 export function isSpent(db: Reader, form_id: string): boolean {
-  return db.get(
-    ExistsRow,
-    `select 1 as one from oauth_spent_forms where form_id = :form_id`,
-    { form_id },
-  ) !== undefined;
+  const sql = `select 1 from oauth_spent_forms where form_id = :form_id`;
+  return db.get(Exists, sql, { form_id }) !== undefined;
 }
 
 export function spendForm(tx: Tx, form_id: string, expires_at: number): void {

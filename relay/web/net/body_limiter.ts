@@ -9,6 +9,14 @@ export const BODY_MS_MAX = 30_000;
 export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
 const RETRY_SECONDS = 1;
 
+/** A request whose body counts towards the limits of its address until this object is disposed. */
+interface LimitedBody extends Disposable {
+  readonly request: Request;
+  readonly startedAt: number;
+  /** Aborts the body if it has not arrived completely. */
+  fail(): void;
+}
+
 export class BodyLimiter {
   readonly #clock: Clock;
   readonly #open = new Set<LimitedBody>();
@@ -18,15 +26,30 @@ export class BodyLimiter {
     this.#clock = clock;
   }
 
-  /** Limits the body of a request until the returned object is disposed. */
   begin(request: Request, address: string): LimitedBody {
-    const limitedBody = new LimitedBody(request, this.#clock.now(), {
-      count: (bytes) => this.#count(address, bytes),
-      release: (bytes) => {
+    let open: TransformStreamDefaultController | undefined, bytes = 0;
+    const counted = new TransformStream<Uint8Array<ArrayBuffer>>({
+      start: (controller) => void (open = controller),
+      transform: (chunk, controller) => {
+        bytes += chunk.length;
+        if (this.#count(address, chunk.length)) return controller.enqueue(chunk);
+        throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+      },
+      flush: () => void (open = undefined),
+    });
+    const body = request.body?.pipeThrough(counted);
+    const limitedBody = {
+      request: body ? new Request(request, { body }) : request,
+      startedAt: this.#clock.now(),
+      fail() {
+        open?.error(new Error("The body arrives too slowly"));
+        open = undefined;
+      },
+      [Symbol.dispose]: () => {
         this.#open.delete(limitedBody);
         this.#count(address, -bytes);
       },
-    });
+    };
     this.#open.add(limitedBody);
     return limitedBody;
   }
@@ -46,44 +69,5 @@ export class BodyLimiter {
     if (now > 0) this.#bytes.set(address, now);
     else this.#bytes.delete(address);
     return now <= ADDRESS_BODY_BYTES_MAX;
-  }
-}
-
-interface LimitedBodyDeps {
-  count(bytes: number): boolean;
-  release(bytes: number): void;
-}
-
-class LimitedBody implements Disposable {
-  readonly request: Request;
-  readonly startedAt: number;
-  readonly #deps: LimitedBodyDeps;
-  #controller: TransformStreamDefaultController | undefined;
-  #bytes = 0;
-
-  constructor(request: Request, startedAt: number, deps: LimitedBodyDeps) {
-    this.startedAt = startedAt;
-    this.#deps = deps;
-    const counted = new TransformStream<Uint8Array<ArrayBuffer>>({
-      start: (controller) => void (this.#controller = controller),
-      transform: (chunk, controller) => {
-        this.#bytes += chunk.length;
-        if (deps.count(chunk.length)) return controller.enqueue(chunk);
-        throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
-      },
-      flush: () => void (this.#controller = undefined),
-    });
-    const body = request.body?.pipeThrough(counted);
-    this.request = body ? new Request(request, { body }) : request;
-  }
-
-  /** Aborts the body if it has not arrived completely. */
-  fail(): void {
-    this.#controller?.error(new Error("The body arrives too slowly"));
-    this.#controller = undefined;
-  }
-
-  [Symbol.dispose](): void {
-    this.#deps.release(this.#bytes);
   }
 }

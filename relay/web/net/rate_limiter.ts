@@ -52,7 +52,10 @@ export class RateLimiter {
     return this.#full_at.size;
   }
 
-  /** Takes a token from the bucket. If there is none, returns the seconds to wait. */
+  /**
+   * Takes a token from this bucket and from the bucket of all keys together. If either is empty,
+   * takes none and returns the seconds to wait.
+   */
   acquire(bucket: string): number | undefined {
     const { each, all } = this.#rates;
     const now = this.#clock.now();

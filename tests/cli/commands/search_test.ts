@@ -1,6 +1,7 @@
 /** `mesh search`, `show`, `why` and `doctor`, against a daemon on a real port. */
 
 import assert from "node:assert/strict";
+import { CLOCK_TIME_COLUMNS } from "../../../cli/output/time.ts";
 import { runCli } from "../../../cli.ts";
 import { world, type WorldOptions } from "../../support/world.ts";
 import {
@@ -98,7 +99,7 @@ Deno.test("`show` shows messages, replies and asks by id; `trace` shows their st
 async function explanation(p: ReturnType<typeof setup>, id: string): Promise<string[]> {
   const { code, out, err } = await p.mesh("why", id);
   assert.equal(code, 0, err);
-  return out.trimEnd().split("\n").map((line) => line.slice(12).trim());
+  return out.trimEnd().split("\n").map((line) => line.slice(CLOCK_TIME_COLUMNS).trim());
 }
 
 Deno.test("`why` explains in plain English what happened to a message", async () => {
@@ -163,7 +164,7 @@ Deno.test("`doctor` shows the daemon's state, and which peers messages wait for 
   assert.equal(code, 0);
   assert.match(out, /^daemon +running\n/);
   assert.match(out, /\npeers +2 online\n[^]*\nwaiting +2\nunproved +1, never/);
-  assert.match(out, /\napi +2 +31 s +no transport reaches it now/);
+  assert.match(out, /\napi +2 +31s +no transport reaches it now/);
   assert.doesNotMatch(out, /unaccounted/);
   const json = JSON.parse((await mesh("doctor", "--json")).out);
   assert.deepEqual([json.total, json.unaccounted, json.peers], [3, [], { online: 2 }]);

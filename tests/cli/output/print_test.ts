@@ -1,7 +1,7 @@
 /** The CLI's output and event stream: widths, tables, cleaning, JSON and reconnecting. */
 
 import assert from "node:assert/strict";
-import { clean, print, printJson, printTable, styled } from "../../../cli/output/terminal.ts";
+import { clean, styled } from "../../../cli/output/terminal.ts";
 import { columnWidths, displayWidth, truncate } from "../../../cli/output/table.ts";
 import { parseEvents, type StreamEvent, watchEvents } from "../../../cli/client/event_stream.ts";
 import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
@@ -51,17 +51,14 @@ Deno.test("the widest columns shrink first, and all columns fit the terminal", (
 
 Deno.test("table columns are aligned, also with wide characters", () => {
   const { terminal, lines } = capturedTerminal({ columns: 24 });
-  const columns = [
-    { title: "NAME", cell: ([name]: string[]) => name ?? "" },
-    { title: "TEXT", cell: ([, text]: string[]) => text ?? "" },
-  ];
-  printTable(terminal, columns, [["日本", "short"], ["api", "a text that is too long"]], "None");
+  const rows = [["日本", "short"], ["api", "a text that is too long"]];
+  terminal.printTable(rows, { NAME: ([name = ""]) => name, TEXT: ([, text = ""]) => text });
   assert.equal(lines.out, "NAME  TEXT\n日本  short\napi   a text that is to…\n");
 });
 
 Deno.test("an empty table prints its empty text", () => {
   const { terminal, lines } = capturedTerminal();
-  printTable(terminal, [], [], "No peers yet");
+  terminal.printTable([], {}, { empty: "No peers yet" });
   assert.equal(lines.out, "No peers yet\n");
 });
 
@@ -69,21 +66,21 @@ Deno.test("control characters, escapes and direction changes are removed from te
   const evil = "a\u001b[2Jb\u009b31mc\u0007d\u202ee\u2066f\r\ng\u007f\u0000";
   assert.equal(clean(evil), "abcdef g");
   const { terminal, lines } = capturedTerminal({ colours: true });
-  print(terminal, evil, styled("red", evil));
+  terminal.print(evil, styled("red", evil));
   assert.equal(lines.out, "abcdef g\u001b[31mabcdef g\u001b[0m\n");
 });
 
 Deno.test("JSON output escapes the characters that control terminals", () => {
   const { terminal, lines } = capturedTerminal();
   const answer = { text: "a\u001b[2J\u009b31m\u202e\u2028日本" };
-  printJson(terminal, answer, 0);
+  terminal.printJson(answer, 0);
   assert.deepEqual(JSON.parse(lines.out), answer);
   assert.doesNotMatch(lines.out.trimEnd(), /[\p{Cc}\p{Bidi_Control}\p{Zl}]/u);
 });
 
 Deno.test("colours are printed only on terminals", () => {
   const { terminal, lines } = capturedTerminal({ colours: false });
-  print(terminal, styled("green", "up"));
+  terminal.print(styled("green", "up"));
   assert.equal(lines.out, "up\n");
 });
 

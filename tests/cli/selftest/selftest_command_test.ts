@@ -19,10 +19,11 @@ function setup() {
   };
 }
 
-Deno.test("an agent that is not installed is reported, and is not a failure", async () => {
+Deno.test("an agent that is not installed is reported, and fails only when it was named", async () => {
   using p = setup();
   const { code, out } = await p.selftest("--agent", "codex");
-  assert.deepEqual([code, out], [0, "Codex is not installed: `codex` is not on the PATH.\n"]);
+  assert.deepEqual([code, out], [1, "Codex is not installed: `codex` is not on the PATH.\n"]);
+  assert.equal(JSON.parse((await p.selftest("--agent", "codex", "--json")).out).ok, false);
   const report = await p.selftest("--json");
   assert.equal(report.code, 0);
   assert.deepEqual(JSON.parse(report.out), {

@@ -22,10 +22,11 @@ class Home implements Disposable {
       out: (text: string) => void (this.out += `${text}\n`),
       err: (text: string) => void (this.err += `${text}\n`),
     };
-    return runSetup(args, this.env, output, (request) => {
+    const send = (request: Request) => {
       this.asked.push(request);
       return Promise.resolve(this.answer());
-    });
+    };
+    return runSetup(args, this.env, output, { send });
   }
 
   read() {

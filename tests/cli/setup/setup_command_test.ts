@@ -140,7 +140,7 @@ Deno.test("missing files are created with mode 0600, and removed by uninstall", 
 Deno.test("a dry run changes nothing", async () => {
   using home = new Home();
   home.write(SETTINGS, USER_SETTINGS);
-  const { code, out, errors } = await runSetupCommand(["--dry-run"], home.env);
+  const { code, out, errors } = await runSetupCommand(["--dry-run", "--diff"], home.env);
   assert.deepEqual([code, errors], [0, []]);
   assert.match(out.join("\n"), /would change\n.*settings\.json\n[^]*\+ .*hook claude-code Stop/);
   assert.equal(home.read(SETTINGS), USER_SETTINGS);
@@ -170,6 +170,8 @@ Deno.test("setup exits 2 for wrong usage and 1 when no agent is installed", asyn
   using home = new Home();
   assert.equal(await setup(["--agent", "nobody"], home.env), 2);
   assert.equal(await setup(["--now"], home.env), 2);
+  const { code, out } = await runSetupCommand(["--now", "--json"], home.env);
+  assert.deepEqual([code, JSON.parse(out.join("\n")).error], [2, "usage"]);
   assert.equal(await setup([], { HOME: "/nonexistent", PATH: "" }), 1);
 });
 
@@ -212,3 +214,132 @@ for (const [what, text, env, code] of NO_TOKEN_NEEDED) {
     assert.equal(home.read("mine.yaml"), text);
   });
 }
+
+/** A person at a terminal, with their answers. */
+function person(answers: readonly (string | undefined)[]) {
+  const questions: string[] = [], out: string[] = [], errors: string[] = [];
+  const rest = [...answers];
+  const output = {
+    out: (text: string) => void out.push(text),
+    err: (text: string) => void errors.push(text),
+    ask: (question: string) => (questions.push(question), rest.shift()),
+  };
+  return { output, questions, out, errors };
+}
+
+const NO_SERVICE = {
+  host: { os: "freebsd", uid: 1, run: () => Promise.resolve(undefined) },
+} as const;
+
+Deno.test("a person sees one line for each file, and is asked once before it changes", async () => {
+  using home = new Home();
+  home.write(SETTINGS, USER_SETTINGS);
+  const you = person(["n"]);
+  assert.equal(await runSetup([], home.env, you.output, NO_SERVICE), 1);
+  assert.deepEqual(you.questions.length, 1);
+  assert.match(you.questions[0] ?? "", /^Make these changes\?/);
+  const text = you.out.join("\n");
+  assert.match(text, /claude-code: will change\n {2}\+\d+ -\d+ +~\/\.claude\/settings\.json\n/);
+  assert.doesNotMatch(text, /hook claude-code/);
+  assert.equal(home.read(SETTINGS), USER_SETTINGS);
+  assert.deepEqual(home.files, [SETTINGS]);
+});
+
+Deno.test("a person who agrees is asked for a name, and sees three next steps", async () => {
+  using home = new Home();
+  const you = person(["y", "sam"]);
+  assert.equal(await runSetup([], home.env, you.output, NO_SERVICE), 0);
+  assert.match(home.read(CONFIG) ?? "", /^human:\n {2}name: sam$/m);
+  const steps = you.out.slice(you.out.indexOf("Next:"));
+  assert.deepEqual(steps.map((line) => line.slice(0, 13)), [
+    ...["Next:", "  1. mesh up ", "  2. start cl", "  3. mesh pee"],
+  ]);
+  const again = person([]);
+  assert.equal(await runSetup([], home.env, again.output, NO_SERVICE), 0);
+  assert.deepEqual(again.questions, [], "nothing is left to change or to name");
+});
+
+Deno.test("--yes asks nothing, and a run without a terminal says that it asked nothing", async () => {
+  using home = new Home();
+  const you = person([]);
+  assert.equal(await runSetup(["--yes"], home.env, you.output, NO_SERVICE), 0);
+  assert.deepEqual(you.questions, []);
+  using other = new Home();
+  const { code, out } = await runSetupCommand([], other.env);
+  assert.equal(code, 0);
+  assert.match(out.join("\n"), /Asked nothing, because this is no terminal/);
+  assert.doesNotMatch(other.read(CONFIG) ?? "", /human/);
+});
+
+Deno.test("a broken file of one agent does not stop the others", async () => {
+  using home = new Home();
+  home.write(CLAUDE_JSON, "{\n  broken\n}");
+  Deno.mkdirSync(`${home.dir}/.gemini`);
+  for (const args of [[], ["--uninstall"]]) {
+    const { code, out, errors } = await runSetupCommand(args, home.env);
+    assert.equal(code, 1);
+    assert.match(out.join("\n"), /gemini: changed/);
+    assert.match(
+      errors.join("\n"),
+      /claude-code: .*\.claude\.json": it is not JSON \(.* in line 2\)/,
+    );
+    assert.match(errors.join("\n"), /Not done: claude-code; the other agents are/);
+  }
+  const { out } = await runSetupCommand(["--json"], home.env);
+  const { agents } = JSON.parse(out.join("\n"));
+  assert.match(agents[0].error, /not JSON/);
+  assert.equal(agents[1].error, undefined);
+});
+
+Deno.test("a person sees which agent is left out before they agree", async () => {
+  using home = new Home();
+  home.write(CLAUDE_JSON, "{ broken }");
+  Deno.mkdirSync(`${home.dir}/.gemini`);
+  const you = person(["n"]);
+  await runSetup([], home.env, you.output, NO_SERVICE);
+  assert.match(you.out.join("\n"), /^claude-code: left out: .*it is not JSON/m);
+});
+
+Deno.test("Codex's broken file is named with its line", async () => {
+  using home = new Home();
+  Deno.mkdirSync(`${home.dir}/.codex`);
+  home.write(".codex/config.toml", "a = 1\n=\n");
+  const { code, errors } = await runSetupCommand(["codex"], home.env);
+  assert.equal(code, 1);
+  assert.match(errors.join(), /\.codex\/config\.toml": it is not TOML \(.*, line 2\)/);
+});
+
+Deno.test("an agent can be named without a flag, and --all sets up those not installed yet", async () => {
+  using home = new Home();
+  assert.equal(await setup(["gemini"], home.env), 0);
+  assert.deepEqual(home.files, [CONFIG, ".gemini/settings.json"].sort());
+  assert.equal(await setup(["--all"], home.env), 0);
+  assert.ok(home.files.includes(".codex/config.toml") && home.files.includes(SETTINGS));
+  assert.equal(await setup(["gemini", "--all"], home.env), 2);
+  assert.equal(await setup(["gemini", "codex"], home.env), 2);
+});
+
+Deno.test("--name writes the human's name, and refuses one that is not allowed", async () => {
+  using home = new Home();
+  assert.equal(await setup(["--name", "sam"], home.env), 0);
+  assert.match(home.read(CONFIG) ?? "", /^human:\n {2}name: sam$/m);
+  using other = new Home();
+  const { code, errors } = await runSetupCommand(["--name", "telegram"], other.env);
+  assert.equal(code, 2);
+  assert.match(errors.join(), /human\.name/);
+  assert.deepEqual(other.files, []);
+});
+
+Deno.test("--json is one document, also without an agent and with a relay and an agent", async () => {
+  const nobody = await runSetupCommand(["--json"], { HOME: "/nonexistent", PATH: "" });
+  assert.equal(nobody.code, 1);
+  assert.match(JSON.parse(nobody.out.join("\n")).errors[0], /No installed agent was found/);
+  const refused = await runSetupCommand(["--json", "--relay", "http://relay.test"], {});
+  assert.equal(refused.code, 2);
+  assert.match(JSON.parse(refused.out.join("\n")).errors[0], /is not allowed/);
+  using home = new Home();
+  const relay = ["--relay", "https://relay.test", "--agent", "claude-code"];
+  const { code, out } = await runSetupCommand([...relay, "--dry-run", "--json"], home.env);
+  assert.equal(code, 0);
+  assert.equal(JSON.parse(out.join("\n")).relay.relay, "https://relay.test");
+});

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { describedPath } from "kit/http/openapi.ts";
 import { toPublicCode } from "kit/core/problem.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
@@ -6,11 +7,14 @@ const TOKEN = "a token of 16 letters";
 
 /** One request to every route, with its parameters filled in. */
 function everyRoute(w: World) {
-  return w.daemon.routes.map(({ contract }) => ({
-    contract,
-    path: contract.path.replaceAll(/:\w+/g, "x"),
-    method: contract.method,
-  }));
+  return w.daemon.routes.flatMap(({ contract }) => {
+    const { path, described_path = path, method } = contract;
+    return [...new Set([path, described_path])].map((served) => ({
+      contract,
+      path: served.replaceAll(/:\w+/g, "x"),
+      method,
+    }));
+  });
 }
 
 function request(path: string, method: string, headers: Record<string, string>) {
@@ -130,7 +134,18 @@ Deno.test("with a token configured, every route except the open ones is 401 with
     }
   }
   // The routes that a page needs before it has a cookie.
-  const known = ["/dashboard", "/dashboard/session", "/docs", "/health", "/status"];
+  const known = [
+    "/",
+    "/dashboard",
+    "/dashboard/",
+    "/dashboard/assets/x",
+    "/dashboard/manifest.webmanifest",
+    "/dashboard/session",
+    "/dashboard/worker.js",
+    "/docs",
+    "/health",
+    "/status",
+  ];
   assert.deepEqual([...new Set(open)].sort(), known);
 });
 
@@ -189,7 +204,7 @@ Deno.test("the OpenAPI document has every route and every refusal [c3.openapi]",
   const document = await (await w.fetch("/openapi.json")).json();
   assert.match(document.openapi, /^3\.1\./);
   for (const { contract } of everyRoute(w)) {
-    const path = contract.path.replaceAll(/:(\w+)/g, "{$1}");
+    const path = describedPath(contract);
     const operation = document.paths[path]?.[contract.method.toLowerCase()];
     assert.equal(operation?.operationId, contract.id);
     const responses = JSON.stringify(operation.responses);
@@ -199,5 +214,5 @@ Deno.test("the OpenAPI document has every route and every refusal [c3.openapi]",
   }
   const docs = await w.fetch("/docs");
   assert.match(docs.headers.get("content-type") ?? "", /text\/html/);
-  assert.match(await docs.text(), /\/asks\/:id\/wait/);
+  assert.match(await docs.text(), /\/asks\/\{id\}\/wait/);
 });

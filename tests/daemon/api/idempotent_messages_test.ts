@@ -279,3 +279,23 @@ Deno.test("the OpenAPI document shows the key, the replay header, and the refusa
   }
   assert.equal(paths["/ack"].post.parameters, undefined);
 });
+
+Deno.test("a reply to an inbox item with a key is sent once, and to each item of its own", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  const api = await connectPeer(w, "api");
+  const notes = ["Built", "Tested"].map((text) => ({ from_peer: "api", to_peer: "sam", text }));
+  const [built, tested] = [
+    await send(w, "/notify", notes[0], "1"),
+    await send(w, "/notify", notes[1], "2"),
+  ];
+  const path = `/inbox/${built.inbox_item_id}/reply`;
+  const reply = { surface: "dashboard", text: "Why?" };
+  const first = await send(w, path, reply, "k");
+  assert.deepEqual(await send(w, path, reply, "k"), { ...first, replayed: "true" });
+  assert.equal(api.of("ask").length, 1);
+  const other = await send(w, path, { ...reply, text: "When?" }, "k");
+  assert.deepEqual([other.status, other.error], [422, "idempotency_mismatch"]);
+  const second = await send(w, `/inbox/${tested.inbox_item_id}/reply`, reply, "k");
+  assert.deepEqual([second.action, second.replayed], ["asked", null]);
+  assert.equal(api.of("ask").length, 2);
+});

@@ -10,15 +10,16 @@ import {
   groupOf,
   isAlive,
   isDescendant,
+  isGone,
   isStopped,
   parentOf,
   type ProcessControl,
-  readLinkOrEmpty,
   type Sent,
   startTimeOf,
   terminate,
   type Termination,
 } from "../../../daemon/host/processes.ts";
+import { unlessMissing } from "../../../daemon/host/paths.ts";
 import { LivenessCache } from "../../../daemon/host/liveness_cache.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 
@@ -87,7 +88,9 @@ Deno.test("LivenessCache keeps no more files open than its limit, however many p
   const paths = new Set(children.map(({ pid }) => `/proc/${pid}/statm`));
   const open = () =>
     Array.from(Deno.readDirSync("/proc/self/fd"))
-      .filter(({ name }) => paths.has(readLinkOrEmpty(`/proc/self/fd/${name}`))).length;
+      .filter(({ name }) =>
+        paths.has(unlessMissing(() => Deno.readLinkSync(`/proc/self/fd/${name}`)) ?? "")
+      ).length;
   const before = open();
   for (const { pid } of [...children, ...children]) {
     assert.equal(livenessCache.isAlive(pid, startTimeOf(pid)), true);
@@ -109,6 +112,16 @@ Deno.test("nothing is known about a pid that is unused or invalid", () => {
     assert.equal(foregroundOf(pid), undefined);
     assert.equal(isDescendant(pid, Deno.pid), false);
   }
+});
+
+Deno.test("a process that ends while its files are read is gone, and no error", () => {
+  for (const detail of ["", ": readfile '/proc/24705/stat'"]) {
+    assert.equal(isGone(new Error(`No such process (os error 3)${detail}`)), true);
+  }
+  assert.equal(
+    isGone(new Error("Input/output error (os error 5): readfile '/proc/3/stat'")),
+    false,
+  );
 });
 
 Deno.test("a child descends from its parent and from itself, and not the other way round", async () => {

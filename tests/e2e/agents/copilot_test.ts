@@ -91,6 +91,8 @@ withAgentFixture(
     await until("it to be typed", async () => (await fixture.stages(id)).includes("sent"));
     modelHold.release();
     assert.equal((await fixture.answer(id)).reply, "Port 8080");
+    // The peer may still be idle from the turn before. A command typed during a turn is not run.
+    await until("the last turn", () => /Which host[^]*● Answered/.test(fixture.screen));
     await fixture.waitForTurn("idle");
     await command(fixture, "/exit");
     const gone = await until("it to be offline", () => fixture.peer({ status: "offline" }));

@@ -58,7 +58,7 @@ withGemini("a session of Gemini CLI is resumed by its id", async (fixture) => {
   const [file] = Array.from(Deno.readDirSync(chats), ({ name }) => name);
   const [head = "{}"] = Deno.readTextFileSync(join(chats, file ?? "")).split("\n");
   const session = { runtime_session_id: JSON.parse(head).sessionId, path: fixture.path };
-  fixture.lab.cli("kill-pane", "-t", peer.pane_id ?? "");
+  await fixture.lab.killPane(peer.pane_id ?? "");
   const resumed = resumeOf(`${fixture.lab.dir}/home/.gemini`, session);
   assert(resumed.ok);
   const again = await fixture.start(...resumed.args);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { CallersFixture, has } from "../../support/e2e/callers_fixture.ts";
+import { CallersFixture, has, nextTick } from "../../support/e2e/callers_fixture.ts";
 import { run } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -32,6 +32,7 @@ Deno.test("an agent with a shell cannot speak as the human", {
   await using fixture = new CallersFixture();
   await fixture.ready();
   fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  await nextTick(); // A tmux server that starts in the same tick as an agent may be the agent's.
   Deno.writeTextFileSync(
     `${fixture.dir}/attempts.sh`,
     `URL=${fixture.url}\nPATH=$HOME:$PATH${ATTEMPTS}`,

@@ -157,7 +157,17 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 Deno.test("a read-only copy of the sources works as well", async () => {
   using at = setup();
   const copy = join(at.cwd, "copy");
-  const files = ["main.ts", "cli.ts", "deno.json", "deno.lock", "cli", "daemon", "kit", "relay"];
+  const files = [
+    "main.ts",
+    "cli.ts",
+    "deno.json",
+    "deno.lock",
+    "cli",
+    "daemon",
+    "dashboard",
+    "kit",
+    "relay",
+  ];
   Deno.mkdirSync(copy);
   for (const file of files) {
     const args = ["-r", join(REPO_ROOT, file), copy];

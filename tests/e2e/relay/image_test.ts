@@ -86,7 +86,7 @@ Deno.test("the image runs as an unprivileged user, keeps its data on a volume, a
   assert.ok(!Deno.readTextFileSync(join(REPO_ROOT, "Dockerfile")).includes("mesh_sk_"));
 });
 
-Deno.test("the build stage makes a relay that starts with the permissions of the image", async () => {
+Deno.test("the build stage makes a relay that starts with the permissions of the image and has the dashboard", async () => {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-image-" });
   try {
     build(dir);
@@ -106,6 +106,12 @@ Deno.test("the build stage makes a relay that starts with the permissions of the
       const [, ...look] = JSON.parse(health.slice(health.indexOf("CMD ") + 4)) as string[];
       const looked = { args: look, env: { ...env, RELAY_PORT: port }, clearEnv: true };
       assert.equal((await new Deno.Command(deno, looked).output()).code, 0);
+      for (const file of ["manifest.webmanifest", "worker.js"]) {
+        const page = `http://127.0.0.1:${port}/m/dm-000000000001/dashboard`;
+        const answer = await fetch(`${page}/${file}`);
+        assert.equal(answer.status, 200, file);
+        await answer.body?.cancel();
+      }
     } finally {
       child.kill("SIGTERM");
       assert.equal((await child.status).code, 0);

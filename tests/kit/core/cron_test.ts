@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { Cron, nextFire, Timezone } from "../../../kit/core/cron.ts";
+import { Cron, Timezone } from "../../../kit/core/cron.ts";
+import { nextFire } from "../../../kit/core/cron_pattern.ts";
 
 /** The first fires after an instant, as RFC 3339 without the milliseconds. */
 function fires(cron: string, timezone: string, after: string, count: number): string[] {

@@ -1,6 +1,7 @@
 /** Rollback callbacks: they run when their transaction, or its group, rolls back. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
@@ -40,6 +41,26 @@ Deno.test("a rollback runs the callbacks of its transaction at once, latest firs
   t.count("later");
   t.db.flush();
   assert.deepEqual(t.undone, ["second", "first"]);
+});
+
+Deno.test("a nested transaction that fails is rolled back alone, with its effects", () => {
+  using t = open();
+  const effects: string[] = [];
+  t.db.transact((tx) => {
+    tx.run("insert into t (a) values (1)");
+    assert.throws(() =>
+      t.db.transactNested((nested) => {
+        nested.run("insert into t (a) values (2)");
+        t.db.afterCommit(() => void effects.push("nested"));
+        t.db.afterRollback(() => void t.undone.push("nested"));
+        fail();
+      })
+    );
+    t.db.afterCommit(() => void effects.push("outer"));
+  });
+  t.db.flush();
+  assert.deepEqual(t.db.values(z.number(), "select a from t"), [1]);
+  assert.deepEqual([effects, t.undone], [["outer"], ["nested"]]);
 });
 
 Deno.test("a failed commit runs the callbacks of every transaction of the turn", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
-import { openapi } from "kit/http/openapi.ts";
+import { type ApiInfo, describedPath, openapi } from "kit/http/openapi.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 import { world } from "../../support/world.ts";
 
@@ -22,6 +22,17 @@ const wait = contract({
   fails: ["unknown_ask", "not_the_asker"],
 });
 
+const INFO: ApiInfo = {
+  title: "Mesh",
+  version: "1",
+  description: "A test",
+  server: { url: "http://127.0.0.1:{port}", port: "1" },
+  tags: [{ name: "All", description: "All routes" }],
+  tagOf: () => "All",
+  samples: { name: "api" },
+  bodies: {},
+};
+
 interface Operation {
   operationId: string;
   requestBody?: unknown;
@@ -36,7 +47,7 @@ function operationOf(document: ReturnType<typeof openapi>, path: string, method:
   return operation as Operation;
 }
 
-const operation = () => operationOf(openapi("Mesh", "1", [wait]), "/asks/{id}/wait", "post");
+const operation = () => operationOf(openapi(INFO, [wait]), "/asks/{id}/wait", "post");
 
 Deno.test("a contract becomes an operation with its id and its parameters", () => {
   const { operationId, parameters = [] } = operation();
@@ -57,7 +68,7 @@ Deno.test("schemas describe the body and the response with every field, and inst
 });
 
 Deno.test("every reference in the document resolves", () => {
-  const document = openapi("Mesh", "1", [wait]);
+  const document = openapi(INFO, [wait]);
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
   for (const [, reference = ""] of references) {
     const steps = reference.replace("#/", "").split("/");
@@ -81,11 +92,11 @@ Deno.test("the daemon's document has every contract and refusal, and each id onc
   const contracts = w.daemon.routes.map(({ contract }) => contract);
   const served = await (await w.fetch("/openapi.json")).json();
   const ids = new Set<string>();
-  for (const { id, method, path, body, bodyType, fails = [] } of contracts) {
+  for (const contract of contracts) {
+    const { id, method, body, bodyType, fails = [] } = contract;
     assert.ok(!ids.has(id), `${id} is there twice`);
     ids.add(id);
-    const place = path.replace(/:(\w+)/g, "{$1}");
-    const operation = operationOf(served, place, method.toLowerCase());
+    const operation = operationOf(served, describedPath(contract), method.toLowerCase());
     assert.equal(operation.operationId, id);
     assert.equal("requestBody" in operation, (body ?? bodyType) !== undefined, id);
     for (const code of fails) {
@@ -96,4 +107,23 @@ Deno.test("the daemon's document has every contract and refusal, and each id onc
   const codes = served.components.schemas.Problem.properties.error.enum;
   const known = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(toPublicCode));
   assert.deepEqual(codes, [...known].toSorted());
+});
+
+Deno.test("every example is valid by the schema of its contract", async () => {
+  await using w = world();
+  const served = await (await w.fetch("/openapi.json")).json();
+  for (const { contract } of w.daemon.routes) {
+    const { id, body, returns, responseType } = contract;
+    const { requestBody, responses } = served.paths[describedPath(contract)][
+      contract.method.toLowerCase()
+    ];
+    const check = (schema: z.ZodType, example: unknown, what: string) => {
+      assert.notEqual(example, undefined, `${id} has no example of its ${what}`);
+      const { error } = schema.safeParse(example);
+      assert.ok(!error, `${id}, ${what}: ${error && z.prettifyError(error)}`);
+    };
+    if (body) check(body, requestBody.content["application/json"].example, "body");
+    if (responseType !== undefined) continue;
+    check(returns, responses["200"].content["application/json"].example, "response");
+  }
 });

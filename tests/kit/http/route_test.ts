@@ -269,3 +269,14 @@ Deno.test("a raw route returns any response, behind the same guard", async () =>
   });
   assert.equal((await closed.ask("/bare")).status, 401);
 });
+
+Deno.test("a literal path and a path with names win over one that ends with an asterisk", async () => {
+  const returns = z.object({ found: z.string() });
+  const of = (path: `/${string}`) =>
+    route({ ...common, id: path, method: "GET", path, returns }, () => ({ found: path }));
+  const { ask } = open([of("/m/:id/*"), of("/m/:id/page"), of("/m/:id/page/:name")]);
+  const foundAt = async (path: string) => (await ask(path)).answer.found;
+  assert.equal(await foundAt("/m/1/page"), "/m/:id/page");
+  assert.equal(await foundAt("/m/1/page/x"), "/m/:id/page/:name");
+  assert.equal(await foundAt("/m/1/other"), "/m/:id/*");
+});

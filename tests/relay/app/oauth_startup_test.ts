@@ -123,6 +123,8 @@ Deno.test("without an issuer remote MCP and OAuth answer 404 [5.oauth.disabled]"
       "/oauth/token",
       "/oauth/revoke",
       "/oauth/connections",
+      "/api/v1/apps",
+      "/api/v1/apps/mg_none",
       "/.well-known/oauth-protected-resource/mcp",
       "/.well-known/oauth-authorization-server",
     ]

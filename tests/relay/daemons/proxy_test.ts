@@ -239,6 +239,22 @@ Deno.test("a signed-in browser acts for the human, and a program does not [c2.hu
   );
 });
 
+Deno.test("a reply to the inbox is the human's from a signed-in browser, not from a program", async () => {
+  await using r = relayWorld();
+  await using w = await r.daemon(1, { settings: { "human.name": "sam" } });
+  await connectPeer(w, "api");
+  for (const [origin, voice] of [["program", "unverified"], ["browser", "human"]] as const) {
+    const asked = { from_peer: "api", to_peer: "sam", text: "Go?" };
+    const opened = await (await w.post("/ask", asked)).json();
+    const path = `/inbox/${opened.inbox.item_id}/reply` as const;
+    const reply = { surface: "telegram", text: "Yes" };
+    if (origin === "browser") await post(r, path, reply);
+    else await r.ask(1, path, { method: "POST", body: JSON.stringify(reply) });
+    const closed = await (await w.fetch(`/asks/${opened.correlation_id}`)).json();
+    assert.deepEqual([closed.state, closed.reply_voice], ["closed", voice]);
+  }
+});
+
 Deno.test("a daemon's response runs nothing under the relay's origin", async () => {
   await using r = relayWorld();
   await using _w = await r.daemon(1);

@@ -22,7 +22,7 @@ const CONVENTIONS: readonly Requirement[] = [
   ["c1.name-suffix",             "built",    "A given name is suffixed while a live peer of the circle holds it"],
   ["c1.name-default",            "built",    "Without a name a peer is {folder}-{backend}"],
   ["c1.circle",                  "built",    "The circle is the one given, else tmux's, else default"],
-  ["c1.peer-argument",           "messages", "A peer argument is an id, an alias, or a name: live before offline, in the caller's circle"],
+  ["c1.peer-argument",           "messages", "A peer argument is an id, an alias, or a name: in the caller's circle first, then in all, live before offline"],
   ["c1.peer-argument.ambiguous", "messages", "Two matches are 409 ambiguous_peer with candidates"],
   ["c1.peer-argument.retired",   "messages", "A retired peer is found by reads and refused as a target"],
   ["c1.idempotency.replay",      "messages", "A repeat with an Idempotency-Key answers the same ids"],

@@ -34,6 +34,7 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.same-origin",    "relay", "Every request through the tunnel needs the same origin, GETs included"],
   ["c9.tunnel.never",          "relay", "/mcp, /metrics, /openapi.json, /deliveries, identity, chat and turns never go through"],
   ["c9.tunnel.no-pages",       "relay", "A daemon's markup never runs on the relay's origin: answers are sandboxed, not stored, and are JSON, an event stream or a download"],
+  ["c9.relay.dashboard",       "relay", "A machine's dashboard is the relay's own page and files; only data goes through the tunnel"],
   ["c9.tunnel.admin",          "relay", "Spawn, kill, restart and link go through only with relay.allow_admin"],
   ["c9.tunnel.authority",      "relay", "The tunnel is the authority of what comes through: no exemption from the token is used"],
   ["c9.metrics.local",         "relay", "The relay's numbers are read from its own machine, and not through a proxy"],

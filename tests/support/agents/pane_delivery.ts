@@ -53,7 +53,10 @@ export function respawn(terminal: Terminal, pane: string): void {
 }
 
 /** The same, and waits until the agent's process has ended: tmux only asks it to. */
-export function replaceProgram(terminal: Terminal, { pane, pid }: Agent): void {
+export function replaceProgram(
+  terminal: Terminal,
+  { pane, pid }: Pick<Agent, "pane" | "pid">,
+): void {
   respawn(terminal, pane);
   waitSync("the agent's end", () => !isAlive(pid));
 }

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
-import type { Terminal } from "../../../cli/output/terminal.ts";
+import type { Device } from "../../../cli/output/terminal.ts";
 import { capturedTerminal } from "./captured_output.ts";
 
 export const PEER = {
@@ -57,7 +57,7 @@ export function answeringDaemon(answers: Answers = {}) {
     env,
     received,
     url: `http://127.0.0.1:${server.addr.port}`,
-    async mesh(args: string[], given: Partial<Terminal> = {}, more: Record<string, string> = {}) {
+    async mesh(args: string[], given: Partial<Device> = {}, more: Record<string, string> = {}) {
       const { terminal, lines } = capturedTerminal(given);
       const code = await runCli(args, { ...env, ...more }, terminal);
       return { code, ...lines };

@@ -1,20 +1,23 @@
 /** A terminal and a clock for tests of the CLI. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Terminal } from "../../../cli/output/terminal.ts";
+import { type Device, Terminal } from "../../../cli/output/terminal.ts";
 
 /** A terminal that records its output. */
-export function capturedTerminal(overrides: Partial<Terminal> = {}) {
+export function capturedTerminal(overrides: Partial<Device> = {}) {
   const lines = { out: "", err: "" };
-  const terminal: Terminal = {
+  const terminal = new Terminal({
     columns: undefined,
     colours: false,
     interactive: false,
+    progress: false,
+    keys: undefined,
+    screen: undefined,
     out: (text) => void (lines.out += text),
     err: (text) => void (lines.err += text),
     read: () => Promise.resolve(""),
     ...overrides,
-  };
+  });
   return { terminal, lines };
 }
 

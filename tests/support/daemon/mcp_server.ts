@@ -18,7 +18,7 @@ export type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
 /** Identifies the agent in process 41 as @api, and the certificate `good` as @web's. */
 const identify = identifyByHeaders({
-  peerOfProcess: (pid) => Promise.resolve(pid === 41 ? peerId("api") : undefined),
+  peerOfProcess: (pid) => pid === 41 ? peerId("api") : undefined,
   peerOfCertificate: (peer_id, certificate) =>
     Promise.resolve(
       peer_id === "peer-web" && certificate === "good" ? peerId("web") : undefined,
@@ -58,7 +58,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     received,
     faults,
     requests,
-    fetch: serve(mcpRoutes({ mcp: () => Promise.resolve(mcp), isProcess: () => true }), door),
+    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isProcess: () => true }), door),
   };
 }
 

@@ -141,11 +141,9 @@ export const codex: Adapter = {
   transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
   observe: () => Promise.resolve(undefined),
   resume: ({ runtime_session_id }) =>
-    Promise.resolve(
-      runtime_session_id.startsWith("lost")
-        ? { ok: false, reason: "session_file_missing" }
-        : { ok: true, args: ["resume", runtime_session_id] },
-    ),
+    runtime_session_id.startsWith("lost")
+      ? { ok: false, reason: "session_file_missing" }
+      : { ok: true, args: ["resume", runtime_session_id] },
 };
 /** An agent without hooks that cannot be resumed. */
 export const generic: Adapter = {
@@ -158,7 +156,6 @@ const hooks: Hooks = {
   codex: {
     read: () => ({ event: "SessionStart", session_id: "s-1" }),
     answer: () => ({}),
-    acceptsContext: () => false,
   },
 };
 

@@ -1,7 +1,11 @@
 /** One real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
 
+import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
+import { systemClock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
+import { listJobs } from "../../../daemon/features/jobs/contract.ts";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import type { Screen, View } from "../../../daemon/features/agents/screens.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
@@ -11,9 +15,11 @@ import { binOf, type Installed } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";
 import { retryUntil } from "./typing.ts";
-import { print, until } from "../waiting.ts";
+import { until } from "../waiting.ts";
 
 const START_MS = 40_000;
+/** How long a test may take: much longer than any does, and shorter than its process may. */
+const TEST_MS_MAX = 5 * 60_000;
 
 /** What the harness needs to know of an agent. */
 export interface AgentUnderTest {
@@ -97,13 +103,15 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     return run("tmux", list).split("\n").filter(Boolean); // A server ends with its last pane.
   }
 
-  /** The screen, or why there is none, for error messages. */
-  lastScreen(): string {
-    try {
-      return this.screen;
-    } catch (error) {
-      return String(error);
-    }
+  /** The daemon's log, its jobs, and what every pane shows, also those that the daemon opened. */
+  async evidence(): Promise<string> {
+    const { work } = await this.call(listJobs, { query: {} });
+    const { peers } = await this.call(listPeers, { query: {} });
+    return [
+      Deno.readTextFileSync(join(this.lab.dir, "mesh.log")),
+      JSON.stringify({ work, peers }, undefined, 1),
+      ...this.panes().map((pane) => this.lab.cli("capture-pane", "-p", "-t", pane)),
+    ].join("\n");
   }
 
   /** The screen with its colours, and the position of the cursor. */
@@ -208,10 +216,11 @@ export function withAgentFixture<W extends AgentUnderTest>(
     await using fixture = new AgentFixture((lab) => prepare(lab, bin));
     await fixture.up(config?.(fixture.lab, fixture.agentUnderTest));
     try {
-      await test(fixture);
+      const passed = await timeout(systemClock, TEST_MS_MAX, test(fixture).then(() => true));
+      assert(passed, `The test did not end within ${TEST_MS_MAX / 60_000} minutes`);
     } catch (error) {
-      print(fixture.lastScreen());
-      throw error;
+      // The runner drops what a quiet test prints.
+      throw new Error(await fixture.evidence(), { cause: error });
     }
   }, agent);
 }

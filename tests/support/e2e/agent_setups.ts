@@ -125,11 +125,15 @@ export async function trustHooks({ lab, path, env }: AgentFixture): Promise<void
     asked ||= screen.includes("Hooks need review");
     return asked && codexFixture.isReady(screen);
   });
-  lab.cli("kill-pane", "-t", pane);
+  await lab.killPane(pane);
+}
+
+export async function stopServer({ agentUnderTest: { bin }, env }: AgentFixture): Promise<void> {
+  await stopCodexServer(bin, env);
 }
 
 /** The shared server outlives its terminals until it is stopped. */
-export async function stopServer({ agentUnderTest: { bin }, env }: AgentFixture): Promise<void> {
+export async function stopCodexServer(bin: string, env: Record<string, string>): Promise<void> {
   const args = ["app-server", "daemon", "stop"];
   const quiet = { stdout: "null", stderr: "null" } as const;
   await new Deno.Command(bin, { args, env, clearEnv: true, ...quiet }).output();

@@ -10,6 +10,13 @@ import { until } from "../waiting.ts";
 /** Whether a program is installed on this machine. */
 export const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";
 
+/** Waits until a new process starts later, in the kernel's ticks, than all that run by now. */
+export function nextTick(): Promise<unknown> {
+  const uptime = () => Deno.readTextFileSync("/proc/uptime").split(" ")[0];
+  const before = uptime();
+  return until("the kernel's next tick", () => uptime() !== before);
+}
+
 /** A daemon with a human called sam, a peer called victim, and a tmux server for a person. */
 export class CallersFixture implements AsyncDisposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-callers-" });

@@ -93,21 +93,15 @@ export class CodexLab implements AsyncDisposable {
     const [pane_id = "", pid] = started.split(" ");
     this.#pids.push(Number(pid));
     const codex = new Codex(this, pane_id);
-    await until(`${name} to start`, () => {
-      const { screen } = codex;
-      const key = codexStartKey(screen);
-      if (key !== undefined) codex.press(key);
-      this.#trusts ||= screen.includes("Hooks need review");
-      return this.#trusts && codex.isReady;
-    }, START_MS_MAX);
+    await codex.start(name, { isTrusted: this.#trusts });
+    this.#trusts = true;
     return codex;
   }
 
   /** Starts a session and submits its first prompt: only then do its hooks run. */
   async startCodex(name: string, ...args: string[]): Promise<Codex> {
     const codex = await this.start(name, ...args);
-    await codex.sendPrompt("@@SAY ready");
-    await until(`${name}'s first turn`, () => /^• ready/m.test(codex.screen) && codex.isReady);
+    await codex.firstTurn(name);
     await until(`${name} among the peers`, async () => {
       const peer = await this.peer(`${name}-codex`);
       return peer?.status === "online" && peer.turn_state === "idle";
@@ -147,9 +141,9 @@ const START_MS_MAX = 60_000;
 /** One Codex in its terminal. */
 export class Codex {
   readonly pane_id: string;
-  readonly #lab: CodexLab;
+  readonly #lab: Pick<CodexLab, "cli" | "shown">;
 
-  constructor(lab: CodexLab, pane_id: string) {
+  constructor(lab: Pick<CodexLab, "cli" | "shown">, pane_id: string) {
     this.#lab = lab;
     this.pane_id = pane_id;
   }
@@ -167,6 +161,24 @@ export class Codex {
   get composer(): string {
     const shown = this.#lab.shown(this.pane_id);
     return shown.slice(shown.lastIndexOf("\n› ") + 1);
+  }
+
+  /** Answers what Codex asks at its start, and waits until it takes prompts. */
+  async start(name: string, { isTrusted = false } = {}): Promise<void> {
+    let trusts = isTrusted;
+    await until(`${name} to start`, () => {
+      const { screen } = this;
+      const key = codexStartKey(screen);
+      if (key !== undefined) this.press(key);
+      trusts ||= screen.includes("Hooks need review");
+      return trusts && this.isReady;
+    }, START_MS_MAX);
+  }
+
+  /** Codex runs hooks only from its first prompt on. */
+  async firstTurn(name: string): Promise<void> {
+    await this.sendPrompt("@@SAY ready");
+    await until(`${name}'s first turn`, () => /^• ready/m.test(this.screen) && this.isReady);
   }
 
   async sendPrompt(prompt: string): Promise<void> {

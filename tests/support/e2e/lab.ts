@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { claudeCode as definition } from "../../../daemon/features/agents/claude_code/agent.ts";
 import { type Session, sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
 import { installHooks, installMcp } from "../../../daemon/features/agents/claude_code/setup.ts";
-import type { JsonObject } from "../../../daemon/features/agents/install.ts";
-import { meshCommand } from "../../../cli/setup/setup_command.ts";
+import type { JsonObject } from "../../../daemon/features/agents/settings_files/json.ts";
+import { meshCommand } from "../../../cli/client/program.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import {
   CLAUDE_COMMAND,
@@ -16,6 +16,7 @@ import {
 } from "../../../daemon/features/agents/claude_code/fixture.ts";
 import { isRemoved } from "../../../cli/selftest/harness.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
@@ -41,15 +42,22 @@ function isolationMissing(): string | undefined {
 /** A network of loopback only, and a process tree that ends with its first process. */
 const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
 
+/** What a test prepares outside the namespace, where there is a network. */
+export interface Prepared extends Disposable {
+  readonly env: Readonly<Record<string, string>>;
+}
+
 /**
- * A test with real agents. It runs this file again inside the namespace, for this one test. Where
- * that is impossible the test is skipped, and its name gives the reason.
+ * A test with real agents. It runs this file again inside the namespace, for this one test, with
+ * the variables of `prepare`. Where that is impossible the test is skipped, and its name gives the
+ * reason.
  */
 export function withLab(
   file: string,
   name: string,
   test: () => Promise<void>,
   agent: () => Installed = claudeCode,
+  prepare: () => Prepared = () => ({ env: {}, [Symbol.dispose]: () => undefined }),
 ): void {
   if (Deno.env.get(INSIDE_NAMESPACE)) return Deno.test(name, test);
   const missing = missingReason(agent);
@@ -57,17 +65,31 @@ export function withLab(
   Deno.test(shown, { ignore: missing !== undefined }, async () => {
     const path = fileURLToPath(file);
     const inner = [Deno.execPath(), "test", "-A", "--quiet", "--no-check", "--filter", name, path];
-    const { passed, output } = await runInside(inner);
+    using prepared = prepare();
+    const { passed, output } = await runInside(inner, prepared.env);
     assert(passed, output);
   });
 }
 
-async function runInside(inner: readonly string[]): Promise<{ passed: boolean; output: string }> {
-  const { success, stdout } = await new Deno.Command("unshare", {
+/** How long a test may take. One that waits for good is ended with all its processes. */
+const TEST_MS_MAX = 6 * 60_000;
+
+async function runInside(
+  inner: readonly string[],
+  env: Prepared["env"],
+): Promise<{ passed: boolean; output: string }> {
+  const child = new Deno.Command("unshare", {
     args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
-    env: { [INSIDE_NAMESPACE]: "1", NO_COLOR: "1" },
+    env: { ...env, [INSIDE_NAMESPACE]: "1", NO_COLOR: "1" },
+    stdout: "piped",
     stderr: "inherit",
-  }).output();
+  }).spawn();
+  const cancel = systemClock.setTimer(TEST_MS_MAX, () => {
+    print(`Ended after ${TEST_MS_MAX / 60_000} minutes: ${inner.join(" ")}`);
+    child.kill("SIGKILL");
+  });
+  const { success, stdout } = await child.output();
+  cancel();
   const output = new TextDecoder().decode(stdout);
   return { passed: success && output.includes("1 passed"), output };
 }
@@ -171,6 +193,17 @@ export class Lab implements AsyncDisposable {
   /** Runs the tmux program. */
   cli(...args: string[]): string {
     return tmux(this, args);
+  }
+
+  /**
+   * Kills a pane. Waits for the end of a server that this leaves without a pane: while it exits, it
+   * accepts a client and drops it.
+   */
+  async killPane(pane_id: string): Promise<void> {
+    const panes = this.cli("list-panes", "-a", "-F", "#{pid}").split("\n");
+    this.cli("kill-pane", "-t", pane_id);
+    if (panes.length > 1) return;
+    await until("the end of the tmux server", () => !isAlive(Number(panes[0])));
   }
 
   /** Ends the panes and their programs, and waits until they are gone. */

@@ -80,12 +80,16 @@ async function consent(address: URL): Promise<URLSearchParams> {
 /** What an app stores of its connection. */
 class ClientStore implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
-  readonly clientMetadata = { client_name: "An app", redirect_uris: [CALLBACK] };
+  readonly clientMetadata: { client_name: string; redirect_uris: string[] };
   called: URLSearchParams | undefined;
   savedTokens: SavedTokens | undefined;
   #clientInformation: ClientInformation;
   #verifier = "";
   #discovered: Discovered | undefined;
+
+  constructor(client_name: string) {
+    this.clientMetadata = { client_name, redirect_uris: [CALLBACK] };
+  }
 
   clientInformation = () => this.#clientInformation;
   saveClientInformation = (known: ClientInformation) => void (this.#clientInformation = known);
@@ -104,8 +108,8 @@ class ClientStore implements OAuthClientProvider {
 const Data = z.record(z.string(), z.unknown()).default({});
 
 /** An app that has found the relay, registered, and been allowed, all by its own library. */
-export async function connectApp(issuer: string) {
-  const clientStore = new ClientStore();
+export async function connectApp(issuer: string, client_name = "An app") {
+  const clientStore = new ClientStore(client_name);
   const open = () =>
     new StreamableHTTPClientTransport(new URL(`${issuer}/mcp`), { authProvider: clientStore });
   const first = open();

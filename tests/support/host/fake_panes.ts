@@ -18,9 +18,12 @@ export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
     pane_pid: 100,
     dead: false,
     in_mode: false,
+    synchronized: false,
+    width: 80,
     height: 24,
     cursor_x: 0,
     cursor_y: 0,
+    cursor_shown: true,
     written_s: 0,
     session: "work",
     window: "@1",
@@ -36,6 +39,8 @@ export class FakePanes implements PaneObserver {
   /** Which processes run in which pane. */
   readonly within = new Map<string, number>();
   reachable = true;
+  /** The rows of every screen. */
+  rows: readonly string[] = [];
 
   open(pane_id: string, more: Partial<PaneFacts> = {}): PaneFacts {
     const pane = { ...paneRecord({ pane_id }), tmux_socket: SOCKET, foreground: null, ...more };
@@ -53,6 +58,11 @@ export class FakePanes implements PaneObserver {
     return Promise.resolve(this.panes.filter(({ tmux_socket }) => servers.includes(tmux_socket)));
   }
 
+  /** All servers have their sockets in one folder. */
+  everywhere(): Promise<PaneFacts[]> {
+    return Promise.resolve(this.panes);
+  }
+
   at(tmux_socket: string | null, pane_id: string) {
     if (!this.reachable) return Promise.resolve({ state: "unknown" } as const);
     const pane = this.panes.find((pane) =>
@@ -60,6 +70,17 @@ export class FakePanes implements PaneObserver {
     );
     return Promise.resolve(
       pane ? { state: "found", pane } as const : { state: "missing" } as const,
+    );
+  }
+
+  screen(tmux_socket: string | null, pane_id: string) {
+    if (!this.reachable) return Promise.resolve({ state: "unknown" } as const);
+    const pane = this.panes.find((pane) =>
+      pane.pane_id === pane_id && pane.tmux_socket === (tmux_socket ?? SOCKET)
+    );
+    const rows = this.rows;
+    return Promise.resolve(
+      pane ? { state: "found", pane, rows } as const : { state: "missing" } as const,
     );
   }
 

@@ -26,9 +26,9 @@ export function openRelay(platform: Platform): ReturnType<typeof serve> {
   const originPolicy = new OriginPolicy(oauth.issuer);
   const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
   const sessions = new Sessions({ clock, ids, originPolicy, hasConnectedMachine });
-  const { registrations, consents, exchanges, ...limits } = openRateLimits(platform);
+  const limits = openRateLimits(platform);
   const deps = { clock, ids, log, originPolicy, sessions, machines };
-  const { routes } = openOAuth({ ...deps, ...oauth, registrations, consents, exchanges });
+  const { routes } = openOAuth({ ...deps, ...oauth, limits });
   return serve([...keyRoutes({ ...deps, limits, has_apps: true }), ...routes], {
     admit: () => undefined,
     authorize: (_request, _contract, remote) => ({

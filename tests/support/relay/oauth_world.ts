@@ -281,7 +281,13 @@ export function redirectError(answer: URL): string | null {
 
 /** Checks access tokens, on the database of a world. */
 export function tokenService(w: OAuthWorld) {
-  const sessions = { get: () => undefined, refuseForged: () => undefined };
+  const none = () => undefined;
+  const sessions = {
+    get: none,
+    namespaceOf: none,
+    refuseForged: none,
+    refuseOtherSession: none,
+  };
   return openOAuth({
     issuer: w.issuer,
     db: w.db,
@@ -291,9 +297,11 @@ export function tokenService(w: OAuthWorld) {
     sessions,
     originPolicy: new OriginPolicy(w.issuer),
     machines: { list: () => [] },
-    registrations: { take: () => undefined },
-    consents: { take: () => undefined },
-    exchanges: { acquire: () => undefined },
+    limits: {
+      registrations: { take: () => undefined },
+      consents: { take: () => undefined },
+      exchanges: { acquire: () => undefined },
+    },
   }).tokens;
 }
 

@@ -11,7 +11,7 @@ import type { ToolContext } from "../tool.ts";
 export const maybe = z.string().nullable();
 export const peer = z.string().describe("A name or a peer_id, as list_peers shows them");
 export const circle = Name.optional()
-  .describe("Where to look for the name; by default your own circle");
+  .describe("The only circle to search; by default your own circle, then all others");
 export const idempotency_key = IdempotencyKey.optional().describe(
   "A key of your choice for this call; a repeated call with the same key is not run twice",
 );
@@ -19,7 +19,7 @@ export const seconds = z.number().min(0).optional();
 export const correlation_id = z.string().min(1)
   .describe("The id of the ask, such as ask-3f9c04d1a2b7");
 export const attachments = z.array(z.string()).max(ATTACHMENTS_MAX).optional()
-  .describe("Ids (att-…) of files, as the shell command `mesh attach FILE` prints them");
+  .describe("Ids (att-…) of files, as the shell command `mesh upload FILE` prints them");
 
 /** The facts about a file that a model needs. */
 export const AttachedFile = z.object({
@@ -46,16 +46,11 @@ export function mustBePeer({ peer_id }: McpCaller, why: string): string {
   return peer_id;
 }
 
-/** Throws `unknown_caller` if the caller is unknown and not allowed by the configuration. */
-export function mustBeTrusted({ trusted }: ToolContext): void {
-  if (!trusted) throw new Problem("unknown_caller", {});
-}
-
 /** The caller's circle; undefined for an unknown caller. */
 export async function ownCircle(
-  { caller, call, signal }: ToolContext,
+  { caller, call }: ToolContext,
 ): Promise<string | undefined> {
   if (caller.peer_id === null) return undefined;
-  const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {}, signal });
+  const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {} });
   return circle;
 }

@@ -16,15 +16,8 @@ import {
   updateJob,
 } from "../../../features/jobs/contract.ts";
 import { Backend } from "../../../features/agents/contract.ts";
-import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
-import {
-  callerId,
-  idempotency_key,
-  idempotencyHeaders,
-  maybe,
-  mustBeTrusted,
-  peer,
-} from "./fields.ts";
+import { mustBeTrusted, READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
+import { callerId, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 
 type AnyJob = WireResponse<typeof getJob>;
 type Listed = WireResponse<typeof listJobs>;
@@ -111,10 +104,10 @@ const create = tool({
   output: JobOrRecurring,
   async run({ idempotency_key, ...fields }, toolContext) {
     if (fields.path !== undefined) mustBeTrusted(toolContext);
-    const { caller, call, signal } = toolContext;
+    const { caller, call } = toolContext;
     const body = { ...fields, created_by: callerId(caller) };
     const headers = idempotencyHeaders(idempotency_key);
-    return toResult(await call(createJob, { body, headers, signal }));
+    return toResult(await call(createJob, { body, headers }));
   },
 });
 
@@ -134,17 +127,15 @@ const list = tool({
     jobs: z.array(Card.omit({ attempt_id: true })),
     recurring: z.array(RecurringCard),
   }),
-  async run({ state, mine, limit }, { caller, call, signal }) {
+  async run({ state, mine, limit }, { caller, call }) {
     const owner_peer_id = mine ? caller.peer_id ?? undefined : undefined;
     const query = { view: "summary", state, owner_peer_id, limit: String(limit) } as const;
-    const { work, recurring } = await call(listJobs, { query, signal });
-    const lines = work.map(({ job_id, state, title }) =>
-      `${job_id}  ${state}  ${quotedLine(title)}`
-    );
-    const recurringLines = recurring.map(({ calendar_id, state, title }) =>
-      `${calendar_id}  ${state}  ${quotedLine(title)}`
-    );
-    const text = [...lines, ...recurringLines].join("\n") || "No jobs.";
+    const { work, recurring } = await call(listJobs, { query });
+    const lines = [...work, ...recurring].map((one) => {
+      const id = "job_id" in one ? one.job_id : one.calendar_id;
+      return `${id}  ${one.state}  ${quotedLine(one.title)}`;
+    });
+    const text = lines.join("\n") || "No jobs.";
     return { text, data: { jobs: work, recurring: recurring.map(toRecurring) } };
   },
 });
@@ -158,8 +149,8 @@ const status = tool({
   hints: READ_HINTS,
   input: z.object({ job_id }),
   output: JobOrRecurring,
-  async run({ job_id: id }, { call, signal }) {
-    return toResult(await call(getJob, { params: { id }, signal }));
+  async run({ job_id: id }, { call }) {
+    return toResult(await call(getJob, { params: { id } }));
   },
 });
 
@@ -186,8 +177,8 @@ const update = tool({
     error: TextOrEmpty.optional().describe("Why it failed"),
   }),
   output: JobOrRecurring,
-  async run({ job_id: id, ...body }, { call, signal }) {
-    return toResult(await call(updateJob, { params: { id }, body, signal }));
+  async run({ job_id: id, ...body }, { call }) {
+    return toResult(await call(updateJob, { params: { id }, body }));
   },
 });
 
@@ -209,8 +200,8 @@ const result = tool({
     /** The field is not named `error`, because a field of that name marks a refusal. */
     failure: maybe.describe("Why it failed"),
   }),
-  async run({ job_id: id }, { call, signal }) {
-    const { error: failure, ...found } = await call(jobResult, { params: { id }, signal });
+  async run({ job_id: id }, { call }) {
+    const { error: failure, ...found } = await call(jobResult, { params: { id } });
     const content = [found.result_summary, failure].filter(Boolean).join("\n") || "No result.";
     return { text: `${found.job_id}: ${found.state}\n${content}`, data: { ...found, failure } };
   },
@@ -224,12 +215,11 @@ const cancel = tool({
     "peer that works on it is told to stop. Use it only when the user asked for it, or for a job " +
     "of your own that is not needed any more.",
   hints: { ...UPDATE_HINTS, destructiveHint: true },
+  trustedOnly: true,
   input: z.object({ job_id, reason: shortText(2000, 1).optional() }),
   output: JobOrRecurring,
-  async run({ job_id: id, reason }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { call, signal } = toolContext;
-    return toResult(await call(cancelJob, { params: { id }, body: { reason }, signal }));
+  async run({ job_id: id, reason }, { call }) {
+    return toResult(await call(cancelJob, { params: { id }, body: { reason } }));
   },
 });
 

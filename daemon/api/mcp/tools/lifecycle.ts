@@ -6,7 +6,7 @@ import { Problem } from "kit/core/problem.ts";
 import { listPeers } from "../../../features/peers/contract.ts";
 import { assumeRole, killPeer } from "../../../features/lifecycle/contract.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
-import { circle, maybe, mustBeTrusted, ownCircle, peer } from "./fields.ts";
+import { callerId, circle, maybe, ownCircle, peer } from "./fields.ts";
 
 const Leader = z.object({
   peer_id: z.string(),
@@ -26,24 +26,16 @@ const kill = tool({
     "started and that has done its work. Do not use it because a peer is slow, busy or declined: " +
     "ask it, or tell the user. It is refused if the process is not proved to be the peer's.",
   hints: { ...UPDATE_HINTS, destructiveHint: true },
-  input: z.object({
-    peer,
-    circle,
-  }),
+  trustedOnly: true,
+  input: z.object({ peer, circle }),
   output: z.object({ peer_id: z.string(), agent_pid: z.number(), signal: z.string() }),
   async run({ peer, circle }, toolContext) {
-    mustBeTrusted(toolContext);
-    const params = { id: peer };
-    const query = { circle: circle ?? await ownCircle(toolContext) };
-    const { peer_id, agent_pid, signal } = await toolContext.call(killPeer, {
-      params,
-      query,
-      body: {},
-      signal: toolContext.signal,
-    });
+    const query = { circle, from_peer: callerId(toolContext.caller) };
+    const request = { params: { id: peer }, query, body: {} };
+    const { peer_id, agent_pid, signal: ended_by } = await toolContext.call(killPeer, request);
     return {
-      text: `${peer_id} is retired; its process ${agent_pid} ended by ${signal}.`,
-      data: { peer_id, agent_pid, signal },
+      text: `${peer_id} is retired; its process ${agent_pid} ended by ${ended_by}.`,
+      data: { peer_id, agent_pid, signal: ended_by },
     };
   },
 });
@@ -61,11 +53,11 @@ const claim = tool({
     force: z.boolean().optional().describe("Replace an orchestrator that is live"),
   }),
   output: z.object({ orchestrator: Leader }),
-  async run({ force }, { caller, call, signal }) {
+  async run({ force }, { caller, call }) {
     if (caller.peer_id === null) throw new Problem("unknown_caller", {});
     const body = { role: "orchestrator" as const, ...(force && { force }) };
     const params = { id: caller.peer_id };
-    const leader = await call(assumeRole, { params, query: {}, body, signal });
+    const leader = await call(assumeRole, { params, query: {}, body });
     return {
       text: `You are @${leader.name}, the orchestrator of circle ${leader.circle}.`,
       data: { orchestrator: leader },
@@ -89,10 +81,7 @@ const status = tool({
   }),
   async run({ circle: given }, toolContext) {
     const circle = given ?? await ownCircle(toolContext);
-    const { peers } = await toolContext.call(listPeers, {
-      query: { circle },
-      signal: toolContext.signal,
-    });
+    const { peers } = await toolContext.call(listPeers, { query: { circle } });
     const orchestrators = peers.filter(({ role, status }) =>
       role === "orchestrator" && status !== "retired"
     );

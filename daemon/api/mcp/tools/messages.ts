@@ -63,9 +63,9 @@ const search = tool({
     messages: z.array(MessageCard),
     next: maybe.describe("The cursor of the next page; null at the end"),
   }),
-  async run({ query: q, limit, ...more }, { call, signal }) {
+  async run({ query: q, limit, ...more }, { call }) {
     const query = { q, limit: String(limit), ...more };
-    const { messages, next } = await call(listMessages, { query, signal });
+    const { messages, next } = await call(listMessages, { query });
     const chars = charsPerText(messages.length);
     const found = messages.length === 0
       ? "Nothing found."

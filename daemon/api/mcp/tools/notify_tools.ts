@@ -38,13 +38,12 @@ const notify = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
   }),
-  async run({ peer, message, idempotency_key, ...rest }, { caller, call, signal }) {
+  async run({ peer, message, idempotency_key, ...rest }, { caller, call }) {
     const from_peer = callerId(caller);
     const body = { from_peer, to_peer: peer, text: message, ...rest };
     const sent = await call(notifyPeer, {
       body,
       headers: idempotencyHeaders(idempotency_key),
-      signal,
     });
     const why = sent.reason ? ` (${sent.reason})` : "";
     return {
@@ -73,12 +72,11 @@ const broadcastTool = tool({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  async run({ message, circle, idempotency_key }, { caller, call, signal }) {
+  async run({ message, circle, idempotency_key }, { caller, call }) {
     const body = { from_peer: callerId(caller), text: message, circle };
     const sent = await call(broadcast, {
       body,
       headers: idempotencyHeaders(idempotency_key),
-      signal,
     });
     const names = sent.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
     const unsent = [

@@ -32,8 +32,8 @@ const list = tool({
   hints: READ_HINTS,
   input: z.object({ circle: circle.describe("Only this circle; all of them by default") }),
   output: z.object({ peers: z.array(PeerCard) }),
-  async run({ circle }, { caller, call, signal }) {
-    const found = await call(listPeers, { query: { listed: "true", circle }, signal });
+  async run({ circle }, { caller, call }) {
+    const found = await call(listPeers, { query: { listed: "true", circle } });
     const peers = found.peers.filter(({ status }) => status !== "retired");
     const lines = peers.map((peer) => {
       const selfMark = peer.peer_id === caller.peer_id ? " (you)" : "";
@@ -57,7 +57,7 @@ const whoami = tool({
     proof: z.string().describe("What identified you"),
     peer: PeerCard.nullable(),
   }),
-  async run(_, { caller, call, signal }) {
+  async run(_, { caller, call }) {
     const { peer_id, name, proof } = caller;
     if (peer_id === null) {
       return {
@@ -66,7 +66,7 @@ const whoami = tool({
         data: { known: false, name, proof, peer: null },
       };
     }
-    const peer = await call(getPeer, { params: { id: peer_id }, query: {}, signal });
+    const peer = await call(getPeer, { params: { id: peer_id }, query: {} });
     return {
       text: `You are ${describe(peer)}; ${peer.peer_id}.`,
       data: { known: true, name: peer.name, proof, peer },
@@ -84,9 +84,9 @@ const setDescription = tool({
   hints: UPDATE_HINTS,
   input: z.object({ description: z.string().max(2000) }),
   output: z.object({ peer: PeerCard }),
-  async run({ description }, { caller, call, signal }) {
+  async run({ description }, { caller, call }) {
     const params = { id: mustBePeer(caller, "you are not in the list of peers") };
-    const peer = await call(describePeer, { params, query: {}, body: { description }, signal });
+    const peer = await call(describePeer, { params, query: {}, body: { description } });
     return { text: `You are now ${describe(peer)}.`, data: { peer } };
   },
 });
@@ -102,9 +102,9 @@ const setName = tool({
   hints: UPDATE_HINTS,
   input: z.object({ name: Name.describe("1 to 64 letters, digits, dots, underscores, hyphens") }),
   output: z.object({ peer: PeerCard }),
-  async run({ name }, { caller, call, signal }) {
+  async run({ name }, { caller, call }) {
     const params = { id: mustBePeer(caller, "you have no name to change") };
-    const peer = await call(renamePeer, { params, query: {}, body: { name }, signal });
+    const peer = await call(renamePeer, { params, query: {}, body: { name } });
     const takenNote = peer.name === name ? "" : ` "${name}" belongs to another peer.`;
     return { text: `You are now ${describe(peer)}.${takenNote}`, data: { peer } };
   },

@@ -1,7 +1,7 @@
 /** Shows messages to a model: as data, between tags that no text can forge. */
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
-import { neutralizeMarks, quotedAttribute } from "../../../features/messages/frame_markers.ts";
+import { neutralizeMarks, tagAttributes } from "../../../features/messages/frame_markers.ts";
 
 /** Limit for all texts of one result, in characters. */
 const ANSWER_CHARS_MAX = 24_000;
@@ -25,13 +25,8 @@ export function quote(
   text: string,
   lines: readonly string[] = [],
 ): string {
-  const attributeText = Object.entries(attributes).flatMap(([name, value]) =>
-    value === null ? [] : ` ${name}="${quotedAttribute(value)}"`
-  );
-  const body = lines.map((line) => `\n${printable(line)}`).join("");
-  return `<peer-message${attributeText.join("")}>${
-    escapeMarkup(printable(text))
-  }${body}</peer-message>`;
+  const body = [escapeMarkup(printable(text)), ...lines.map(printable)].join("\n");
+  return `<peer-message ${tagAttributes(attributes)}>${body}</peer-message>`;
 }
 
 /** A peer's name in an attribute. The name is cleaned, because peers choose their own names. */

@@ -14,15 +14,7 @@ import {
   ScheduleState,
 } from "../../../features/schedules/contract.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
-import {
-  callerId,
-  circle,
-  idempotency_key,
-  idempotencyHeaders,
-  maybe,
-  mustBeTrusted,
-  peer,
-} from "./fields.ts";
+import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 import { charsPerText, quote, truncate } from "./quoting.ts";
 
 /** How many schedules one result shows. */
@@ -54,6 +46,7 @@ const create = tool({
     "be said now (notify_peer, ask), or to wait for a reply (wait_on_ack). It is sent in your " +
     "name, also when you are not here any more; an ask's reply is pushed to you.",
   hints: SEND_HINTS,
+  trustedOnly: true,
   input: z.object({
     peer: peer.describe("A name or a peer_id; a name is resolved when the message is due"),
     message: Text,
@@ -68,12 +61,10 @@ const create = tool({
     idempotency_key,
   }),
   output: Card,
-  async run({ peer, message, idempotency_key, ...rest }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { caller, call, signal } = toolContext;
+  async run({ peer, message, idempotency_key, ...rest }, { caller, call }) {
     const body = { from_peer: callerId(caller), to_peer: peer, text: message, ...rest };
     const headers = idempotencyHeaders(idempotency_key);
-    const created = await call(createSchedule, { body, headers, signal });
+    const created = await call(createSchedule, { body, headers });
     return {
       text: `Scheduled ${created.schedule_id} to ${created.to_peer}: ${formatTime(created)}.`,
       data: toCard(created, charsPerText(1)),
@@ -98,13 +89,13 @@ const list = tool({
     schedules: z.array(Card),
     left_off: z.number().describe("How many more were found but are not shown"),
   }),
-  async run({ state, peer, mine }, { caller, call, signal }) {
+  async run({ state, peer, mine }, { caller, call }) {
     const query = {
       state,
       ...(peer !== undefined && { to_peer: peer }),
       ...(mine && { from_peer: callerId(caller) }),
     };
-    const found = (await call(listSchedules, { query, signal })).schedules;
+    const found = (await call(listSchedules, { query })).schedules;
     const chars = charsPerText(Math.min(found.length, SHOWN_MAX));
     const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
     const left_off = found.length - schedules.length;
@@ -131,12 +122,11 @@ const cancel = tool({
     "Cancel a scheduled message, so that it does not fire again. Use it for your own, or when " +
     "the user asked for it. Do not use it for an ask that was sent.",
   hints: { ...UPDATE_HINTS, destructiveHint: true },
+  trustedOnly: true,
   input: z.object({ schedule_id: z.string().min(1).describe("Such as sched-3f9c04d1a2b7") }),
   output: Card,
-  async run({ schedule_id }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { call, signal } = toolContext;
-    const cancelled = await call(cancelSchedule, { params: { id: schedule_id }, signal });
+  async run({ schedule_id }, { call }) {
+    const cancelled = await call(cancelSchedule, { params: { id: schedule_id } });
     return { text: `Cancelled ${schedule_id}.`, data: toCard(cancelled, charsPerText(1)) };
   },
 });

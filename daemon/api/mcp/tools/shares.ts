@@ -9,7 +9,7 @@ import {
   SHARE_SECONDS_MIN,
 } from "../../../features/shares/contract.ts";
 import { SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
-import { callerId, mustBeTrusted } from "./fields.ts";
+import { callerId } from "./fields.ts";
 
 const share = tool({
   name: "share_session",
@@ -21,6 +21,7 @@ const share = tool({
     "post the link where others read it. It ends by itself, by revoke_share, or when the relay " +
     "restarts.",
   hints: { ...SEND_HINTS, openWorldHint: true },
+  trustedOnly: true,
   input: z.object({
     peer: z.string().optional().describe("A name or a peer_id; you yourself by default"),
     permissions: Permissions.optional().describe("ro watches, by default; rw may ask as well"),
@@ -34,12 +35,9 @@ const share = tool({
     permissions: Permissions,
     expires_at: z.string(),
   }),
-  async run({ peer, ...rest }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { caller, call, signal } = toolContext;
+  async run({ peer, ...rest }, { caller, call }) {
     const created = await call(createShare, {
-      body: { peer: peer ?? callerId(caller), ...rest },
-      signal,
+      body: { peer: peer ?? callerId(caller), from_peer: callerId(caller), ...rest },
     });
     const { share_id, url, display_name, permissions, expires_at } = created;
     return {
@@ -57,11 +55,11 @@ const revoke = tool({
     "End a link that share_session made; its viewers are disconnected at once. Use it when " +
     "the user no longer wants the guest. Do not use it to end a peer or an ask.",
   hints: { ...UPDATE_HINTS, openWorldHint: true },
+  trustedOnly: true,
   input: z.object({ share_id: z.string().min(1).describe("As share_session returned it") }),
   output: z.object({ share_id: z.string(), ok: z.literal(true) }),
   async run({ share_id }, toolContext) {
-    mustBeTrusted(toolContext);
-    await toolContext.call(revokeShare, { params: { id: share_id }, signal: toolContext.signal });
+    await toolContext.call(revokeShare, { params: { id: share_id } });
     return { text: `${share_id} has ended.`, data: { share_id, ok: true as const } };
   },
 });

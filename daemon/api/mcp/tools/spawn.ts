@@ -7,16 +7,7 @@ import { Backend } from "../../../features/agents/contract.ts";
 import { spawnPeer } from "../../../features/spawn/contract.ts";
 import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
-import {
-  callerId,
-  circle,
-  idempotency_key,
-  idempotencyHeaders,
-  maybe,
-  mustBeTrusted,
-  ownCircle,
-  peer,
-} from "./fields.ts";
+import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 
 const spawn = tool({
   name: "spawn_peer",
@@ -28,6 +19,7 @@ const spawn = tool({
     "shell command, or for work that you can do yourself. Which agents and folders are allowed " +
     "is the user's configuration. It returns before the agent has registered.",
   hints: { ...SEND_HINTS, openWorldHint: true },
+  trustedOnly: true,
   input: z.object({
     path: z.string().min(1).describe("The folder to start in, absolute"),
     backend: Backend.describe("Which kind of agent"),
@@ -46,12 +38,10 @@ const spawn = tool({
     seed_state: maybe,
     warnings: z.array(z.string()),
   }),
-  async run({ idempotency_key, ...fields }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { caller, call, signal } = toolContext;
+  async run({ idempotency_key, ...fields }, { caller, call }) {
     const headers = idempotencyHeaders(idempotency_key);
     const body = { ...fields, from_peer: callerId(caller) };
-    const spawned = await call(spawnPeer, { body, query: {}, headers, signal });
+    const spawned = await call(spawnPeer, { body, query: {}, headers });
     const { display_name, tmux_session, pane_id, seed_state, warnings } = spawned;
     const seed = seed_state === null ? "" : ` Its message: ${seed_state}.`;
     const lines = [
@@ -71,6 +61,7 @@ const restart = tool({
     "dry_run to see first what would happen. Do not use it because a peer is slow or does not " +
     "answer. Your own restart begins when your turn ends. fresh drops the conversation.",
   hints: { ...SEND_HINTS, destructiveHint: true },
+  trustedOnly: true,
   input: z.object({
     peer,
     circle,
@@ -86,14 +77,13 @@ const restart = tool({
     reason: maybe,
   }),
   async run({ peer, circle, ...fields }, toolContext) {
-    mustBeTrusted(toolContext);
-    const { caller, call, signal } = toolContext;
+    const { caller, call } = toolContext;
     const from_peer = callerId(caller);
-    const query = { circle: circle ?? await ownCircle(toolContext) };
-    const { peer_id } = await call(getPeer, { params: { id: peer }, query, signal });
+    const query = { circle, from_peer };
+    const { peer_id } = await call(getPeer, { params: { id: peer }, query });
     // A caller that restarts itself must not wait, because its turn could not end while it waits.
     const body = { ...fields, from_peer, wait: peer_id !== caller.peer_id };
-    const result = await call(restartPeer, { params: { id: peer_id }, body, signal });
+    const result = await call(restartPeer, { params: { id: peer_id }, body });
     const { outcome, failed, would_run } = result;
     const why = failed ? ` at ${failed.stage}: ${failed.reason}. ${failed.detail}` : "";
     const command = would_run ? ` Command: ${would_run.join(" ")}` : "";

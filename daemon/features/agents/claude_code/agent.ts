@@ -18,11 +18,7 @@ const setup: AgentSetup = {
   async edits(env, plan) {
     const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
     return [
-      {
-        path: hooksFile(env),
-        add: (settings) => installHooks(settings, plan),
-        remove: removeHooks,
-      },
+      { path: hooksFile(env), add: (json) => installHooks(json, plan), remove: removeHooks },
       { path: serverFile(env), add: (json) => installMcp(json, plan), remove: removeMcp },
     ];
   },

@@ -3,32 +3,25 @@
  * state from Claude Code's session registry.
  */
 
-import type { Clock } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
-import { type IsAlive, isAlive } from "../../../host/processes.ts";
+import type { IsAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
-import { createNativeTransport } from "./native_transport.ts";
+import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
-export interface ClaudeCodeOptions {
-  readonly clock: Clock;
-  readonly log: Log;
+export interface ClaudeCodeOptions extends NativeOptions {
   readonly tmuxServers: TmuxServers;
-  /** Claude Code's configuration folders, e.g. `~/.claude`. */
-  readonly config_dirs: readonly string[];
-  /** The newest release that the adapter was tested with. */
-  readonly tested_version: string;
   /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
 }
 
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
-  const { config_dirs, isAlive: checkAlive = isAlive } = options;
+  const { config_dirs } = options;
   const native = createNativeTransport(options);
   const waiters = new WaitingHookList(options.clock);
   const hook = createHookTransport(waiters);
@@ -48,20 +41,16 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
       return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
     },
     waiters,
-    observe: (peer) => Promise.resolve(observe(config_dirs, peer, checkAlive)),
+    observe: (peer) => Promise.resolve(observe(options, peer)),
     resume: (session) => resumeClaude(config_dirs, session),
   };
 }
 
 function observe(
-  config_dirs: readonly string[],
+  { config_dirs, isAlive }: ClaudeCodeOptions,
   peer: AgentPeer,
-  checkAlive: IsAlive,
 ): Observation | undefined {
-  const { agent_pid, agent_started } = peer;
-  if (agent_pid === null) return undefined;
-  const session = sessionFor(config_dirs, peer, checkAlive);
+  const session = sessionFor(config_dirs, peer, isAlive);
   if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
-  const alive = checkAlive(agent_pid, agent_started ?? undefined);
-  return { alive, turn_state: null, source: "process table" };
+  return observeProcess(peer, isAlive);
 }

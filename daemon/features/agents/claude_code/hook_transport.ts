@@ -2,13 +2,13 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type {
-  AgentTransport,
-  OutgoingMessage,
-  Readiness,
-  Receipt,
-  WaitingHooks,
-  WakeInstruction,
+import {
+  type AgentTransport,
+  type OutgoingMessage,
+  type Receipt,
+  toReadiness,
+  type WaitingHooks,
+  type WakeInstruction,
 } from "../adapter.ts";
 import { truncateFramed } from "../pane_text.ts";
 import { TEXT_BYTES_MAX } from "../screens.ts";
@@ -16,9 +16,7 @@ import { TEXT_BYTES_MAX } from "../screens.ts";
 /** A hook writes its text and confirms it within milliseconds. */
 const CONFIRM_MS_MAX = 2_000;
 
-interface Waiter {
-  readonly answer: (instruction: WakeInstruction) => void;
-}
+type Waiter = (instruction: WakeInstruction) => void;
 
 /**
  * The waiting hooks. Only the newest hook of each session is kept, so that older hooks do not
@@ -49,7 +47,7 @@ export class WaitingHookList implements WaitingHooks {
   async add(session_id: string, signal: AbortSignal): Promise<WakeInstruction> {
     this.release(session_id);
     const waiting = Promise.withResolvers<WakeInstruction>();
-    const waiter = { answer: waiting.resolve };
+    const waiter = waiting.resolve;
     const expire = () => waiting.resolve({ then: "again" });
     this.#waiters.set(session_id, waiter);
     signal.addEventListener("abort", expire, { once: true });
@@ -66,7 +64,7 @@ export class WaitingHookList implements WaitingHooks {
    * Ends a session's hook, because a better transport reaches the session or a newer hook waits.
    */
   release(session_id: string): void {
-    this.#remove(session_id)?.answer({ then: "end" });
+    this.#remove(session_id)?.({ then: "end" });
   }
 
   /** Called when a hook has written a text to its session. */
@@ -84,7 +82,7 @@ export class WaitingHookList implements WaitingHooks {
     const written = Promise.withResolvers<true>();
     this.#unconfirmed.set(delivery_id, () => written.resolve(true));
     const text = truncateFramed(framed, proof_id, { bytes_max: TEXT_BYTES_MAX, newlines: "kept" });
-    waiter.answer({ then: "write", delivery_id, text });
+    waiter({ then: "write", delivery_id, text });
     const confirmed = await timeout(this.#clock, CONFIRM_MS_MAX, written.promise);
     this.#unconfirmed.delete(delivery_id);
     return confirmed ? { state: "sent" } : { state: "unclear", reason: "write_untold" };
@@ -103,10 +101,7 @@ export function createHookTransport(waiters: WaitingHookList): AgentTransport {
     name: "hook",
     check: ({ runtime_session_id }) => {
       const isWaiting = runtime_session_id !== null && waiters.isWaiting(runtime_session_id);
-      const readiness: Readiness = isWaiting
-        ? { ready: true }
-        : { ready: false, reason: "nobody_waits" };
-      return Promise.resolve(readiness);
+      return Promise.resolve(toReadiness(isWaiting ? undefined : "nobody_waits"));
     },
     deliver: ({ runtime_session_id }, outgoing) =>
       waiters.deliver(runtime_session_id ?? "", outgoing),

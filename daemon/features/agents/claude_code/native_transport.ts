@@ -3,9 +3,17 @@
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
+import type { Reason } from "kit/core/reasons.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
-import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
+import {
+  type AgentPeer,
+  type AgentTransport,
+  type OutgoingMessage,
+  type Receipt,
+  refused,
+  toReadiness,
+} from "../adapter.ts";
 import { isTestedVersion, peerToken, sessionFor } from "./registry.ts";
 
 /**
@@ -29,20 +37,6 @@ const HANG_UP_MS_MAX = 1_000;
  */
 const LINE_CHARS_MAX = 1_000_000;
 
-/** Reasons to refuse. In all of these cases, not one byte was sent. */
-type Refusal =
-  | "no_process"
-  | "no_session" // The session registry has no entry: still starting, at the trust dialog, or gone.
-  | "session_changed" // The process runs another conversation than the registered one.
-  | "no_socket"
-  // Another user may listen there, because the socket or a folder above it is not ours alone.
-  | "foreign_socket"
-  | "version_unproved"
-  | "suspended" // Stopped by Ctrl-Z, so the kernel would accept bytes that nobody reads.
-  | "too_large"
-  | "connection_refused"
-  | "connect_timeout";
-
 export interface NativeOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -57,10 +51,7 @@ export function createNativeTransport(options: NativeOptions): AgentTransport {
     name: "native",
     check: (peer, outgoing) => {
       const target = prepareTarget(options, peer, outgoing);
-      const readiness: Readiness = typeof target === "string"
-        ? { ready: false, reason: target }
-        : { ready: true };
-      return Promise.resolve(readiness);
+      return Promise.resolve(toReadiness(typeof target === "string" ? target : undefined));
     },
     deliver: (peer, outgoing) => deliver(options, peer, outgoing),
   };
@@ -75,7 +66,7 @@ function prepareTarget(
   { config_dirs, tested_version }: NativeOptions,
   peer: AgentPeer,
   outgoing: OutgoingMessage,
-): Target | Refusal {
+): Target | Reason {
   if (peer.agent_pid === null) return "no_process";
   const session = sessionFor(config_dirs, peer);
   if (!session) return "no_session";
@@ -132,7 +123,7 @@ async function deliver(
 async function connect(
   { clock, log }: NativeOptions,
   path: string,
-): Promise<Deno.UnixConn | Refusal> {
+): Promise<Deno.UnixConn | Reason> {
   const connecting = Deno.connect({ transport: "unix", path });
   try {
     const connection = await timeout(clock, CONNECT_MS_MAX, connecting);
@@ -174,8 +165,4 @@ async function waitForHangUp(connection: Deno.UnixConn): Promise<true> {
   const ignored = new Uint8Array(1_024);
   while (await connection.read(ignored) !== null);
   return true;
-}
-
-function refused(reason: Refusal): Receipt {
-  return { state: "refused", reason };
 }

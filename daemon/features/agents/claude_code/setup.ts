@@ -3,16 +3,22 @@
  * JSON, without I/O.
  */
 
-import * as groups from "../hooks/groups.ts";
-import type { JsonObject, SetupPlan } from "../install.ts";
-import * as server from "../mcp_server_entry.ts";
+import { DECISION_SECONDS_MAX, meshHooks } from "../hooks/settings.ts";
+import type { SetupPlan } from "../install.ts";
+import type { JsonObject } from "../settings_files/json.ts";
+import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
+
+/** The time limit of a hook. It must be more than `mesh hook` takes (1.5 s). */
+const HOOK_SECONDS_MAX = 5;
+const WAKE_SECONDS_MAX = 7 * 86_400;
 
 /**
- * Every hook is a command, because an `http` hook shows an error at each prompt while the daemon is
- * down. After a start or a stop the session may be idle, so a second hook waits to wake it. The
- * waiting hook ends by itself, unless its session stays idle for days without a better transport.
+ * Our hooks in `~/.claude/settings.json`. Every hook is a command, because an `http` hook shows an
+ * error at each prompt while the daemon is down. After a start or a stop the session may be idle,
+ * so a second hook waits to wake it. The waiting hook ends by itself, unless its session stays idle
+ * for days without a better transport.
  */
-const HOOKS: groups.AgentHooks = {
+export const { install: installHooks, remove: removeHooks } = meshHooks({
   agent: "claude-code",
   events: [
     "SessionStart",
@@ -22,24 +28,18 @@ const HOOKS: groups.AgentHooks = {
     "PermissionRequest",
     "SessionEnd",
   ],
-  seconds_max: 5,
-  held: { PermissionRequest: groups.DECISION_SECONDS_MAX },
-  wake: { events: ["SessionStart", "Stop"], seconds_max: 7 * 86_400 },
-};
-
-/** Adds our hooks to `~/.claude/settings.json`. The hooks of others keep their places. */
-export function installHooks(settings: JsonObject, plan: SetupPlan): JsonObject {
-  return groups.installHooks(settings, plan, HOOKS);
-}
-
-export function removeHooks(settings: JsonObject): JsonObject {
-  return groups.removeHooks(settings, HOOKS);
-}
+  entry(event, command) {
+    const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
+    const report = { type: "command", command: command(event), timeout };
+    if (event !== "SessionStart" && event !== "Stop") return { hooks: [report] };
+    const wait = { type: "command", command: command("Wake"), timeout: WAKE_SECONDS_MAX };
+    return { hooks: [report, { ...wait, asyncRewake: true }] };
+  },
+});
 
 /** Adds our MCP server to `~/.claude.json`; `alwaysLoad` keeps its tools out of the tool search. */
 export function installMcp(settings: JsonObject, plan: SetupPlan): JsonObject {
-  const meshEntry = { type: "stdio", ...server.serverCommand(plan), alwaysLoad: true };
-  return server.installServer(settings, meshEntry);
+  return installServer(settings, { type: "stdio", ...serverCommand(plan), alwaysLoad: true });
 }
 
-export const removeMcp = server.removeServer;
+export const removeMcp = removeServer;

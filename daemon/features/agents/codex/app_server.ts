@@ -7,6 +7,7 @@ import { VERSION } from "kit/http/contract.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "kit/core/reasons.ts";
+import { unlessMissing } from "../../../host/paths.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 
 /**
@@ -18,15 +19,6 @@ const OPEN_MS_MAX = 2_000;
  * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
  */
 const ANSWER_MS_MAX = 5_000;
-
-/** Why the server cannot be used. In all of these cases, not one byte of a message was sent. */
-export type Unreachable =
-  | "no_server" // There is no socket, because no terminal has started the shared server.
-  // Another user may listen there, because the socket or a folder above it is not ours alone.
-  | "foreign_socket"
-  | "connection_refused"
-  | "connect_timeout"
-  | "server_unknown"; // The server's handshake is not Codex's.
 
 /**
  * The reply to a call. `refused` has the server's message. `lost` means that no answer came, so
@@ -53,72 +45,25 @@ export function socketPath(codex_home: string): string {
   return join(codex_home, "app-server-control", "app-server-control.sock");
 }
 
-/** A connection to the shared server; dispose it to close. */
+/**
+ * A connection to the shared server: a WebSocket over a unix socket, with one pending promise per
+ * request. Dispose it to close.
+ */
 export class AppServer implements Disposable {
-  /** The server's release, e.g. `0.169.0`. */
-  readonly version: string;
-  readonly #connection: ServerConnection;
-
-  private constructor(connection: ServerConnection, version: string) {
-    this.#connection = connection;
-    this.version = version;
-  }
-
-  /** Connects and completes the handshake. */
-  static async connect(codex_home: string, clock: Clock): Promise<AppServer | Unreachable> {
-    // Connects to the target of the link, because the link's own path may exceed the kernel's limit
-    // for sockets (108 bytes).
-    const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
-    const checked = found === undefined ? undefined : checkSocket(found);
-    if (!checked || checked.state === "missing") return "no_server";
-    if (checked.state === "refused") {
-      return checked.code === "no_socket" ? "no_server" : "foreign_socket";
-    }
-    const connection = new ServerConnection(checked.path, clock);
-    const opened = await connection.opened();
-    const connected = opened === "open" ? await initialize(connection) : opened;
-    if (typeof connected !== "string") return connected;
-    connection[Symbol.dispose]();
-    return connected;
-
-    async function initialize(connection: ServerConnection): Promise<AppServer | Unreachable> {
-      const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
-      // The queue of a thread is part of the experimental API.
-      const capabilities = { experimentalApi: true };
-      const reply = await connection.call("initialize", { clientInfo, capabilities });
-      const { data } = InitializeResult.safeParse(
-        reply.state === "answered" ? reply.result : undefined,
-      );
-      const version = /^\S+\/(\d+\.\d+\.\S+)/.exec(data?.userAgent ?? "")?.[1];
-      if (version === undefined) return "server_unknown";
-      connection.notify("initialized");
-      return new AppServer(connection, version);
-    }
-  }
-
-  call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
-    return this.#connection.call(method, params);
-  }
-
-  [Symbol.dispose](): void {
-    this.#connection[Symbol.dispose]();
-  }
-}
-
-/** A WebSocket over a unix socket, with one pending promise per request. */
-class ServerConnection implements Disposable {
+  /** The server's release, e.g. `0.169.0`; empty before the handshake. */
+  version = "";
   readonly #clock: Clock;
   readonly #http: Deno.HttpClient;
   readonly #socket: WebSocket;
   readonly #pending = new Map<number, (reply: Reply) => void>();
-  readonly #open = Promise.withResolvers<"open" | "connection_refused">();
+  readonly #open = Promise.withResolvers<undefined | "connection_refused">();
   #lastId = 0;
 
-  constructor(path: string, clock: Clock) {
+  private constructor(path: string, clock: Clock) {
     this.#clock = clock;
     this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
     this.#socket = new WebSocket("ws://localhost/", { client: this.#http });
-    this.#socket.onopen = () => this.#open.resolve("open");
+    this.#socket.onopen = () => this.#open.resolve(undefined);
     this.#socket.onmessage = ({ data }) => this.#receive(data);
     this.#socket.onerror = (event) => event.preventDefault(); // A close event follows.
     this.#socket.onclose = () => {
@@ -128,11 +73,42 @@ class ServerConnection implements Disposable {
     };
   }
 
-  async opened(): Promise<"open" | Unreachable> {
-    return await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ?? "connect_timeout";
+  /** Connects and completes the handshake; returns why that failed. */
+  static async connect(codex_home: string, clock: Clock): Promise<AppServer | Reason> {
+    // Connects to the target of the link, because the link's own path may exceed the kernel's limit
+    // for sockets (108 bytes).
+    const found = unlessMissing(() => Deno.realPathSync(socketPath(codex_home)));
+    const checked = found === undefined ? undefined : checkSocket(found);
+    if (!checked || checked.state === "missing") return "no_server";
+    if (checked.state === "refused") {
+      return checked.code === "no_socket" ? "no_server" : "foreign_socket";
+    }
+    const server = new AppServer(checked.path, clock);
+    const failure = await server.#initialize();
+    if (failure === undefined) return server;
+    server[Symbol.dispose]();
+    return failure;
   }
 
-  async call(method: string, params: unknown): Promise<Reply> {
+  /** Waits for the socket, and completes the handshake. */
+  async #initialize(): Promise<Reason | undefined> {
+    const opened = this.#open.promise.then((reason) => ({ reason }));
+    const { reason } = await timeout(this.#clock, OPEN_MS_MAX, opened) ??
+      { reason: "connect_timeout" as const };
+    if (reason !== undefined) return reason;
+    const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
+    // The queue of a thread is part of the experimental API.
+    const capabilities = { experimentalApi: true };
+    const reply = await this.call("initialize", { clientInfo, capabilities });
+    const userAgent = resultOf(InitializeResult, reply)?.userAgent ?? "";
+    const version = /^\S+\/(\d+\.\d+\.\S+)/.exec(userAgent)?.[1];
+    if (version === undefined) return "server_unknown";
+    this.#socket.send(JSON.stringify({ method: "initialized" }));
+    this.version = version;
+    return undefined;
+  }
+
+  async call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
     if (this.#socket.readyState !== WebSocket.OPEN) return { state: "lost", reason: "hung_up" };
     const id = ++this.#lastId;
     const { promise, resolve } = Promise.withResolvers<Reply>();
@@ -141,10 +117,6 @@ class ServerConnection implements Disposable {
     const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
     this.#pending.delete(id);
     return reply ?? { state: "lost", reason: "no_answer" };
-  }
-
-  notify(method: string): void {
-    this.#socket.send(JSON.stringify({ method }));
   }
 
   /**
@@ -166,11 +138,7 @@ class ServerConnection implements Disposable {
   }
 }
 
-function unlessMissing<T>(operation: () => T): T | undefined {
-  try {
-    return operation();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+/** The result of a call; undefined unless the server answered in this form. */
+export function resultOf<T>(shape: z.ZodType<T>, reply: Reply): T | undefined {
+  return reply.state === "answered" ? shape.safeParse(reply.result).data : undefined;
 }

@@ -4,29 +4,30 @@
  */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
-import { type IsAlive, isAlive } from "../../../host/processes.ts";
+import type { IsAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
+import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
-import { AppServer } from "./app_server.ts";
-import { createCommandTransport, createSocketTransport } from "./native_transport.ts";
+import { resultOf } from "./app_server.ts";
+import {
+  createCommandTransport,
+  createSocketTransport,
+  type NativeOptions,
+} from "./native_transport.ts";
 import { type CodexHost, hostOf } from "./hooks.ts";
 import { rolloutOf } from "./rollouts.ts";
-import { type Activity, interrupt, isThreadId, readThread, threadOf } from "./threads.ts";
+import { interrupt, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
-export interface CodexOptions {
-  readonly clock: Clock;
-  readonly log: Log;
+/**
+ * How long a composer must be shown before a paste. A text that is pasted while Codex draws its
+ * first screens can be lost, and the composer with it (0.169.0).
+ */
+const WARM_UP_MS = 2_000;
+
+export interface CodexOptions extends NativeOptions {
   readonly tmuxServers: TmuxServers;
-  /** Codex's folder, e.g. `~/.codex`. */
-  readonly codex_home: string;
-  /** The newest release that the adapter was tested with. */
-  readonly tested_version: string;
-  /** The environment in which `codex queue` runs. */
-  readonly env: Readonly<Record<string, string>>;
   /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
   /** Finds the nearest Codex process above a process; by default it asks the kernel. */
@@ -36,14 +37,17 @@ export interface CodexOptions {
 export function codexAdapter(options: CodexOptions): Adapter {
   const { codex_home } = options;
   const findHost = options.hostOf ?? hostOf;
-  const hasOpenDialog = async (peer: AgentPeer) => {
-    const thread = await threadOf(options, peer);
-    return typeof thread !== "string" && thread.activity === "awaiting_input";
-  };
+  const hasOpenDialog = (peer: AgentPeer) =>
+    withThread(options, peer, ({ activity }) => activity === "awaiting_input", () => false);
   const transports = [
     createSocketTransport(options),
     createCommandTransport(options),
-    createPaneTransport({ ...options, screen: codexScreen, hasOpenDialog }),
+    createPaneTransport({
+      ...options,
+      screen: codexScreen,
+      hasOpenDialog,
+      warm_up_ms: WARM_UP_MS,
+    }),
   ];
   return {
     backend: "codex",
@@ -53,9 +57,9 @@ export function codexAdapter(options: CodexOptions): Adapter {
       return pane_id === null ? "none" : "pane";
     },
     observe: (peer) => observe(options, peer),
-    interruptTurn: (peer) => interruptTurn(options, peer),
-    resume: ({ runtime_session_id, path }) =>
-      Promise.resolve(rolloutOf(codex_home, runtime_session_id, path)),
+    // The shared server continues a turn whose terminal was closed.
+    interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
+    resume: ({ runtime_session_id, path }) => rolloutOf(codex_home, runtime_session_id, path),
     sessionOfCall: (evidence) => sessionOfCall(evidence, findHost),
   };
 }
@@ -65,48 +69,16 @@ export function codexAdapter(options: CodexOptions): Adapter {
  * is. Otherwise the shared server is asked.
  */
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
-  const { agent_pid, agent_started, runtime_session_id } = peer;
-  if (agent_pid !== null) {
-    const { isAlive: checkAlive = isAlive } = options;
-    const alive = checkAlive(agent_pid, agent_started ?? undefined);
-    return { alive, turn_state: null, source: "process table" };
-  }
-  if (runtime_session_id === null || !isThreadId(runtime_session_id)) return undefined;
-  const server = await AppServer.connect(options.codex_home, options.clock);
-  const goneObservation = { alive: false, turn_state: null, source: "app server" };
-  if (server === "no_server" || server === "connection_refused") return goneObservation;
-  if (typeof server === "string") return undefined;
-  using connection = server;
-  const { activity, proved } = await readThread(
-    connection,
-    runtime_session_id,
-    options.tested_version,
-  );
-  if (activity === "not_loaded") return goneObservation;
-  if (activity === "idle" && proved) await startQueue(connection, runtime_session_id);
-  return activity === "unknown" || activity === "broken"
-    ? undefined
-    : { alive: true, turn_state: TURN_STATE[activity], source: "app server" };
+  if (peer.agent_pid !== null) return observeProcess(peer, options.isAlive);
+  const gone: Observation = { alive: false, turn_state: null, source: "app server" };
+  return await withThread(options, peer, async ({ activity, proved }, connection) => {
+    if (activity === "not_loaded") return gone;
+    if (activity === "idle" && proved) await startQueue(connection);
+    return activity === "unknown" || activity === "broken"
+      ? undefined
+      : { alive: true, turn_state: activity, source: "app server" };
+  }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
-
-/**
- * Interrupts a turn in the shared server, because the server continues a turn whose terminal was
- * closed.
- */
-async function interruptTurn({ codex_home, clock }: CodexOptions, peer: AgentPeer): Promise<void> {
-  const { runtime_session_id } = peer;
-  if (runtime_session_id === null || !isThreadId(runtime_session_id)) return;
-  const server = await AppServer.connect(codex_home, clock);
-  if (typeof server === "string") return;
-  using connection = server;
-  await interrupt(connection, runtime_session_id);
-}
-
-const TURN_STATE = {
-  idle: "idle",
-  working: "working",
-  awaiting_input: "awaiting_input",
-} as const satisfies Partial<Record<Activity, Observation["turn_state"]>>;
 
 /** The part of a queue that identifies its first message. */
 const QueueList = z.looseObject({
@@ -124,10 +96,9 @@ const OUR_DELIVERY_ID = /^(qd|notif)-/;
  * reported as accepted must not stay there, so the queue of an idle thread is started if our
  * message is first. The human's own messages are left alone.
  */
-async function startQueue(server: AppServer, threadId: string): Promise<void> {
+async function startQueue({ server, threadId }: ThreadConnection): Promise<void> {
   const reply = await server.call("thread/queue/list", { threadId, limit: 1 });
-  const { data } = QueueList.safeParse(reply.state === "answered" ? reply.result : undefined);
-  const first = data?.data[0];
+  const first = resultOf(QueueList, reply)?.data[0];
   if (!first || !OUR_DELIVERY_ID.test(first.clientUserMessageId)) return;
   await server.call("thread/queue/start", { threadId, queuedSubmissionId: first.id });
 }

@@ -4,6 +4,7 @@
  */
 
 import { join } from "node:path";
+import { unlessMissing } from "../../../host/paths.ts";
 import type { Fixture } from "../selftest/fixture.ts";
 
 /** A configuration that uses the model at this address and trusts these folders. */
@@ -66,11 +67,7 @@ export const codexFixture: Fixture = {
  * that no setting moves.
  */
 function linkTargetsIn(folder: string): string[] {
-  try {
-    return Array.from(Deno.readDirSync(folder)).filter(({ isSymlink }) => isSymlink)
-      .map(({ name }) => Deno.readLinkSync(join(folder, name)));
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
+  const entries = unlessMissing(() => [...Deno.readDirSync(folder)]) ?? [];
+  return entries.filter(({ isSymlink }) => isSymlink)
+    .map(({ name }) => Deno.readLinkSync(join(folder, name)));
 }

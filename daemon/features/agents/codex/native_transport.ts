@@ -3,13 +3,24 @@
  * or a command.
  */
 
-import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
+import type { Reason } from "kit/core/reasons.ts";
 import { withoutSecrets } from "../../../host/tmux/terminals.ts";
-import type { AgentPeer, AgentTransport, OutgoingMessage, Readiness, Receipt } from "../adapter.ts";
-import { AppServer, type Unreachable } from "./app_server.ts";
-import { type Activity, isThreadId, readThread, type Thread } from "./threads.ts";
+import {
+  type AgentTransport,
+  type OutgoingMessage,
+  type Receipt,
+  refused,
+  toReadiness,
+} from "../adapter.ts";
+import {
+  type Activity,
+  type ServerOptions,
+  type Thread,
+  type ThreadConnection,
+  withThread,
+} from "./threads.ts";
 
 /**
  * The longest text for the socket. It is far above any message, and far below the server's limit.
@@ -22,43 +33,21 @@ const COMMAND_MS_MAX = 10_000;
 /** The exit code for wrong usage, which means that nothing was done. */
 const EXIT_USAGE = 2;
 
-/** Reasons to refuse. In all of these cases, not one byte was sent. */
-type Refusal =
-  | Unreachable
-  | "no_session"
-  | "not_loaded" // No process runs the session, or only its own process does (`--no-daemon`).
-  | "broken" // The server reports a system error.
-  | "thread_unknown" // The server's answer cannot be read.
-  | "dialog_open"
-  | "version_unproved"
-  | "too_large"
-  | "socket_serves" // The command is used only for releases whose socket was not tested.
-  | "no_command"
-  | "queue_refused";
-
-export interface NativeOptions {
-  readonly clock: Clock;
+export interface NativeOptions extends ServerOptions {
   readonly log: Log;
-  /** Codex's folder, e.g. `~/.codex`. */
-  readonly codex_home: string;
-  /** The newest release that the adapter was tested with. */
-  readonly tested_version: string;
   /** The environment in which `codex` is found and run. */
   readonly env: Readonly<Record<string, string>>;
 }
 
+type Send = (
+  options: NativeOptions,
+  opened: ThreadConnection,
+  outgoing: OutgoingMessage,
+) => Promise<Receipt>;
+
 /** Delivers through the socket. Used only with a tested release. */
 export function createSocketTransport(options: NativeOptions): AgentTransport {
-  return {
-    name: "native",
-    check: (peer, outgoing) =>
-      withThread(options, peer, ({ thread }) => ready(socketRefusal(thread, outgoing)), ready),
-    deliver: (peer, outgoing) =>
-      withThread(options, peer, async ({ server, thread, threadId }) => {
-        const refusal = socketRefusal(thread, outgoing);
-        return refusal ? refused(refusal) : await add(options, server, threadId, outgoing);
-      }, refused),
-  };
+  return createTransport(options, socketRefusal, add);
 }
 
 /**
@@ -66,44 +55,27 @@ export function createSocketTransport(options: NativeOptions): AgentTransport {
  * its own server.
  */
 export function createCommandTransport(options: NativeOptions): AgentTransport {
+  return createTransport(options, commandRefusal, queue);
+}
+
+function createTransport(
+  options: NativeOptions,
+  refusalOf: (thread: Thread, outgoing: OutgoingMessage) => Reason | undefined,
+  send: Send,
+): AgentTransport {
   return {
     name: "native",
     check: (peer, outgoing) =>
-      withThread(options, peer, ({ thread }) => ready(commandRefusal(thread, outgoing)), ready),
+      withThread(options, peer, (thread) => toReadiness(refusalOf(thread, outgoing)), toReadiness),
     deliver: (peer, outgoing) =>
-      withThread(options, peer, async ({ thread, threadId }) => {
-        const refusal = commandRefusal(thread, outgoing);
-        return refusal ? refused(refusal) : await queue(options, threadId, outgoing);
+      withThread(options, peer, async (thread, opened) => {
+        const refusal = refusalOf(thread, outgoing);
+        return refusal ? refused(refusal) : await send(options, opened, outgoing);
       }, refused),
   };
 }
 
-/** A connection to the server, and the peer's thread as the server describes it. */
-interface ThreadConnection {
-  readonly server: AppServer;
-  readonly thread: Thread;
-  readonly threadId: string;
-}
-
-/** Connects and reads the peer's thread; calls `onUnreachable` if that is impossible. */
-async function withThread<T>(
-  { codex_home, clock, tested_version }: NativeOptions,
-  { runtime_session_id: threadId }: AgentPeer,
-  operation: (opened: ThreadConnection) => T | Promise<T>,
-  onUnreachable: (reason: Refusal) => T,
-): Promise<T> {
-  if (threadId === null || !isThreadId(threadId)) return onUnreachable("no_session");
-  const server = await AppServer.connect(codex_home, clock);
-  if (typeof server === "string") return onUnreachable(server);
-  using connection = server;
-  return await operation({
-    server: connection,
-    thread: await readThread(connection, threadId, tested_version),
-    threadId,
-  });
-}
-
-const REFUSAL_OF: Readonly<Partial<Record<Activity, Refusal>>> = {
+const REFUSAL_OF: Readonly<Partial<Record<Activity, Reason>>> = {
   not_loaded: "not_loaded",
   broken: "broken",
   // Codex would hold the message in its queue if the human interrupts the turn at this dialog.
@@ -113,7 +85,7 @@ const REFUSAL_OF: Readonly<Partial<Record<Activity, Refusal>>> = {
 function socketRefusal(
   { proved, activity }: Thread,
   { framed }: OutgoingMessage,
-): Refusal | undefined {
+): Reason | undefined {
   if (!proved) return "version_unproved";
   if (framed.length > SOCKET_CHARS_MAX) return "too_large";
   return activity === "unknown" ? "thread_unknown" : REFUSAL_OF[activity];
@@ -122,7 +94,7 @@ function socketRefusal(
 function commandRefusal(
   { proved, activity }: Thread,
   { framed }: OutgoingMessage,
-): Refusal | undefined {
+): Reason | undefined {
   if (proved) return "socket_serves";
   const bytes = new TextEncoder().encode(framed).length;
   return bytes > ARGUMENT_BYTES_MAX ? "too_large" : REFUSAL_OF[activity];
@@ -130,8 +102,7 @@ function commandRefusal(
 
 async function add(
   { log }: NativeOptions,
-  server: AppServer,
-  threadId: string,
+  { server, threadId }: ThreadConnection,
   { delivery_id, framed }: OutgoingMessage,
 ): Promise<Receipt> {
   const reply = await server.call("thread/queue/add", {
@@ -147,7 +118,7 @@ async function add(
 
 async function queue(
   { clock, log, codex_home, env }: NativeOptions,
-  threadId: string,
+  { threadId }: ThreadConnection,
   { delivery_id, framed }: OutgoingMessage,
 ): Promise<Receipt> {
   const args = ["queue", "--thread", threadId, `--message=${framed}`];
@@ -173,12 +144,4 @@ async function queue(
     if (error instanceof Deno.errors.NotFound) return refused("no_command");
     throw error;
   }
-}
-
-function ready(refusal: Refusal | undefined): Readiness {
-  return refusal === undefined ? { ready: true } : { ready: false, reason: refusal };
-}
-
-function refused(reason: Refusal): Receipt {
-  return { state: "refused", reason };
 }

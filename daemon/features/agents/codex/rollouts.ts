@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
+import { unlessMissing } from "../../../host/paths.ts";
 import type { ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
@@ -42,7 +43,8 @@ const FOLDER_LEVELS = 3;
  * begin with their date.
  */
 function findFile(dir: string, suffix: string, levels_left: number): string | undefined {
-  const entries = entriesOf(dir).sort((a, b) => a.name < b.name ? 1 : -1);
+  const entries = unlessMissing(() => [...Deno.readDirSync(dir)]) ?? [];
+  entries.sort((a, b) => a.name < b.name ? 1 : -1);
   for (const { name, isDirectory, isFile } of entries) {
     const path = join(dir, name);
     if (levels_left === 0 && isFile && name.startsWith("rollout-") && name.endsWith(suffix)) {
@@ -56,15 +58,6 @@ function findFile(dir: string, suffix: string, levels_left: number): string | un
   return undefined;
 }
 
-function entriesOf(dir: string): Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(dir)];
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw error;
-  }
-}
-
 /** The first line of a file; empty if the line has no end. */
 function firstLine(path: string): string {
   const head = readHead(path, FIRST_LINE_BYTES_MAX) ?? "";
@@ -72,10 +65,5 @@ function firstLine(path: string): string {
 }
 
 function realPath(path: string): string {
-  try {
-    return Deno.realPathSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return path;
-    throw error;
-  }
+  return unlessMissing(() => Deno.realPathSync(path)) ?? path;
 }

@@ -5,33 +5,13 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import {
-  type AgentHooks,
-  DECISION_SECONDS_MAX,
-  installHooks,
-  removeHooks,
-} from "../hooks/groups.ts";
-import { type JsonObject, type SetupPlan, Unchangeable } from "../install.ts";
+import { DECISION_SECONDS_MAX, meshHooks } from "../hooks/settings.ts";
+import type { SetupPlan } from "../install.ts";
+import { Unchangeable } from "../settings_files/json.ts";
 import { SERVER_NAME, serverCommand } from "../mcp_server_entry.ts";
 
-/**
- * Codex sends `SessionEnd` when a session is unloaded or its process ends. Events for each tool
- * call are not used.
- */
-const HOOKS: AgentHooks = {
-  agent: "codex",
-  events: [
-    "SessionStart",
-    "UserPromptSubmit",
-    "PermissionRequest",
-    "Interrupt",
-    "Stop",
-    "SessionEnd",
-  ],
-  // Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most.
-  seconds_max: 3,
-  held: { PermissionRequest: DECISION_SECONDS_MAX },
-};
+/** Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most. */
+const HOOK_SECONDS_MAX = 3;
 /**
  * The variables that tell our server where the daemon is. Codex passes on only the variables that
  * its configuration names.
@@ -46,14 +26,26 @@ const ENV_VARS = [
 const HEADER = `[mcp_servers.${SERVER_NAME}]`;
 const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
-/** Adds our hooks to `hooks.json`. Codex does not run them until its user trusts them. */
-export function installCodexHooks(hooks: JsonObject, plan: SetupPlan): JsonObject {
-  return installHooks(hooks, plan, HOOKS);
-}
-
-export function removeCodexHooks(hooks: JsonObject): JsonObject {
-  return removeHooks(hooks, HOOKS);
-}
+/**
+ * Our hooks in `hooks.json`. Codex does not run them until its user trusts them. It sends
+ * `SessionEnd` when a session is unloaded or its process ends. Events for each tool call are not
+ * used.
+ */
+export const { install: installCodexHooks, remove: removeCodexHooks } = meshHooks({
+  agent: "codex",
+  events: [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PermissionRequest",
+    "Interrupt",
+    "Stop",
+    "SessionEnd",
+  ],
+  entry(event, command) {
+    const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
+    return { hooks: [{ type: "command", command: command(event), timeout }] };
+  },
+});
 
 type Toml = Readonly<Record<string, unknown>>;
 
@@ -157,7 +149,7 @@ function read(text: string): Toml {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const [reason = ""] = error.message.split("\n");
-    throw new Unchangeable(`Cannot change Codex's config.toml: ${reason}`, { cause: error });
+    throw new Unchangeable(`it is not TOML (${reason}, line ${error.line})`, { cause: error });
   }
 }
 

@@ -2,11 +2,15 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
+import type { Reason } from "kit/core/reasons.ts";
 import type { AgentPeer } from "../adapter.ts";
-import { AppServer, type Unreachable } from "./app_server.ts";
+import { AppServer, resultOf } from "./app_server.ts";
 import { isLaterPatch } from "../definition.ts";
 
-/** What a thread is doing. `not_loaded` means that no terminal and no server runs the thread. */
+/**
+ * What a thread is doing. `not_loaded` means that the shared server does not run the thread, or
+ * does not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
+ */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
 
 /** A thread as its server describes it. */
@@ -32,7 +36,7 @@ export function isThreadId(text: string): boolean {
 }
 
 /** Reads a thread without loading it. */
-export async function readThread(
+async function readThread(
   server: AppServer,
   threadId: string,
   tested_version: string,
@@ -44,8 +48,8 @@ export async function readThread(
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
     return { proved, activity: "not_loaded" };
   }
-  const { data } = Answer.safeParse(reply.state === "answered" ? reply.result : undefined);
-  return { proved, activity: data?.thread.id === threadId ? activityOf(data.thread) : "unknown" };
+  const found = resultOf(Answer, reply)?.thread;
+  return { proved, activity: found?.id === threadId ? activityOf(found) : "unknown" };
 }
 
 const Turns = z.looseObject({
@@ -55,27 +59,54 @@ const Turns = z.looseObject({
 });
 
 /** Interrupts a thread's running turn, as its user would. */
-export async function interrupt(server: AppServer, threadId: string): Promise<void> {
+export async function interrupt({ server, threadId }: ThreadConnection): Promise<void> {
   const reply = await server.call("thread/read", { threadId, includeTurns: true });
-  const { data } = Turns.safeParse(reply.state === "answered" ? reply.result : undefined);
-  const turns = data?.thread.turns.filter(({ status }) => status === "inProgress") ?? [];
-  for (const { id } of turns) await server.call("turn/interrupt", { threadId, turnId: id });
+  const turns = resultOf(Turns, reply)?.thread.turns ?? [];
+  for (const { id, status } of turns) {
+    if (status === "inProgress") await server.call("turn/interrupt", { threadId, turnId: id });
+  }
 }
 
-/** The thread of a registered agent, read through a separate connection. */
-export async function threadOf(
-  { codex_home, clock, tested_version }: {
-    readonly codex_home: string;
-    readonly clock: Clock;
-    readonly tested_version: string;
-  },
-  { runtime_session_id }: AgentPeer,
-): Promise<Thread | Unreachable | "no_session"> {
-  if (runtime_session_id === null || !isThreadId(runtime_session_id)) return "no_session";
+/** The shared server to connect to. */
+export interface ServerOptions {
+  readonly clock: Clock;
+  /** Codex's folder, e.g. `~/.codex`. */
+  readonly codex_home: string;
+  /** The newest release that the adapter was tested with. */
+  readonly tested_version: string;
+}
+
+/** A connection to the server, and the id of a peer's thread. */
+export interface ThreadConnection {
+  readonly server: AppServer;
+  readonly threadId: string;
+}
+
+/** Connects for an operation on the peer's thread; calls `onUnreachable` if that is impossible. */
+export async function withServer<T>(
+  { codex_home, clock }: ServerOptions,
+  { runtime_session_id: threadId }: AgentPeer,
+  operation: (opened: ThreadConnection) => T | Promise<T>,
+  onUnreachable: (reason: Reason) => T,
+): Promise<T> {
+  if (threadId === null || !isThreadId(threadId)) return onUnreachable("no_session");
   const server = await AppServer.connect(codex_home, clock);
-  if (typeof server === "string") return server;
+  if (typeof server === "string") return onUnreachable(server);
   using connection = server;
-  return await readThread(connection, runtime_session_id, tested_version);
+  return await operation({ server: connection, threadId });
+}
+
+/** Like `withServer`; also reads the peer's thread. */
+export function withThread<T>(
+  options: ServerOptions,
+  peer: AgentPeer,
+  operation: (thread: Thread, opened: ThreadConnection) => T | Promise<T>,
+  onUnreachable: (reason: Reason) => T,
+): Promise<T> {
+  return withServer(options, peer, async (opened) => {
+    const { server, threadId } = opened;
+    return await operation(await readThread(server, threadId, options.tested_version), opened);
+  }, onUnreachable);
 }
 
 type ThreadAnswer = z.infer<typeof Answer>["thread"];

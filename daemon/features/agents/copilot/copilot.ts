@@ -2,8 +2,9 @@
  * Copilot CLI's adapter. The pane is the only transport. Turns are reported by hooks and records.
  */
 
-import { type IsAlive, isAlive } from "../../../host/processes.ts";
+import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { copilotScreen } from "./screen.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
@@ -14,7 +15,7 @@ export interface CopilotOptions extends Omit<PaneOptions, "screen"> {
 }
 
 export function copilotAdapter(options: CopilotOptions): Adapter {
-  const { config_dir, isAlive: checkAlive = isAlive } = options;
+  const { config_dir } = options;
   const records = new SessionRecords(config_dir);
   const pane = createPaneTransport({
     ...options,
@@ -22,13 +23,11 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
     hasOpenDialog: (peer) =>
       Promise.resolve(peerActivity(records, peer)?.turn_state === "awaiting_input"),
   });
-  return {
+  return paneAdapter(pane, {
     backend: "copilot",
-    transports: () => [pane],
-    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    observe: (peer) => Promise.resolve(observe(peer, records, checkAlive)),
-    resume: (session) => Promise.resolve(resumeOf(config_dir, session)),
-  };
+    observe: (peer) => Promise.resolve(observe(peer, records, options.isAlive)),
+    resume: (session) => resumeOf(config_dir, session),
+  });
 }
 
 /**
@@ -40,16 +39,15 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
 function observe(
   peer: AgentPeer,
   records: SessionRecords,
-  checkAlive: IsAlive,
+  checkAlive: IsAlive | undefined,
 ): Observation | undefined {
-  const { agent_pid, agent_started } = peer;
-  if (agent_pid === null) return undefined;
-  const alive = checkAlive(agent_pid, agent_started ?? undefined);
-  const activity = alive ? peerActivity(records, peer) : undefined;
-  if (!activity) return { alive, turn_state: null, source: "process table" };
+  const observed = observeProcess(peer, checkAlive);
+  const activity = observed?.alive ? peerActivity(records, peer) : undefined;
+  if (!activity) return observed;
   const { turn_state, model, at } = activity;
   const isNewer = at > (peer.turn_at ?? 0);
-  return { alive, turn_state: isNewer ? turn_state : null, model, source: "session records", at };
+  const source = "session records";
+  return { alive: true, turn_state: isNewer ? turn_state : null, model, source, at };
 }
 
 function peerActivity(records: SessionRecords, peer: AgentPeer): Activity | undefined {

@@ -6,59 +6,13 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
-import { commonFields, payloadReader } from "../hooks/payload_reader.ts";
+import { event, payloadReader } from "../hooks/payload_reader.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission request names them: `mesh/ask`. */
 const MESH_TOOL = /^mesh\//;
+/** Any event of a subagent except a permission request. It is read only by its name. */
 const SUBAGENT = "subagent";
-
-const SessionStart = z.object({
-  ...commonFields,
-  hook_event_name: z.literal("sessionStart"),
-  source: z.string(), // new, startup or resume; comes with the first prompt
-});
-/** Sent by `mesh mcp` as it starts with the session, before the first prompt. */
-const Announced = z.object({ ...commonFields, hook_event_name: z.literal("arrived") });
-const SessionEnd = z.object({
-  ...commonFields,
-  hook_event_name: z.literal("sessionEnd"),
-  reason: z.string(), // user_exit (also for `/clear`) or complete
-});
-const PromptSubmitted = z.object({
-  ...commonFields,
-  hook_event_name: z.literal("userPromptSubmitted"),
-  prompt: z.string(),
-});
-const AgentStop = z.object({ ...commonFields, hook_event_name: z.literal("agentStop") });
-const Notification = z.object({
-  ...commonFields,
-  hook_event_name: z.literal("notification"),
-  notification_type: z.string(), // permission_prompt, elicitation_dialog, …
-});
-/** Sent for every tool, before Copilot CLI decides whether to ask its user. */
-const PermissionRequest = z.object({
-  ...commonFields,
-  hook_event_name: z.literal("permissionRequest"),
-  toolName: z.string(),
-  toolInput: z.unknown(),
-});
-const Tool = z.object({ ...commonFields, hook_event_name: z.enum(["preToolUse", "postToolUse"]) });
-/** Any event of a subagent except a permission request. */
-const Subagent = z.object({ ...commonFields, hook_event_name: z.literal(SUBAGENT) });
-
-const KnownEvent = z.discriminatedUnion("hook_event_name", [
-  SessionStart,
-  Announced,
-  SessionEnd,
-  PromptSubmitted,
-  AgentStop,
-  Notification,
-  PermissionRequest,
-  Tool,
-  Subagent,
-]);
-type KnownEvent = z.infer<typeof KnownEvent>;
 
 /**
  * A payload in Copilot CLI's own spelling. `mesh hook` adds the event's name, because only the
@@ -92,7 +46,39 @@ function normalize(payload: unknown): unknown {
   };
 }
 
-const readCommon = payloadReader(KnownEvent, reportFields);
+const readCommon = payloadReader({
+  // The source is new, startup or resume. The event comes with the first prompt.
+  sessionStart: event({ source: z.string() }, ({ source }) => ({ turn_state: "idle", source })),
+  // Sent by `mesh mcp` as it starts with the session, before the first prompt.
+  arrived: event({}, () => ({ turn_state: "idle", source: "mcp" })),
+  // The reason is user_exit (also for `/clear`) or complete.
+  sessionEnd: event({ reason: z.string() }, ({ reason }) => ({ end_reason: reason })),
+  userPromptSubmitted: event(
+    { prompt: z.string() },
+    ({ prompt }) => ({ turn_state: "working", prompt }),
+  ),
+  agentStop: event({}, () => ({ turn_state: "idle" })),
+  // The type is permission_prompt, elicitation_dialog, …
+  notification: event(
+    { notification_type: z.string() },
+    ({ notification_type: type }) =>
+      DIALOG_NOTIFICATIONS.has(type) ? { turn_state: "awaiting_input" } : {},
+  ),
+  // Sent for every tool, before Copilot CLI decides whether to ask its user.
+  permissionRequest: event(
+    { toolName: z.string(), toolInput: z.unknown() },
+    ({ toolName: tool, toolInput: input }) =>
+      MESH_TOOL.test(tool) ? {} : { permission: { tool, input } },
+  ),
+  preToolUse: event({}, () => ({ turn_state: "working" })),
+  postToolUse: event({}, () => ({ turn_state: "working" })),
+});
+
+const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
+  "permission_prompt",
+  "elicitation_dialog",
+]);
+
 const SubagentMark = z.object({ is_subagent: z.literal(true) });
 
 function read(payload: unknown): HookReport {
@@ -101,55 +87,19 @@ function read(payload: unknown): HookReport {
   return SubagentMark.safeParse(normalized).success ? { ...report, is_subagent: true } : report;
 }
 
-function reportFields(data: KnownEvent): Partial<HookReport> {
-  switch (data.hook_event_name) {
-    case "sessionStart":
-      return { turn_state: "idle", source: data.source };
-    case "arrived":
-      return { turn_state: "idle", source: "mcp" };
-    case "sessionEnd":
-      return { end_reason: data.reason };
-    case "userPromptSubmitted":
-      return { turn_state: "working", prompt: data.prompt };
-    case "agentStop":
-      return { turn_state: "idle" };
-    case "notification":
-      return DIALOG_NOTIFICATIONS.has(data.notification_type)
-        ? { turn_state: "awaiting_input" }
-        : {};
-    case "permissionRequest":
-      return MESH_TOOL.test(data.toolName)
-        ? {}
-        : { permission: { tool: data.toolName, input: data.toolInput } };
-    case "preToolUse":
-    case "postToolUse":
-      return { turn_state: "working" };
-    case SUBAGENT:
-      return {};
-  }
-}
+/** The first prompt follows `sessionStart` at once, so only prompts carry context. */
+const CONTEXT_EVENT = "userPromptSubmitted";
 
-const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
-  "permission_prompt",
-  "elicitation_dialog",
-]);
-
-/**
- * Whether context can be added to this event. The first prompt follows `sessionStart` at once, so
- * only prompts carry context.
- */
-function acceptsContext(event: string): boolean {
-  return event === "userPromptSubmitted";
-}
+const MeshToolRequest = z.object({
+  hook_event_name: z.literal("permissionRequest"),
+  toolName: z.string().regex(MESH_TOOL),
+});
 
 /** What the hook prints. Our own tools are approved, because they do only what a peer may do. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { data } = KnownEvent.safeParse(normalize(payload));
-  if (data?.hook_event_name === "permissionRequest" && MESH_TOOL.test(data.toolName)) {
-    return { behavior: "allow" };
-  }
-  const hasContext = data && context !== null && context !== "" &&
-    acceptsContext(data.hook_event_name);
+  const normalized = normalize(payload);
+  if (MeshToolRequest.safeParse(normalized).success) return { behavior: "allow" };
+  const hasContext = context && readCommon(normalized).event === CONTEXT_EVENT;
   return hasContext ? { additionalContext: context } : {};
 }
 
@@ -163,7 +113,9 @@ const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefine
 /**
  * `copilotHooks`, with the last message read from the session records, because no hook reports it.
  */
-export function copilotReader({ config_dir, clock }: CopilotReaderOptions): HookReader {
+export function copilotReader(
+  { config_dir, clock }: { readonly config_dir: string; readonly clock: Clock },
+): HookReader {
   return {
     ...copilotHooks,
     lastMessage({ event, session_id: id }, payload) {
@@ -174,16 +126,10 @@ export function copilotReader({ config_dir, clock }: CopilotReaderOptions): Hook
   };
 }
 
-export interface CopilotReaderOptions {
-  /** Copilot CLI's folder, e.g. `~/.copilot`. */
-  readonly config_dir: string;
-  readonly clock: Clock;
-}
-
 /** Tested with 1.0.102. */
 export const copilotHooks: HookReader = {
   read,
   answer,
   formatDecision,
-  acceptsContext,
+  context_event: CONTEXT_EVENT,
 };

@@ -5,7 +5,8 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
-import type { Observation, ResumeResult } from "../adapter.ts";
+import { unlessMissing } from "../../../host/paths.ts";
+import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
 
 /**
  * How much of a session's records is read per observation, which is more than the records of the
@@ -170,7 +171,7 @@ function lastAssistantText(records: readonly SessionRecord[]): string {
  */
 export function resumeOf(
   config_dir: string,
-  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+  { runtime_session_id: id, path }: ResumableSession,
 ): ResumeResult {
   const refuse = (reason: string): ResumeResult => ({ ok: false, reason });
   if (!SESSION_ID.test(id)) return refuse("The id is not a session id of Copilot CLI");
@@ -203,11 +204,6 @@ function parseRecords(text: string): SessionRecord[] {
 
 /** A value that changes whenever the file is written to; undefined if there is no file. */
 function fileVersion(path: string): string | undefined {
-  try {
-    const { size, mtime } = Deno.statSync(path);
-    return `${size} ${mtime?.getTime()}`;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+  const file = unlessMissing(() => Deno.statSync(path));
+  return file && `${file.size} ${file.mtime?.getTime()}`;
 }

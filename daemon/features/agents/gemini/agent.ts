@@ -2,7 +2,6 @@
 
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
-import type { JsonObject } from "../install.ts";
 
 const home = (env: Env) => `${env["GEMINI_CLI_HOME"] || homePath(env)}/.gemini`;
 const settingsFile = (env: Env) => `${home(env)}/settings.json`;
@@ -13,8 +12,7 @@ const setup: AgentSetup = {
   server_files: (env) => [settingsFile(env)],
   async edits(env, plan) {
     const { install, remove } = await import("./setup.ts");
-    const add = (settings: JsonObject) => install(settings, plan);
-    return [{ path: settingsFile(env), add, remove: remove }];
+    return [{ path: settingsFile(env), add: (settings) => install(settings, plan), remove }];
   },
 };
 

@@ -2,9 +2,9 @@
  * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
  */
 
-import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
@@ -31,13 +31,11 @@ export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
 export function geminiAdapter(options: GeminiOptions): Adapter {
   const timing = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
   const pane = createPaneTransport({ ...timing, ...options, screen: geminiScreen });
-  return {
+  return paneAdapter(pane, {
     backend: "gemini",
-    transports: () => [pane],
-    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
     observe: (peer) => observe(peer, options),
-    resume: (session) => Promise.resolve(resumeOf(options.config_dir, session)),
-  };
+    resume: (session) => resumeOf(options.config_dir, session),
+  });
 }
 
 /**
@@ -46,16 +44,12 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
  */
 async function observe(
   peer: AgentPeer,
-  { tmuxServers, isAlive: checkAlive = isAlive }: GeminiOptions,
+  { tmuxServers, isAlive }: GeminiOptions,
 ): Promise<Observation | undefined> {
-  const { agent_pid, agent_started, turn_state } = peer;
-  if (agent_pid === null) return undefined;
-  const alive = checkAlive(agent_pid, agent_started ?? undefined);
-  const shownState = alive ? await turnStateOnScreen(peer, tmuxServers) : undefined;
-  if (shownState === "awaiting_input" || (shownState && turn_state === "awaiting_input")) {
-    return { alive, turn_state: shownState, source: "screen" };
-  }
-  return { alive, turn_state: null, source: "process table" };
+  const observed = observeProcess(peer, isAlive);
+  const turn_state = observed?.alive ? await turnStateOnScreen(peer, tmuxServers) : undefined;
+  const isDialogNews = turn_state === "awaiting_input" || peer.turn_state === "awaiting_input";
+  return turn_state && isDialogNews ? { alive: true, turn_state, source: "screen" } : observed;
 }
 
 async function turnStateOnScreen({ tmux_socket, pane_id }: AgentPeer, tmuxServers: TmuxServers) {

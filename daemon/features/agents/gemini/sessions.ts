@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
-import type { ResumeResult } from "../adapter.ts";
+import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
 /** Matches prompts that are not conversation, such as commands and added context. */
 const NOT_CONVERSATION = /^\s*($|[/?]|<session_context>|<hook_context>)/;
@@ -27,7 +27,7 @@ const ChatRecord = z.object({
  */
 export function resumeOf(
   config_dir: string,
-  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+  { runtime_session_id: id, path }: ResumableSession,
 ): ResumeResult {
   const refuse = (reason: string): ResumeResult => ({ ok: false, reason });
   if (!SESSION_ID.test(id)) return refuse("The id is not a session id of Gemini CLI");
@@ -47,7 +47,7 @@ export function resumeOf(
 /** The last message of a session; undefined if its records have none. */
 export function lastModelText(
   config_dir: string,
-  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+  { runtime_session_id: id, path }: ResumableSession,
 ): string | undefined {
   const folder = SESSION_ID.test(id) ? chatsFolder(config_dir, path) : undefined;
   if (folder === undefined) return undefined;

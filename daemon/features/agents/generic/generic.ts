@@ -1,20 +1,15 @@
 /** The adapter for any program in a pane: no hooks, no known dialogs, no proof of delivery. */
 
-import { isAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { genericScreen } from "./screen.ts";
 
 export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
   const pane = createPaneTransport({ ...options, screen: genericScreen });
-  return {
-    backend: "generic",
-    transports: () => [pane],
-    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    observe: (peer) => observe(peer, options),
-  };
+  return paneAdapter(pane, { backend: "generic", observe: (peer) => observe(peer, options) });
 }
 
 /**
@@ -23,19 +18,13 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
  */
 async function observe(
   peer: AgentPeer,
-  { tmuxServers, isAlive: checkAlive = isAlive }: Pick<PaneOptions, "tmuxServers" | "isAlive">,
+  { tmuxServers, isAlive }: Pick<PaneOptions, "tmuxServers" | "isAlive">,
 ): Promise<Observation | undefined> {
-  const { agent_pid, agent_started } = peer;
-  const isRunning = agent_pid === null
-    ? undefined
-    : checkAlive(agent_pid, agent_started ?? undefined);
-  if (isRunning === false) return { alive: false, turn_state: null, source: "process table" };
+  const observed = observeProcess(peer, isAlive);
+  if (observed?.alive === false) return observed;
   const pane = await paneOf(peer, tmuxServers);
-  if (pane === "missing" && !isRunning) return { alive: false, turn_state: null, source: "tmux" };
-  if (pane && pane !== "missing") {
-    return { alive: !pane.dead, turn_state: null, source: "tmux pane" };
-  }
-  return isRunning ? { alive: true, turn_state: null, source: "process table" } : undefined;
+  if (pane === "missing") return observed ?? { alive: false, turn_state: null, source: "tmux" };
+  return pane ? { alive: !pane.dead, turn_state: null, source: "tmux pane" } : observed;
 }
 
 /**

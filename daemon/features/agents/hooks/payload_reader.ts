@@ -4,27 +4,36 @@ import * as z from "zod";
 import { invalidRequest } from "kit/core/problem.ts";
 import type { HookReader, HookReport } from "../adapter.ts";
 
-/** The fields of every event. */
-export const commonFields = {
+/** The fields of every event. An event of a later version is read by these fields alone. */
+const Payload = z.object({
   session_id: z.string().min(1),
   transcript_path: z.string().optional(),
   cwd: z.string().optional(),
-};
+  hook_event_name: z.string().min(1),
+});
 
-/** Any event, including events of later versions. Only its name is read. */
-const UnknownEvent = z.object({ ...commonFields, hook_event_name: z.string().min(1) });
+/** Reads what one kind of event reports; undefined if the payload lacks a field of that event. */
+type EventReader = (payload: unknown) => Partial<HookReport> | undefined;
+
+/** An event with these fields. */
+export function event<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  report: (fields: z.output<z.ZodObject<Shape>>) => Partial<HookReport>,
+): EventReader {
+  const schema = z.object(shape);
+  return (payload) => {
+    const { success, data } = schema.safeParse(payload);
+    return success ? report(data) : undefined;
+  };
+}
 
 /** Reads payloads of these events; refuses a payload without an event or a session. */
-export function payloadReader<Event extends z.infer<typeof UnknownEvent>>(
-  schema: z.ZodType<Event>,
-  reportFields: (event: Event) => Partial<HookReport>,
-): HookReader["read"] {
+export function payloadReader(events: Readonly<Record<string, EventReader>>): HookReader["read"] {
+  const readers = new Map(Object.entries(events));
   return (payload) => {
-    const parsed = schema.safeParse(payload);
-    const { data, error } = parsed.success ? parsed : UnknownEvent.safeParse(payload);
+    const { data, error } = Payload.safeParse(payload);
     if (!data) throw invalidRequest(error);
-    const { session_id, transcript_path, cwd, hook_event_name: event } = data;
-    const report = { event, session_id, transcript_path, cwd };
-    return parsed.success ? { ...report, ...reportFields(parsed.data) } : report;
+    const { hook_event_name: event, ...common } = data;
+    return { event, ...common, ...readers.get(event)?.(payload) };
   };
 }

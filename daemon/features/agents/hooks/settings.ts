@@ -2,59 +2,71 @@
  * Adds, recognizes and removes our hooks in an agent's settings. Works on parsed JSON, without I/O.
  */
 
-import { isObject, type Json, type JsonObject, Unchangeable } from "../install.ts";
+import type { SetupPlan } from "../install.ts";
+import { isObject, type Json, type JsonObject, Unchangeable } from "../settings_files/json.ts";
+
+/**
+ * The time limit of a hook that waits for the human's decision on a tool. The decision takes an
+ * hour at most (contract 8).
+ */
+export const DECISION_SECONDS_MAX = 3_660;
 
 /** How one agent writes its hooks. */
 export interface HookFormat {
+  /** The agent's id in the hook's command. */
+  readonly agent: string;
   readonly events: readonly string[];
-  /** Our entry for an event. */
-  meshEntry(event: string): JsonObject;
+  /** The member of a hook that holds its command. */
+  readonly command_key?: "command" | "bash";
+  /** Our entry for an event: a hook, or a group of hooks. `command` is the command of an event. */
+  entry(event: string, command: (event: string) => string): JsonObject;
+}
+
+/** Adds and removes our hooks in an agent's settings. The hooks of others keep their places. */
+export function meshHooks({ agent, events, command_key = "command", entry: entryOf }: HookFormat) {
+  /** The entry without our hooks: absent if it has no hooks of others. A group may hold both. */
+  const withoutMesh = (entry: Json): readonly Json[] => {
+    if (isMeshHook(entry)) return [];
+    const hooks = isObject(entry) ? entry["hooks"] : undefined;
+    if (!isObject(entry) || !Array.isArray(hooks) || !hooks.some(isMeshHook)) return [entry];
+    const others = hooks.filter((hook) => !isMeshHook(hook));
+    return others.length > 0 ? [{ ...entry, hooks: others }] : [];
+  };
   /**
-   * Returns the entry without our hooks. It is unchanged if it has none of ours, and absent if it
-   * has no hooks of others.
+   * Recognizes our hook by the last words of its command, because mesh may have been installed in
+   * another place at the time.
    */
-  withoutMesh: WithoutMesh;
-}
-
-export type WithoutMesh = (entry: Json) => readonly Json[];
-
-/** Adds our hooks to settings. The hooks of others keep their places. */
-export function withHooks(settings: JsonObject, format: HookFormat): JsonObject {
-  const hooks = { ...objectAt(settings, "hooks") };
-  for (const event of format.events) {
-    const entries = listAt(hooks, event, "hooks.");
-    const meshEntry = format.meshEntry(event);
-    const kept = entries.flatMap(format.withoutMesh);
-    const isInstalled = entries.some((entry) => isEqual(entry, meshEntry)) &&
-      kept.length === entries.length - 1;
-    hooks[event] = isInstalled ? entries : [...kept, meshEntry];
-  }
-  return { ...settings, hooks };
-}
-
-export function withoutHooks(settings: JsonObject, withoutMesh: WithoutMesh): JsonObject {
-  const hooks = objectAt(settings, "hooks");
-  const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
-    if (!Array.isArray(entries) || entries.every((entry) => withoutMesh(entry)[0] === entry)) {
-      return [[event, entries]];
-    }
-    const others = entries.flatMap(withoutMesh);
-    return others.length > 0 ? [[event, others]] : [];
-  });
-  const rest = Object.fromEntries(kept);
-  return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
-}
-
-/**
- * Removes our hooks from groups, for agents that group an event's hooks. A group may also hold
- * hooks of others.
- */
-export function groupsWithout(isMeshHook: (hook: Json) => boolean): WithoutMesh {
-  return (group) => {
-    const entries = isObject(group) ? group["hooks"] : undefined;
-    if (!isObject(group) || !Array.isArray(entries) || !entries.some(isMeshHook)) return [group];
-    const others = entries.filter((entry) => !isMeshHook(entry));
-    return others.length > 0 ? [{ ...group, hooks: others }] : [];
+  const isMeshHook = (hook: Json): boolean => {
+    const command = isObject(hook) ? hook[command_key] : undefined;
+    const words = typeof command === "string" ? / hook ([a-z-]+) [A-Za-z]+$/.exec(command) : null;
+    return words?.[1] === agent;
+  };
+  return {
+    install(settings: JsonObject, { mesh }: SetupPlan): JsonObject {
+      const command = (event: string) => [...mesh, "hook", agent, event].map(shellQuote).join(" ");
+      const hooks = { ...objectAt(settings, "hooks") };
+      for (const event of events) {
+        const entries = listAt(hooks, event, "hooks.");
+        const meshEntry = entryOf(event, command);
+        const kept = entries.flatMap(withoutMesh);
+        const isInstalled = entries.some((entry) => isEqual(entry, meshEntry)) &&
+          kept.length === entries.length - 1;
+        hooks[event] = isInstalled ? entries : [...kept, meshEntry];
+      }
+      return { ...settings, hooks };
+    },
+    remove(settings: JsonObject): JsonObject {
+      const hooks = objectAt(settings, "hooks");
+      const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
+        if (!Array.isArray(entries) || entries.every((entry) => withoutMesh(entry)[0] === entry)) {
+          return [[event, entries]];
+        }
+        const others = entries.flatMap(withoutMesh);
+        return others.length > 0 ? [[event, others]] : [];
+      });
+      const rest = Object.fromEntries(kept);
+      return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+    },
   };
 }
 
@@ -81,6 +93,6 @@ function isEqual(left: Json, right: Json): boolean {
 }
 
 /** Quotes one word for `sh`. */
-export function shellQuote(word: string): string {
+function shellQuote(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

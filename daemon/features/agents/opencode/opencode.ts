@@ -4,8 +4,8 @@
  */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type IsAlive, isAlive } from "../../../host/processes.ts";
-import type { Adapter, AgentPeer, AgentTransport, Observation } from "../adapter.ts";
+import type { Adapter, AgentPeer, TerminalTransport } from "../adapter.ts";
+import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { opencodeScreen } from "./screen.ts";
 import { resume } from "./resume.ts";
@@ -37,27 +37,16 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
     }),
     options.clock,
   );
-  return {
+  return paneAdapter(pane, {
     backend: "opencode",
-    transports: () => [pane],
-    transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
-    observe: (peer) => Promise.resolve(observe(peer, options.isAlive)),
-    resume: (session) => Promise.resolve(resume(options.data_dir, session)),
-  };
-}
-
-/** Observes only the process, because turns are reported by the plugin. */
-function observe(
-  { agent_pid, agent_started }: AgentPeer,
-  checkAlive: IsAlive = isAlive,
-): Observation | undefined {
-  if (agent_pid === null) return undefined;
-  const alive = checkAlive(agent_pid, agent_started ?? undefined);
-  return { alive, turn_state: null, source: "process table" };
+    // Turns are reported by the plugin.
+    observe: (peer) => Promise.resolve(observeProcess(peer, options.isAlive)),
+    resume: (session) => resume(options.data_dir, session),
+  });
 }
 
 /** A transport that is used only if no plugin connects while a message waits. */
-function afterPluginWait(transport: AgentTransport, clock: Clock): AgentTransport {
+function afterPluginWait(transport: TerminalTransport, clock: Clock): TerminalTransport {
   const waitsByPeer = new Map<string, { readonly since: number; readonly last: number }>();
   const waited_ms = ({ peer_id, agent_pid, agent_started }: AgentPeer) => {
     const now = clock.now();
@@ -76,5 +65,6 @@ function afterPluginWait(transport: AgentTransport, clock: Clock): AgentTranspor
         ? Promise.resolve({ ready: false, reason: "plugin_awaited" })
         : transport.check(peer, outgoing),
     deliver: (peer, outgoing) => transport.deliver(peer, outgoing),
+    typeKeys: (peer, keys, accepted) => transport.typeKeys(peer, keys, accepted),
   };
 }

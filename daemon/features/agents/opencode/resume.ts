@@ -3,7 +3,8 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import type { ResumeResult } from "../adapter.ts";
+import { unlessMissing } from "../../../host/paths.ts";
+import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
 /** One row per session in `opencode.db`, as of 1.18. */
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
@@ -14,7 +15,7 @@ const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() }
  */
 export function resume(
   data_dir: string,
-  { runtime_session_id: id, path }: { runtime_session_id: string; path: string },
+  { runtime_session_id: id, path }: ResumableSession,
 ): ResumeResult {
   if (!/^ses_[A-Za-z0-9]+$/.test(id)) return { ok: false, reason: "not_a_session_id" };
   const row = rowOf(join(data_dir, "opencode.db"), id);
@@ -25,7 +26,7 @@ export function resume(
 }
 
 function rowOf(db_path: string, id: string): z.infer<typeof Row> | string {
-  if (!isFile(db_path)) return "no_session_storage";
+  if (!unlessMissing(() => Deno.statSync(db_path))?.isFile) return "no_session_storage";
   try {
     using db = new DatabaseSync(db_path, { readOnly: true });
     const row = db.prepare("select directory, parent_id from session where id = ?").get(id);
@@ -33,14 +34,5 @@ function rowOf(db_path: string, id: string): z.infer<typeof Row> | string {
   } catch {
     // The database was written by another version, is damaged, or is unreadable for this user.
     return "session_storage_unreadable";
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return Deno.statSync(path).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
   }
 }

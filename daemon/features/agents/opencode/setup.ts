@@ -1,15 +1,9 @@
 /** What `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP servers. */
 
-import {
-  type Edit,
-  exists,
-  isObject,
-  type Json,
-  type SetupPlan,
-  Unchangeable,
-} from "../install.ts";
+import { type Edit, exists, type SetupPlan } from "../install.ts";
+import { isObject, type Json, Unchangeable } from "../settings_files/json.ts";
 import { SERVER_NAME } from "../mcp_server_entry.ts";
-import { memberAt, prepend, remove, rootOf } from "./jsonc.ts";
+import { memberAt, prepend, remove, rootOf } from "../settings_files/jsonc.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /**

@@ -1,7 +1,9 @@
 /** The results of `mesh selftest` for each agent's transports, which the daemon reads. */
 
 import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
 import { Instant } from "kit/core/schema.ts";
+import { tryJson } from "kit/core/text.ts";
 import { Backend, TransportName } from "../contract.ts";
 
 /** The result for one transport. */
@@ -25,6 +27,23 @@ export type Verdicts = z.infer<typeof Verdicts>;
 
 export const VERDICTS_FILE = "selftest.json";
 
+export const listSelftests = contract({
+  id: "agents.selftests",
+  method: "GET",
+  path: "/selftests",
+  summary: "What `mesh selftest` found last for each transport of each agent that it tested",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({
+    tested: z.array(Verdict.extend({
+      agent: Backend,
+      version: z.string(),
+      at: Instant,
+      transport: TransportName,
+    })),
+  }),
+});
+
 /** The file as it is read. An older release wrote the transports as `rungs`. */
 const StoredVerdicts = z.object({
   agents: z.partialRecord(Backend, z.preprocess(upgradeAgent, TestedAgent)),
@@ -37,10 +56,5 @@ function upgradeAgent(agent: unknown): unknown {
 
 /** Parses the file; undefined if it is malformed, or if another release wrote it differently. */
 export function parseVerdicts(text: string): Verdicts | undefined {
-  try {
-    return StoredVerdicts.safeParse(JSON.parse(text)).data;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return StoredVerdicts.safeParse(tryJson(text)).data;
 }

@@ -3,28 +3,27 @@
  */
 
 import type { Backend } from "../contract.ts";
-import { readTextOrNothing } from "../../../host/paths.ts";
+import { readTextOrNothing, unlessMissing } from "../../../host/paths.ts";
 import { parseVerdicts, type Verdicts } from "./contract.ts";
 
 /** The known failures of each agent's transports. These transports are tried last. */
-export interface KnownFailures {
-  /** Reads the file again if it changed. */
-  refresh(): void;
-  /** Why a transport to such an agent is degraded; undefined if it has not failed. */
-  degraded(backend: Backend | null, transport: string): string | undefined;
-}
+export type KnownFailures = ReturnType<typeof knownFailuresAt>;
 
-export function knownFailuresAt(path: string): KnownFailures {
+export function knownFailuresAt(path: string) {
   let modified_at: number | undefined;
   let verdicts: Verdicts | undefined;
   return {
-    refresh() {
-      const at = modifiedAt(path);
+    /** Reads the file again if it changed. */
+    refresh(): void {
+      const at = unlessMissing(() => Deno.statSync(path))?.mtime?.getTime();
       if (at === modified_at) return;
       modified_at = at;
       verdicts = parseVerdicts(readTextOrNothing(path) ?? "");
     },
-    degraded(backend, transport) {
+    /** What the file says of each agent; undefined if there is no readable file. */
+    verdicts: (): Verdicts | undefined => verdicts,
+    /** Why a transport to such an agent is degraded; undefined if it has not failed. */
+    degraded(backend: Backend | null, transport: string): string | undefined {
       const record = backend && verdicts?.agents[backend];
       if (!record) return undefined;
       const found = Object.entries(record.transports).find(([name]) => name === transport)?.[1];
@@ -32,14 +31,4 @@ export function knownFailuresAt(path: string): KnownFailures {
       return `${found.why ?? "it failed"} (mesh selftest, ${record.version})`;
     },
   };
-}
-
-/** When a file was last modified; undefined if there is none. */
-function modifiedAt(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).mtime?.getTime();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
+import { TARGET_FAILS } from "../../messages/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery } from "../contract.ts";
 import { askMachine } from "../machine.ts";
 
@@ -41,15 +42,7 @@ export const askMany = contract({
     reply_delivery: ReplyDelivery.default("push"),
   }),
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_retired",
-    "peer_not_addressable",
-    "to_self",
-    "queue_full",
-    "rate_limited",
-  ],
+  fails: [...TARGET_FAILS, "queue_full", "rate_limited"],
 });
 export type AskMany = z.output<typeof askMany.body>;
 
@@ -69,6 +62,7 @@ export const getMany = contract({
   id: "asks.many_result",
   method: "GET",
   path: "/asks/many/:parent_id",
+  described_path: "/asks/many/:parent_id/result",
   summary: "The results of an ask to many so far; it does not wait",
   access: "caller",
   tunnel: "open",

@@ -26,9 +26,8 @@ export class MultiAsks {
   }
 
   /**
-   * Opens one ask per recipient, each in its own savepoint, so that a refusal rolls back only the
-   * ask to that recipient. A recipient that is named twice is asked once. If no recipient can be
-   * asked, throws the first refusal.
+   * Opens one ask per recipient. A refusal rolls back only the ask to that recipient. A recipient
+   * that is named twice is asked once. If no recipient can be asked, throws the first refusal.
    */
   ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: ChildAsk[] } {
     const { db, ids, clock } = this.#ctx;
@@ -95,7 +94,7 @@ export class MultiAsks {
       const { to: { peer_id } } = this.#asks.open({ ...draft, dry_run: true }, requestContext);
       const before = askedBefore.find((child) => child.peer_id === peer_id);
       if (before) return { ...before, peer };
-      const { ticket } = this.#asks.open(draft, requestContext);
+      const { ticket } = this.#ctx.db.transactNested(() => this.#asks.open(draft, requestContext));
       return { peer, peer_id, correlation_id: ticket?.message.correlation_id ?? "" };
     } catch (error) {
       if (error instanceof Problem && error.code !== "storage_failed") return error;

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
+import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { ChildAsk } from "./contract.ts";
 
 const ParentAsk = z.object({
@@ -16,40 +17,28 @@ const ParentAsk = z.object({
 });
 export type ParentAsk = z.output<typeof ParentAsk>;
 
-const Row = rowOf(ParentAsk);
-const PARENT = "select parent_id, children, created_at, due_at from ask_parents";
+const table = tableOf("ask_parents", ParentAsk, "parent_id");
+export const { insert, get, remove } = table;
 
-export function insert(tx: Tx, parent: ParentAsk): void {
-  tx.run(
-    `insert into ask_parents (parent_id, children, created_at, due_at)
-     values (:parent_id, :children, :created_at, :due_at)`,
-    z.encode(Row, parent),
-  );
-}
-
-export function get(db: Reader, parent_id: string): ParentAsk | undefined {
-  return db.get(Row, `${PARENT} where parent_id = :parent_id`, { parent_id });
-}
+/** The first ids that begin with `short`. */
+export const idsFrom = (db: Reader, short: string): string[] =>
+  idsStarting(db, { table: "ask_parents", column: "parent_id" }, short);
 
 /** Parents that have timed out. */
 export function due(db: Reader, now: number, limit: number): ParentAsk[] {
-  return db.all(Row, `${PARENT} where due_at <= :now order by due_at limit :limit`, { now, limit });
+  return table.all(db, `where due_at <= :now order by due_at limit :limit`, { now, limit });
 }
 
-/** The oldest parents created before `before` that have no open ask. */
+/** Of the `limit` oldest parents, those created before `before` that have no open ask. */
 export function finishedBefore(db: Reader, before: number, limit: number): ParentAsk[] {
-  return db.all(
-    Row,
-    `${PARENT} where seq in (select seq from ask_parents order by seq limit :limit)
+  return table.all(
+    db,
+    `where seq in (select seq from ask_parents order by seq limit :limit)
        and created_at < :before and not exists (
          select 1 from messages
          where ask_state = 'open' and messages.parent_id = ask_parents.parent_id)`,
     { before, limit },
   );
-}
-
-export function remove(tx: Tx, parent_id: string): void {
-  tx.run("delete from ask_parents where parent_id = :parent_id", { parent_id });
 }
 
 /** Clears the timeout once the open children are closed. */

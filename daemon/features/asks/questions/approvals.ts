@@ -6,29 +6,29 @@
 import type { Context } from "kit/data/context.ts";
 import type { Decision } from "../../agents/adapter.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
+import type { Directory } from "../../peers/directory.ts";
 import type { AskBlocking, Verdict } from "./contract.ts";
-import type { BlockingRequest } from "./questions.ts";
+import type { Questions } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
 /** How many characters of one value, of the whole input and of a tool's name are shown. */
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
+/** How many bytes of the input, as JSON, the question's metadata hold. */
+const METADATA_INPUT_BYTES = 65_536;
 /** The maximum number of open questions per session. Beyond it, the agent's own dialog decides. */
 const PENDING_MAX = 20;
 
-export interface ApprovalsOptions {
+export interface ApprovalsDeps {
+  readonly directory: Directory;
+  readonly questions: Questions;
+  /** Aborts when the daemon shuts down. */
+  readonly shutdownSignal: AbortSignal;
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
   /** How long the human has to answer. After that, the tool is denied. */
   readonly timeout_seconds: number;
-}
-
-export interface ApprovalsDeps {
-  askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict>;
-  nameOf(peer_id: string): string;
-  /** Aborts when the daemon shuts down. */
-  readonly shutdownSignal: AbortSignal;
 }
 
 /** A tool that an agent wants to run. */
@@ -41,24 +41,20 @@ export interface ToolRequest {
 
 export class Approvals {
   readonly #ctx: Context;
-  readonly #options: ApprovalsOptions;
   readonly #deps: ApprovalsDeps;
-  readonly #gatedTools: readonly string[];
   /**
    * The open questions of each session, which are aborted when the session goes on without an
    * answer.
    */
   readonly #pending = new Map<string, Set<AbortController>>();
 
-  constructor(ctx: Context, options: ApprovalsOptions, deps: ApprovalsDeps) {
+  constructor(ctx: Context, deps: ApprovalsDeps) {
     this.#ctx = ctx;
-    this.#options = options;
     this.#deps = deps;
-    this.#gatedTools = options.gated_tools;
   }
 
   isGated(tool: string): boolean {
-    return this.#gatedTools.some((pattern) => matchesPattern(pattern, tool));
+    return this.#deps.gated_tools.some((pattern) => matchesPattern(pattern, tool));
   }
 
   /**
@@ -66,20 +62,24 @@ export class Approvals {
    * question was not decided here; the agent's own dialog stays open then.
    */
   async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
-    const { shutdownSignal } = this.#deps;
+    const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
-    if ((this.#pending.get(request.session_id)?.size ?? 0) >= PENDING_MAX) return undefined;
-    const abort = this.#begin(request.session_id);
+    const { session_id } = request;
+    const pending = this.#pending.getOrInsertComputed(session_id, () => new Set());
+    if (pending.size >= PENDING_MAX) return undefined;
+    const abort = new AbortController();
+    pending.add(abort);
     try {
       const abortSignal = AbortSignal.any([signal, abort.signal]);
       const blockingRequest = { signal: abortSignal, proven_human: false };
-      const verdict = await this.#deps.askBlocking(this.#toQuestion(request), blockingRequest);
+      const verdict = await questions.askBlocking(this.#toQuestion(request), blockingRequest);
       // An aborted question is stored as denied, but the agent's own dialog still decides.
       const isDecided = verdict.outcome === "answered" ||
         !(abortSignal.aborted || shutdownSignal.aborted);
       return isDecided ? toDecision(verdict) : undefined;
     } finally {
-      this.#end(request.session_id, abort);
+      pending.delete(abort);
+      if (pending.size === 0) this.#pending.delete(session_id);
     }
   }
 
@@ -93,29 +93,17 @@ export class Approvals {
   }
 
   #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
-    const { timeout_seconds } = this.#options;
+    const { directory, timeout_seconds } = this.#deps;
+    const name = directory.address(peer_id)?.name ?? peer_id;
     const toolName = clean(tool, TOOL_CHARS);
     return {
-      prompt: `@${this.#deps.nameOf(peer_id)} wants to use ${toolName}: ${describeInput(input)}`,
+      prompt: `@${name} wants to use ${toolName}: ${describeInput(input)}`,
       options: OPTIONS,
       scope: TOOL_PERMISSION,
       timeout_seconds,
       from_peer: peer_id,
-      metadata: { tool: toolName, session_id },
+      metadata: { tool: toolName, session_id, ...inputMetadata(input) },
     };
-  }
-
-  #begin(session_id: string): AbortController {
-    const abort = new AbortController();
-    const pending = this.#pending.get(session_id) ?? new Set();
-    this.#pending.set(session_id, pending.add(abort));
-    return abort;
-  }
-
-  #end(session_id: string, abort: AbortController): void {
-    const pending = this.#pending.get(session_id);
-    pending?.delete(abort);
-    if (pending?.size === 0) this.#pending.delete(session_id);
   }
 }
 
@@ -162,6 +150,24 @@ function describeInput(input: unknown): string {
 
 function describeValue(value: unknown): string {
   return clean(JSON.stringify(value) ?? "null", VALUE_CHARS);
+}
+
+/**
+ * The whole input as indented JSON, for surfaces that can show more than one line. It holds hidden
+ * characters as they are. If `tool_input_is_cut`, the middle is missing.
+ */
+function inputMetadata(input: unknown): { tool_input: string; tool_input_is_cut: boolean } {
+  const json = JSON.stringify(input, null, 2) ?? "null";
+  const bytes = new TextEncoder().encode(json);
+  if (bytes.length <= METADATA_INPUT_BYTES) return { tool_input: json, tool_input_is_cut: false };
+  const isInsideChar = (at: number) => ((bytes[at] ?? 0) & 0xc0) === 0x80;
+  let [end, start] = [METADATA_INPUT_BYTES / 2, bytes.length - METADATA_INPUT_BYTES / 2 + 64];
+  while (isInsideChar(end)) end--;
+  while (isInsideChar(start)) start++;
+  const [head, tail] = [bytes.subarray(0, end), bytes.subarray(start)]
+    .map((part) => new TextDecoder().decode(part));
+  const tool_input = `${head} …(${start - end} more bytes)… ${tail}`;
+  return { tool_input, tool_input_is_cut: true };
 }
 
 /** Replaces control, invisible, direction-changing and space characters by single spaces. */

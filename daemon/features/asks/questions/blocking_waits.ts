@@ -5,13 +5,12 @@
 
 import type { Context } from "kit/data/context.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
+import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "../contract.ts";
-import type { AskCloser } from "../ask_closer.ts";
 import * as rows from "./store.ts";
 
 export interface BlockingWaitsDeps {
-  readonly closer: AskCloser;
-  mustGet(correlation_id: string): Ask;
+  readonly asks: Asks;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
@@ -41,17 +40,13 @@ export class BlockingWaits {
    */
   async wait(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
     const { db, clock } = this.#ctx;
-    const { closer, mustGet, shutdownSignal } = this.#deps;
+    const { asks } = this.#deps;
     this.#count(correlation_id, 1);
     try {
       await db.whenDurable();
-      if (mustGet(correlation_id).state === "open") {
+      if (asks.mustGet(correlation_id).state === "open") {
         const ms_max = Math.max(0, until - clock.now());
-        await closer.waitForClose(
-          correlation_id,
-          ms_max,
-          AbortSignal.any([signal, shutdownSignal]),
-        );
+        await asks.closer.waitForClose(correlation_id, ms_max, signal);
       }
     } finally {
       this.#count(correlation_id, -1);
@@ -69,13 +64,12 @@ export class BlockingWaits {
 
   /** Closes an unanswered ask after a wait, unless this caller left and others still wait. */
   #release(correlation_id: string, signal: AbortSignal): Ask {
-    const { db } = this.#ctx;
-    const { mustGet, shutdownSignal } = this.#deps;
-    return db.transact(() => {
+    const { asks, shutdownSignal } = this.#deps;
+    return this.#ctx.db.transact(() => {
       const callerLeft = signal.aborted && !shutdownSignal.aborted;
       const others = this.#waiterCounts.has(correlation_id);
       if (!callerLeft || !others) this.#close(correlation_id, callerLeft ? "cancelled" : "evicted");
-      return mustGet(correlation_id);
+      return asks.mustGet(correlation_id);
     });
   }
 
@@ -84,10 +78,11 @@ export class BlockingWaits {
    * out.
    */
   #close(correlation_id: string, reason: "evicted" | "cancelled"): void {
-    const ask = this.#deps.mustGet(correlation_id);
+    const { asks } = this.#deps;
+    const ask = asks.mustGet(correlation_id);
     const permission = ask.question?.scope === TOOL_PERMISSION;
     const outcome: Outcome = permission ? "denied" : "timed_out";
-    if (ask.state === "open") this.#deps.closer.close(ask, reason, { responder: null, outcome });
+    if (ask.state === "open") asks.closer.close(ask, reason, { responder: null, outcome });
     this.#ctx.db.transact((tx) => rows.removeWait(tx, correlation_id));
   }
 

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Attaching } from "../../messages/attachments/contract.ts";
+import { TARGET_FAILS } from "../../messages/contract.ts";
 import { GivenMetadata } from "../../peers/schemas.ts";
 import { CloseReasons, GivenQuestion, Origin, Outcome } from "../contract.ts";
 import { Option } from "../../messages/question.ts";
@@ -22,15 +23,20 @@ export const answerAsk = contract({
   access: "caller",
   tunnel: "open",
   body: z.object({
-    correlation_id: z.string(),
-    option_id: z.string().min(1).max(255).optional(),
-    text: Text.optional(),
-    outcome: z.enum(["answered", "acknowledged", "denied", "declined", "cancelled"]).optional(),
-    message: Text.optional(),
-    attachments: Attaching.optional(),
-    from_peer: Sender.optional(),
+    correlation_id: z.string().describe("The id of the ask"),
+    option_id: z.string().min(1).max(255).optional().describe("The chosen option"),
+    text: Text.optional().describe("The answer to a question that takes a text"),
+    outcome: z.enum(["answered", "acknowledged", "denied", "declined", "cancelled"]).optional()
+      .describe("How the question ends; by default it follows from the option or the text"),
+    message: Text.optional().describe("A remark in addition to the answer"),
+    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
-  returns: z.object({ ok: z.literal(true), close_reason: CloseReasons, outcome: Outcome }),
+  returns: z.object({
+    ok: z.literal(true),
+    close_reason: CloseReasons.describe("How the ask ended"),
+    outcome: Outcome.describe("The same, in the words of structured questions"),
+  }),
   fails: [
     "unknown_ask",
     "unknown_attachment",
@@ -87,13 +93,7 @@ export const askBlocking = contract({
     /** The text given in addition to the option, or the reason why there is no answer. */
     message: nullableString,
   }),
-  fails: [
-    "ambiguous_peer",
-    "to_self",
-    "not_the_asker",
-    "correlation_taken",
-    "shutting_down",
-  ],
+  fails: ["ambiguous_peer", "to_self", "not_the_asker", "correlation_taken", "shutting_down"],
 });
 export type AskBlocking = z.output<typeof askBlocking.body>;
 export type Verdict = z.output<typeof askBlocking.returns>;
@@ -119,15 +119,7 @@ export const queryPeer = contract({
     error: nullableString,
     status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
   }),
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_retired",
-    "peer_not_addressable",
-    "to_self",
-    "queue_full",
-    "shutting_down",
-  ],
+  fails: [...TARGET_FAILS, "queue_full", "shutting_down"],
 });
 export type Query = z.output<typeof queryPeer.body>;
 export type QueryResult = z.output<typeof queryPeer.returns>;

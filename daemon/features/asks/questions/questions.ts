@@ -2,42 +2,19 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Attachments } from "../../messages/attachments/contract.ts";
-import type { Address, AuthorKind } from "../../peers/schemas.ts";
-import type { Sender } from "../../peers/directory.ts";
+import type { Address } from "../../peers/schemas.ts";
 import { alreadyClosed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
-import type { AskContext, Asks } from "../asks.ts";
+import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "../contract.ts";
 import { Question } from "../../messages/question.ts";
-import type { HumanInbox, MessageSender } from "../ask_closer.ts";
 import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "./contract.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
-import { publishOpened } from "../ask_events.ts";
 
-interface Directory {
-  sender(argument: string, scope?: { circle?: string | undefined }): Sender;
-  target(argument: string, scope: { circle?: string | undefined; caller: Sender }): Address;
-  human(): Address | undefined;
-  /** Who counts as the author of a message (contract 2). */
-  authorKindOf(from: Sender, proven_human?: boolean): AuthorKind;
-}
-
-export interface QuestionsDeps {
+export interface QuestionsDeps
+  extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
   readonly asks: Asks;
-  readonly directory: Directory;
-  readonly delivery: MessageSender;
-  readonly human: HumanInbox;
-  /**
-   * The records of the attachments with these ids. Throws `unknown_attachment` if an id is unknown.
-   */
-  attach(ids: readonly string[]): Attachments;
-  /**
-   * A peer's address by its exact id, whatever the peer's status; undefined if the id is unknown.
-   */
-  address(peer_id: string): Address | undefined;
   /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
-  readonly shutdownSignal: AbortSignal;
 }
 
 /** The request context of a blocking request. */
@@ -69,12 +46,7 @@ export class Questions {
   constructor(ctx: Context, deps: QuestionsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    const { asks, shutdownSignal } = deps;
-    this.#blockingWaits = new BlockingWaits(ctx, {
-      closer: asks.closer,
-      mustGet: (correlation_id) => asks.mustGet(correlation_id),
-      shutdownSignal,
-    });
+    this.#blockingWaits = new BlockingWaits(ctx, deps);
   }
 
   /** Records a typed answer. The first valid answer, from any surface, closes the question. */
@@ -82,9 +54,8 @@ export class Questions {
     { correlation_id, from_peer, attachments: ids = [], ...given }: AnswerAsk,
     requestContext: AskContext,
   ) {
-    const { db } = this.#ctx;
-    const { asks, attach } = this.#deps;
-    return db.transact(() => {
+    const { asks, attachments } = this.#deps;
+    return this.#ctx.db.transact(() => {
       const ask = asks.mustGet(correlation_id);
       const { responder, elsewhere } = this.#responder(ask, from_peer);
       if (!ask.question) throw new Problem("not_a_question", { correlation_id });
@@ -96,7 +67,7 @@ export class Questions {
         elsewhere,
         reply,
         answer,
-        attachments: attach(ids),
+        attachments: attachments.attach(ids),
         ...requestContext,
       });
       return { close_reason, outcome: answer.outcome };
@@ -104,13 +75,13 @@ export class Questions {
   }
 
   /**
-   * Throws `human_not_proven` if an agent answers a tool permission, because only a person may do
-   * so. `isAgent` is expensive, so it is called for such questions only.
+   * Throws `human_not_proven` if anyone else answers a tool permission, because only a person may do
+   * so. `isHuman` is expensive, so it is called for such questions only.
    */
-  refuseAgents(correlation_id: string, isAgent: () => boolean): void {
+  mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
     if (ask?.state !== "open" || ask.question?.scope !== TOOL_PERMISSION) return;
-    if (isAgent()) throw new Problem("human_not_proven", {});
+    if (!isHuman()) throw new Problem("human_not_proven", {});
   }
 
   /**
@@ -118,13 +89,12 @@ export class Questions {
    * A repeated request with the same id and asker waits for the same question.
    */
   async askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict> {
-    const { db } = this.#ctx;
-    const ask = db.transact(() => this.#findExisting(body) ?? this.#open(body, request));
-    if (ask.state === "closed") return toVerdict(ask, this.#explainNoAnswer(ask));
+    const ask = this.#ctx.db.transact(() => this.#findExisting(body) ?? this.#open(body, request));
+    if (ask.state === "closed") return this.#toVerdict(ask);
     const wait_ms = (ask.question?.timeout_seconds ?? 0) * 1000;
     const until = ask.created_at + wait_ms;
-    const closedAsk = await this.#blockingWaits.wait(ask.correlation_id, until, request.signal);
-    return toVerdict(closedAsk, this.#explainNoAnswer(closedAsk));
+    const { correlation_id } = ask;
+    return this.#toVerdict(await this.#blockingWaits.wait(correlation_id, until, request.signal));
   }
 
   /**
@@ -155,18 +125,16 @@ export class Questions {
     });
     if (opened.id === undefined) return offlineResult(opened.to);
     const closedAsk = await this.#blockingWaits.wait(opened.id, until, request.signal);
-    const to = this.#deps.address(closedAsk.to_peer_id);
+    const to = this.#deps.directory.address(closedAsk.to_peer_id);
     if (to && isOffline(to) && closedAsk.outcome === "timed_out") return offlineResult(to);
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
   }
 
-  /** Closes the questions from before a start, because their callers no longer wait. */
-  start(): void {
-    this.#blockingWaits.closeAll();
-  }
-
-  /** Closes waiting questions while their callers are still connected. */
-  shutDown(): void {
+  /**
+   * Closes the waiting questions: at a start, because their callers are gone, and at the shutdown,
+   * while their callers are still connected.
+   */
+  closeWaiting(): void {
     this.#blockingWaits.closeAll();
   }
 
@@ -177,7 +145,7 @@ export class Questions {
     if (correlation_id === undefined) return undefined;
     const ask = this.#deps.asks.get(correlation_id);
     if (!ask) return undefined;
-    this.#deps.asks.mustBeAsker(ask, from_peer);
+    mustBeAsker(this.#deps.directory, ask, from_peer);
     const { question, text } = ask;
     const isSame = question?.blocking && text === prompt && question.scope === scope &&
       JSON.stringify(question.options) === JSON.stringify(options);
@@ -187,28 +155,24 @@ export class Questions {
   }
 
   #open(body: AskBlocking, { traceparent, proven_human }: BlockingRequest): Ask {
-    const { directory, delivery, human, asks } = this.#deps;
+    const { directory, asks } = this.#deps;
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);
     const to = directory.human() ?? PLACEHOLDER_HUMAN;
     if (from.peer_id === to.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
     const { correlation_id = null, origin = null, prompt } = body;
-    const question = this.#toQuestion(body);
-    const { message } = delivery.send({
-      kind: "ask",
+    const { ticket: { message } } = asks.send({
       from,
       to,
       text: prompt,
       correlation_id,
-      question,
+      question: this.#toQuestion(body),
       traceparent,
       voice: directory.authorKindOf(from, proven_human),
       circle: from.circle ?? to.circle,
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });
     const id = message.correlation_id ?? "";
-    publishOpened(this.#ctx.events, message, "pull", question);
-    human.add(message);
     this.#blockingWaits.add(id);
     return asks.mustGet(id);
   }
@@ -235,6 +199,14 @@ export class Questions {
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
 
+  #toVerdict(ask: Ask): Verdict {
+    const { correlation_id, outcome, answer, reply } = ask;
+    const option_id = answer?.option_id ?? null;
+    const answerText = answer ? answer.message ?? (option_id === null ? answer.text : null) : reply;
+    const message = answerText ?? this.#explainNoAnswer(ask);
+    return { correlation_id, outcome: outcome ?? "failed", option_id, message };
+  }
+
   /**
    * Why a blocking question has no answer; null if it was answered or closed for another reason.
    */
@@ -248,22 +220,6 @@ export class Questions {
   #mustBeRunning(): void {
     if (this.#deps.shutdownSignal.aborted) throw new Problem("shutting_down", {});
   }
-}
-
-function toVerdict(
-  { correlation_id, outcome, answer, reply }: Ask,
-  explanation: string | null,
-): Verdict {
-  const answerText = answer
-    ? answer.message ?? (answer.option_id === null ? answer.text : null)
-    : reply;
-  const message = answerText ?? explanation;
-  return {
-    correlation_id,
-    outcome: outcome ?? "failed",
-    option_id: answer?.option_id ?? null,
-    message,
-  };
 }
 
 /** Whether a peer is offline. The human never is, because the inbox takes every message. */

@@ -3,8 +3,6 @@
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 
-const Row = z.object({ correlation_id: z.string() });
-
 export function insertWait(tx: Tx, correlation_id: string): void {
   tx.run("insert into held_asks (correlation_id) values (:correlation_id)", { correlation_id });
 }
@@ -14,6 +12,5 @@ export function removeWait(tx: Tx, correlation_id: string): void {
 }
 
 export function waitingIds(db: Reader): string[] {
-  return db.all(Row, "select correlation_id from held_asks order by correlation_id")
-    .map(({ correlation_id }) => correlation_id);
+  return db.values(z.string(), "select correlation_id from held_asks order by correlation_id");
 }

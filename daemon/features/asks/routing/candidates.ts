@@ -1,14 +1,16 @@
-/** The peers among which a routing strategy chooses. */
+/** The peers among which a routing strategy chooses, and SQL of the facts that it may use. */
 
+import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
 import * as peerRows from "../../peers/store.ts";
+import { pendingOfAll } from "../store.ts";
 import type { Candidate } from "./contract.ts";
-import * as load from "./load.ts";
 
 /** Every live peer that takes messages and was not started by the system itself. */
 export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Candidate[] {
-  const open = load.openCountByPeer(db);
-  const closed = load.lastClosedAtByPeer(db);
+  const pending = pendingOfAll(db);
+  const closed = lastClosedAtByPeer(db);
   const now = clock.now();
   return peerRows.livePeers(db).filter(({ addressable, initiator }) =>
     addressable && initiator !== "system"
@@ -23,7 +25,42 @@ export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Ca
     path: peer.path,
     description: peer.description,
     description_age_seconds: peer.described_at && (now - peer.described_at) / 1000,
-    open_asks: open.get(peer.peer_id) ?? 0,
+    open_asks: pending.get(peer.peer_id)?.count ?? 0,
     last_closed_at: closed.get(peer.peer_id) ?? null,
   }));
+}
+
+/** How many of the last closed asks are considered, and how many characters of each reply. */
+const CLOSED_ROWS_MAX = 400;
+const REPLY_CHARS_MAX = 500;
+
+const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
+
+/**
+ * When the last ask to each peer was closed, if it is among the last `CLOSED_ROWS_MAX` closed asks.
+ */
+function lastClosedAtByPeer(db: Reader): Map<string, number> {
+  const closed = db.all(
+    Closed,
+    `select to_peer_id, max(closed_at) as closed_at from (
+       select to_peer_id, closed_at
+       from messages where closed_at is not null order by closed_at desc limit :rows)
+     group by to_peer_id`,
+    { rows: CLOSED_ROWS_MAX },
+  );
+  return new Map(closed.map(({ to_peer_id, closed_at }) => [to_peer_id, closed_at]));
+}
+
+const Reply = z.object({ peer_id: z.string(), reply: z.string() });
+
+/** The beginnings of the replies to the last closed asks, newest first. */
+export function lastReplies(db: Reader) {
+  return db.all(
+    Reply,
+    `select peer_id, reply from (
+       select to_peer_id as peer_id, substr(reply, 1, :chars) as reply, close_reason
+       from messages where closed_at is not null order by closed_at desc limit :rows)
+     where reply is not null and close_reason in ('ack_with_msg', 'answered')`,
+    { chars: REPLY_CHARS_MAX, rows: CLOSED_ROWS_MAX },
+  );
 }

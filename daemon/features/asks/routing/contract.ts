@@ -1,6 +1,7 @@
 /** Schemas of routing: strategies, the result of a choice, an endpoint's response. */
 
 import * as z from "zod";
+import type { StoredPeer } from "../../peers/store.ts";
 
 /** Strategies that choose a recipient; `static` chooses none (contract 3, "Routing"). */
 export const STRATEGIES = ["least_busy", "relevance", "webhook"] as const;
@@ -33,15 +34,11 @@ export function noChoice(failure: Failure): Choice {
 }
 
 /** A peer that a strategy may choose, with the facts that it may use. */
-export interface Candidate {
-  readonly peer_id: string;
-  readonly name: string;
-  readonly circle: string;
-  readonly backend: string | null;
-  readonly role: string;
-  readonly status: string;
-  readonly turn_state: string | null;
-  readonly path: string | null;
+export interface Candidate extends
+  Pick<
+    StoredPeer,
+    "peer_id" | "name" | "circle" | "backend" | "role" | "status" | "turn_state" | "path"
+  > {
   /** The peer's last description, whatever its age. */
   readonly description: string | null;
   readonly description_age_seconds: number | null;

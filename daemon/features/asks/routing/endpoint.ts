@@ -3,11 +3,10 @@
  * thrown.
  */
 
-import type { Clock } from "kit/core/clock.ts";
+import type { Context } from "kit/data/context.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
-import type { Log } from "kit/core/log.ts";
 import { type Candidate, type Choice, EndpointAnswer, type Failure, noChoice } from "./contract.ts";
 
 /** How long a request may take until the last byte of its response has arrived. */
@@ -23,18 +22,14 @@ export interface EndpointQuestion {
   readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
 }
 
-interface EndpointCallOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Aborts when the response is no longer needed. */
-  readonly signal: AbortSignal;
-}
-
-/** Asks the endpoint. Redirects are not followed; time and size of the response are limited. */
+/**
+ * Asks the endpoint, until `signal` aborts. Redirects are not followed; time and size of the
+ * response are limited.
+ */
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,
-  { clock, log, signal }: EndpointCallOptions,
+  { clock, log, signal }: Pick<Context, "clock" | "log"> & { readonly signal: AbortSignal },
 ): Promise<Choice> {
   const fail = (failure: Failure, cause: unknown): Choice => {
     log.warn("The routing endpoint chose no peer", { failure, why: cause });

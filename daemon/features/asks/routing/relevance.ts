@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
+import type { lastReplies } from "./candidates.ts";
 import { type Candidate, type Choice, noChoice } from "./contract.ts";
 import { byLoad } from "./least_busy.ts";
 
@@ -38,22 +39,15 @@ interface Snippet {
   readonly words: string;
 }
 
-/** A reply that a peer gave to an earlier ask. */
-export interface PastAnswer {
-  readonly peer_id: string;
-  readonly reply: string;
-}
-
 export interface RelevanceInput {
   readonly candidates: readonly Candidate[];
-  readonly recentReplies: readonly PastAnswer[];
+  readonly recentReplies: ReturnType<typeof lastReplies>;
   readonly description_ttl_seconds: number;
 }
 
 type DatabaseDeps = Pick<Context, "clock" | "log">;
 
 const Match = z.object({ peer: z.string(), kind: z.string(), score: z.number() });
-const Hit = z.object({ hit: z.literal(1) });
 
 /**
  * Chooses the peer whose texts match best; among equal matches, the least busy peer. A peer's score
@@ -134,9 +128,9 @@ function scoresOf(index: Database, words: readonly string[]): Map<string, number
 }
 
 function matchesWord(index: Database, peer: string, word: string): boolean {
-  const hit = index.get(
-    Hit,
-    "select 1 as hit from snippets where snippets match :word and peer = :peer limit 1",
+  const hit = index.value(
+    z.number(),
+    "select 1 from snippets where snippets match :word and peer = :peer limit 1",
     { word: quoted(word), peer },
   );
   return hit !== undefined;

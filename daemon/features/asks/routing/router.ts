@@ -3,35 +3,21 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Address } from "../../peers/schemas.ts";
-import type { Scope, Sender } from "../../peers/directory.ts";
+import type { Directory, Scope, Sender } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";
-import {
-  type Candidate,
-  type Choice,
-  type Failure,
-  noChoice,
-  type Routing,
-  type Strategy,
-} from "./contract.ts";
+import { lastReplies, liveCandidates } from "./candidates.ts";
+import { type Candidate, type Choice, noChoice, type Routing, type Strategy } from "./contract.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
-import { mostRelevant, type PastAnswer } from "./relevance.ts";
+import { mostRelevant } from "./relevance.ts";
 
 /** An ask without a recipient. */
 export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
 
 export interface RouterDeps {
-  readonly asks: Pick<Asks, "open" | "mustGet">;
-  /** The part of the peers' directory that routing uses. */
-  readonly directory: {
-    sender(argument: string, scope: Scope): Sender;
-    target(argument: string, scope: Scope): Address;
-  };
-  /** Addressable live peers of every role and circle. */
-  liveCandidates(): Candidate[];
-  /** The latest replies to asks. */
-  recentReplies(): PastAnswer[];
+  readonly asks: Asks;
+  readonly directory: Directory;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
@@ -71,6 +57,7 @@ const FALLBACK_REFUSALS: ReadonlySet<string> = new Set([
 interface RoutingRequest {
   readonly body: UnnamedAsk;
   readonly requestContext: AskContext;
+  readonly caller: Sender;
   readonly scope: Scope;
 }
 
@@ -93,7 +80,7 @@ export class Router {
   /**
    * Returns a function that opens the ask to the chosen peer or, failing that, to `fallback_to`.
    * `fallback_to` is checked at once. The strategies other than `webhook` choose when that function
-   * runs, within its transaction, so that two concurrent asks do not both see a peer as free.
+   * runs. It is synchronous, so that two concurrent asks do not both see a peer as free.
    */
   async find(
     body: UnnamedAsk,
@@ -103,60 +90,44 @@ export class Router {
     const { asks, directory } = this.#deps;
     const { circle, bypass_circle } = body;
     const caller = directory.sender(body.from_peer, { circle });
-    const request: RoutingRequest = {
-      body,
-      requestContext,
-      scope: { circle, bypass_circle, caller },
-    };
+    const scope = { circle, bypass_circle, caller };
+    const request: RoutingRequest = { body, requestContext, caller, scope };
     if (body.fallback_to !== undefined) this.#authorize(body.fallback_to, request);
     if (body.reply_to !== undefined) asks.mustGet(body.reply_to);
     const { strategy } = this.#options;
     if (strategy !== "webhook") {
-      return () => this.#openOrFallBack(request, this.#choose(strategy, request, caller));
+      return () => this.#openOrFallBack(request, this.#choose(strategy, request));
     }
-    const choice = await this.#askEndpoint(request, caller, signal);
+    const choice = await this.#askEndpoint(request, signal);
     return () => this.#openOrFallBack(request, choice);
   }
 
-  #choose(
-    strategy: "least_busy" | "relevance",
-    { body, scope }: RoutingRequest,
-    caller: Sender,
-  ): Choice {
-    const candidates = this.#candidates(caller, scope);
+  #choose(strategy: "least_busy" | "relevance", request: RoutingRequest): Choice {
+    const candidates = this.#candidates(request);
     if (strategy === "least_busy") return leastBusy(candidates);
     const { description_ttl_seconds } = this.#options;
-    const known = {
-      candidates,
-      recentReplies: this.#deps.recentReplies(),
-      description_ttl_seconds,
-    };
-    return mostRelevant(body.text, known, this.#ctx);
+    const recentReplies = lastReplies(this.#ctx.db);
+    const known = { candidates, recentReplies, description_ttl_seconds };
+    return mostRelevant(request.body.text, known, this.#ctx);
   }
 
   /** Asks the endpoint, after the data that is sent to it is durable. */
-  async #askEndpoint(
-    { body, scope }: RoutingRequest,
-    caller: Sender,
-    signal: AbortSignal,
-  ): Promise<Choice> {
+  async #askEndpoint(request: RoutingRequest, signal: AbortSignal): Promise<Choice> {
     const { clock, db, log } = this.#ctx;
-    const { shutdownSignal } = this.#deps;
-    const candidates = this.#candidates(caller, scope)
-      .map(({ last_closed_at: _, ...candidate }) => candidate);
+    const { body, caller } = request;
     const question = {
       text: body.text,
       from_peer: caller.name,
       from_peer_id: caller.peer_id,
-      circle: searchCircle(caller, scope) ?? null,
-      candidates,
+      circle: searchCircle(request) ?? null,
+      candidates: this.#candidates(request).map(({ last_closed_at: _, ...candidate }) => candidate),
     };
     await db.whenDurable();
     if (this.#endpointCalls >= ENDPOINT_ASKS_MAX) {
       log.warn("Too many requests to the routing endpoint", { requests_max: ENDPOINT_ASKS_MAX });
       return noChoice("error");
     }
-    const abortSignal = AbortSignal.any([signal, shutdownSignal]);
+    const abortSignal = AbortSignal.any([signal, this.#deps.shutdownSignal]);
     const callOptions = { clock, log, signal: abortSignal };
     this.#endpointCalls++;
     const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
@@ -168,39 +139,37 @@ export class Router {
 
   /**
    * Opens the ask to the chosen peer if the confidence suffices and the peer may be asked;
-   * otherwise opens it to the fallback.
+   * otherwise rolls back what it wrote, and opens it to the fallback.
    */
   #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
     const { strategy, min_confidence } = this.#options;
     const { fallback_to } = request.body;
-    const { confidence } = choice;
+    const { confidence, peer } = choice;
     const isUnsure = confidence < min_confidence;
-    const opened = choice.peer === null || isUnsure ? undefined : this.#tryOpen(request, choice);
-    if (opened) return opened;
-    const failure = choice.peer === null ? choice.failure : isUnsure ? "low_confidence" : "refused";
+    if (peer !== null && !isUnsure) {
+      const chosen = { confidence, fallback_reason: null };
+      try {
+        return this.#ctx.db.transactNested(() => this.#open(request, peer, chosen));
+      } catch (error) {
+        if (!(error instanceof Problem && FALLBACK_REFUSALS.has(error.code))) throw error;
+      }
+    }
+    const fallback_reason = choice.peer === null
+      ? choice.failure
+      : isUnsure
+      ? "low_confidence"
+      : "refused";
     if (fallback_to === undefined) {
-      throw new Problem("router_unavailable", { arm: strategy, reason: failure });
+      throw new Problem("router_unavailable", { arm: strategy, reason: fallback_reason });
     }
-    return this.#open(request, fallback_to, { confidence, failure });
-  }
-
-  /**
-   * Opens the ask. If this recipient is refused, rolls back the savepoint and returns undefined.
-   */
-  #tryOpen(request: RoutingRequest, { peer, confidence }: { peer: string; confidence: number }) {
-    try {
-      return this.#open(request, peer, { confidence, failure: null });
-    } catch (error) {
-      if (error instanceof Problem && FALLBACK_REFUSALS.has(error.code)) return undefined;
-      throw error;
-    }
+    return this.#open(request, fallback_to, { confidence, fallback_reason });
   }
 
   /** Opens the ask as if it named this peer, and records how the peer was chosen. */
   #open(
     request: RoutingRequest,
     argument: string,
-    { confidence, failure }: { confidence: number; failure: Failure | null },
+    { confidence, fallback_reason }: Pick<Routing, "confidence" | "fallback_reason">,
   ): Routed {
     const { body, requestContext } = request;
     const { peer_id, name } = this.#authorize(argument, request);
@@ -209,13 +178,11 @@ export class Router {
       routed_to: name,
       routed_to_peer_id: peer_id,
       confidence: Math.round(confidence * 1000) / 1000,
-      fallback: failure !== null,
-      fallback_reason: failure,
+      fallback: fallback_reason !== null,
+      fallback_reason,
     };
-    const opened = this.#deps.asks.open({ ...body, to_peer: peer_id }, {
-      ...requestContext,
-      routing,
-    });
+    const askContext = { ...requestContext, routing };
+    const opened = this.#deps.asks.open({ ...body, to_peer: peer_id }, askContext);
     return { ...opened, routing };
   }
 
@@ -228,19 +195,20 @@ export class Router {
     return found;
   }
 
-  /** The peers to choose from: all that the sender could name, except the sender itself. */
-  #candidates(caller: Sender, scope: Scope): Candidate[] {
-    const circle = searchCircle(caller, scope);
-    return this.#deps.liveCandidates().filter((peer) => {
-      if (peer.peer_id === caller.peer_id) return false;
+  /** The peers to choose from: those of the circle, except the sender itself. */
+  #candidates(request: RoutingRequest): Candidate[] {
+    const circle = searchCircle(request);
+    return liveCandidates(this.#ctx).filter((peer) => {
+      if (peer.peer_id === request.caller.peer_id) return false;
       if (EXCLUDED_ROLES.includes(peer.role)) return this.#options.allow_service_targets;
       return circle === undefined || peer.circle === circle;
     });
   }
 }
 
-/** The circle to search in; undefined means all (contract 1, "A peer argument"). */
-function searchCircle(caller: Sender, { circle, bypass_circle }: Scope): string | undefined {
+/** The circle to choose in: of the ask, else of its sender; undefined means all. */
+function searchCircle({ body, caller }: RoutingRequest): string | undefined {
+  const { circle, bypass_circle } = body;
   if (circle !== undefined) return circle;
   return bypass_circle || caller.role === "human" ? undefined : caller.circle ?? undefined;
 }

@@ -1,10 +1,10 @@
 /** Acceptance checks: the configured programs that run in a job's folder after its turn. */
 
 import type { Context } from "kit/data/context.ts";
-import { type JobReason, type JobSteps } from "../transitions.ts";
+import { allowedFolder } from "../../spawn/paths.ts";
+import { type JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";
-import type { StoredJob } from "../store.ts";
-import type { Check, FireDeps } from "./deps.ts";
+import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";
 
 /** The phase of a job whose checks run. */
@@ -19,67 +19,50 @@ interface Outcome {
   readonly output_tail: string;
 }
 
-type CheckDeps = Pick<FireDeps, "folder" | "run">;
+/** Runs the checks of a job in phase `checking`, and settles the job by their outcome. */
+export function startChecks(ctx: Context, deps: FireDeps, job: rows.StoredJob): void {
+  const work = settleByChecks(ctx, deps, job);
+  deps.running.add(
+    work.catch((error) => ctx.log.error("The checks of a job failed to run", { error })),
+  );
+}
 
-export class Checks {
-  readonly #ctx: Context;
-  readonly #deps: FireDeps;
-  readonly #steps: JobSteps;
-  readonly #running = new Set<Promise<void>>();
-
-  constructor(ctx: Context, deps: FireDeps, steps: JobSteps) {
-    this.#ctx = ctx;
-    this.#deps = deps;
-    this.#steps = steps;
-  }
-
-  /** Runs the checks of a job in phase `checking`, and settles the job by their outcome. */
-  start(job: StoredJob): void {
-    const work = this.#run(job)
-      .catch((error) => this.#ctx.log.error("The checks of a job failed to run", { error }))
-      .finally(() => this.#running.delete(work));
-    this.#running.add(work);
-  }
-
-  /** Waits for the checks in progress. */
-  async close(): Promise<void> {
-    await Promise.all(this.#running);
-  }
-
-  async #run({ job_id, current_attempt_id, execution }: StoredJob): Promise<void> {
-    const { db } = this.#ctx;
-    const attempt = current_attempt_id ? attempts.get(db, current_attempt_id) : undefined;
-    const executorPeer = attempt?.executor_peer_id
-      ? this.#deps.peers.get(attempt.executor_peer_id)
-      : undefined;
-    const path = execution.target.path ?? executorPeer?.path ?? null;
-    const outcomes = await runChecks(execution.checks, path, this.#deps);
-    db.transact(() => {
-      const job = rows.get(db, job_id);
-      if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
-      const result_data = { ...job.result_data, checks: outcomes };
-      const failed = outcomes.find(({ exit }) => exit !== 0);
-      if (!failed) return void this.#steps.settle(job, "completed", { result_data });
-      this.#steps.settle(job, "failed", {
-        result_data,
-        state_reason: "check_failed" satisfies JobReason,
-        error: `The check "${failed.name}" failed: ` +
-          (failed.exit ?? "it did not run or did not end; see its output_tail"),
-      });
+async function settleByChecks(
+  { db }: Context,
+  deps: FireDeps,
+  { job_id, current_attempt_id, execution }: rows.StoredJob,
+): Promise<void> {
+  const { executors, steps } = deps;
+  const attempt = current_attempt_id ? attempts.get(db, current_attempt_id) : undefined;
+  const executorPeer = attempt?.executor_peer_id
+    ? executors.get(attempt.executor_peer_id)
+    : undefined;
+  const path = execution.target.path ?? executorPeer?.path ?? null;
+  const outcomes = await runChecks(execution.checks, path, deps);
+  db.transact(() => {
+    const job = rows.get(db, job_id);
+    if (job?.phase !== CHECKING || job.current_attempt_id !== current_attempt_id) return;
+    const result_data = { ...job.result_data, checks: outcomes };
+    const failed = outcomes.find(({ exit }) => exit !== 0);
+    if (!failed) return void steps.settle(job, "completed", { result_data });
+    steps.settle(job, "failed", {
+      result_data,
+      state_reason: "check_failed" satisfies JobReason,
+      error: `The check "${failed.name}" failed: ` +
+        (failed.exit ?? "it did not run or did not end; see its output_tail"),
     });
-  }
+  });
 }
 
 /** Runs the named checks one after the other, up to the first that fails. */
 async function runChecks(
   names: readonly string[],
   path: string | null,
-  { checks, ...deps }: CheckDeps & Pick<FireDeps, "checks">,
+  deps: FireDeps,
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const name of names) {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
-    const outcome = await runOne(name, path, { check, ...deps });
+    const outcome = await runOne(name, path, deps);
     outcomes.push(outcome);
     if (outcome.exit !== 0) break;
   }
@@ -93,18 +76,19 @@ async function runChecks(
 async function runOne(
   name: string,
   path: string | null,
-  { check, folder, run }: CheckDeps & { check: Check | undefined },
+  { checks, folders, programs, shutdownSignal: signal }: FireDeps,
 ): Promise<Outcome> {
   const notRun = (output_tail: string) => ({ name, exit: null, output_tail });
+  const check = Object.hasOwn(checks, name) ? checks[name] : undefined;
   if (!check) return notRun("jobs.checks no longer names this check");
   if (path === null) return notRun("The job has no folder in which the check could run");
-  const found = await folder(path);
+  const found = await allowedFolder(path, folders);
   if (!found.ok) {
     return notRun(
       `The check was not run in "${path}": ${found.why}. Add its folder to spawn.allowed_paths.`,
     );
   }
-  const options = { cwd: found.folder, timeout_ms: check.timeout_seconds * 1000 };
-  const { exit, output } = await run(check.argv, options);
+  const options = { cwd: found.folder, timeout_ms: check.timeout_seconds * 1000, signal };
+  const { exit, output } = await programs.run(check.argv, options);
   return { name, exit, output_tail: output.slice(-TAIL_CHARS_MAX).toWellFormed() };
 }

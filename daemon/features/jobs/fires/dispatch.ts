@@ -5,7 +5,7 @@
 import type { Context } from "kit/data/context.ts";
 import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
 import { DAEMON } from "../../messages/contract.ts";
-import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
+import { type JobReason, lastingReason } from "../transitions.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";
@@ -22,14 +22,12 @@ const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"
 export class Dispatch {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
-  readonly #steps: JobSteps;
   readonly #turns: Turns;
 
-  constructor(ctx: Context, deps: FireDeps, parts: { steps: JobSteps; turns: Turns }) {
+  constructor(ctx: Context, deps: FireDeps, turns: Turns) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#steps = parts.steps;
-    this.#turns = parts.turns;
+    this.#turns = turns;
   }
 
   /** Hands the job to a peer that is online, in one transaction. */
@@ -71,7 +69,7 @@ export class Dispatch {
     };
     return db.transact((tx) => {
       attempts.insert(tx, attempt);
-      const acquired = this.#steps.step(job, "acquired", {
+      const acquired = this.#deps.steps.step(job, "acquired", {
         phase: "acquired",
         state_reason: lastingReason(job),
         look_at: null,
@@ -87,8 +85,8 @@ export class Dispatch {
   requeue(job: StoredJob, attempt: StoredAttempt, reason: JobReason): void {
     const { db, clock } = this.#ctx;
     db.transact(() => {
-      this.#steps.endAttempt(attempt, job, { event: "lease_expired", reason });
-      this.#steps.step(job, "lease_expired", {
+      this.#deps.steps.endAttempt(attempt, job, { event: "lease_expired", reason });
+      this.#deps.steps.step(job, "lease_expired", {
         phase: null,
         state_reason: lastingReason(job) ?? reason,
         look_at: clock.now(),
@@ -103,34 +101,28 @@ export class Dispatch {
    * online.
    */
   postpone(job: StoredJob, reason: JobReason, look_at: number | null): void {
-    this.#steps.change(job, { state_reason: lastingReason(job) ?? reason, look_at });
+    this.#deps.steps.change(job, { state_reason: lastingReason(job) ?? reason, look_at });
   }
 
   markUnavailable(job: StoredJob, state_reason: JobReason, error: string | null = null): void {
-    this.#steps.settle(job, "unavailable", { state_reason, error });
-  }
-
-  /** Drops the job's message, if it is still queued for the executor. */
-  withdraw(job: StoredJob, reason: JobReason): void {
-    const attempt = this.#steps.currentAttempt(job);
-    if (attempt) this.#turns.withdraw(attempt, reason);
+    this.#deps.steps.settle(job, "unavailable", { state_reason, error });
   }
 
   /** Sends the prompt, and stores the id of its delivery in the same transaction. */
   #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
-    const { db } = this.#ctx;
-    const creator = job.created_by_peer_id;
+    const { created_by_peer_id: creator, proven_human } = job;
     // A creator that was closed in the meantime cannot be a sender.
     const canSendAsCreator = creator !== null && creator !== peer_id &&
-      this.#deps.peers.get(creator);
-    const { delivery_id, state } = this.#deps.delivery.send({
+      this.#deps.executors.get(creator);
+    const note = {
       from_peer: canSendAsCreator ? creator : DAEMON,
       to_peer: peer_id,
       text: promptOf(job, attempt),
-      proven_human: job.proven_human,
-    });
+    };
+    const { message } = this.#deps.notifications.notify(note, { proven_human }).ticket;
+    const { delivery_id, state } = message;
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
-    db.transact((tx) => attempts.update(tx, sent));
+    this.#ctx.db.transact((tx) => attempts.update(tx, sent));
     this.#turns.watchDelivery(delivery_id);
     this.#turns.applyDeliveryState(sent, state);
   }

@@ -3,11 +3,11 @@
  */
 
 import type { Context } from "kit/data/context.ts";
-import type { Notices } from "../notices.ts";
-import { DAEMON_RESTART, type JobReason, type JobSteps } from "../transitions.ts";
+import type { ExecutorPeer } from "../executors.ts";
+import { DAEMON_RESTART } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import type { ExecutorPeer, FireDeps } from "./deps.ts";
+import type { FireDeps } from "./deps.ts";
 import { Dispatch, RETRY_MS } from "./dispatch.ts";
 import { Releases } from "./releases.ts";
 import { SpawnedExecutors } from "./spawned_executors.ts";
@@ -30,20 +30,14 @@ export class Fires {
   readonly #releases: Releases;
   readonly turns: Turns;
 
-  constructor(ctx: Context, deps: FireDeps, parts: { steps: JobSteps; notices: Notices }) {
-    const { steps, notices } = parts;
+  constructor(ctx: Context, deps: FireDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.turns = new Turns(ctx, deps, steps);
-    this.#dispatch = new Dispatch(ctx, deps, { steps, turns: this.turns });
+    this.turns = new Turns(ctx, deps);
+    this.#dispatch = new Dispatch(ctx, deps, this.turns);
     this.#executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
-    this.#timeLimits = new TimeLimits(ctx, deps, {
-      steps,
-      notices,
-      turns: this.turns,
-      dispatch: this.#dispatch,
-    });
-    this.#releases = new Releases(ctx, deps, steps);
+    this.#timeLimits = new TimeLimits(ctx, deps, { turns: this.turns, dispatch: this.#dispatch });
+    this.#releases = new Releases(ctx, deps);
     ctx.events.subscribe({
       event: ({ type, data }) => {
         if (type === "peer_registered" || type === "peer_online" || type === "peer_updated") {
@@ -82,18 +76,6 @@ export class Fires {
     }
   }
 
-  /** Drops the job's message, if it is still queued for the executor. */
-  withdraw(job: StoredJob, reason: JobReason): void {
-    this.#dispatch.withdraw(job, reason);
-  }
-
-  /** Waits for launches, checks and releases in progress. */
-  async close(): Promise<void> {
-    await this.#executors.close();
-    await this.turns.close();
-    await this.#releases.close();
-  }
-
   #start(job: StoredJob): void {
     const { db, clock } = this.#ctx;
     const now = clock.now();
@@ -108,7 +90,7 @@ export class Fires {
     const lastWorked = resumes ? attempts.lastWorked(db, job) : undefined;
     if (lastWorked?.release === "due") return waitForRelease();
     const previous = lastWorked?.executor_peer_id ?? undefined;
-    const previousPeer = previous === undefined ? undefined : this.#deps.peers.get(previous);
+    const previousPeer = previous === undefined ? undefined : this.#deps.executors.get(previous);
     if (previousPeer && isOnline(previousPeer) && previousPeer.addressable) {
       return this.#dispatch.deliverTo(job, previousPeer.peer_id, "reused");
     }
@@ -119,7 +101,7 @@ export class Fires {
   }
 
   #assign(job: StoredJob, peer_id: string): void {
-    const peer = this.#deps.peers.get(peer_id);
+    const peer = this.#deps.executors.get(peer_id);
     if (!peer || peer.status === "retired") {
       return this.#dispatch.markUnavailable(job, "peer_retired");
     }

@@ -4,22 +4,22 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { DAEMON } from "../../messages/contract.ts";
 import { ANY_PROGRAM } from "../../agents/contract.ts";
+import type { StartedExecutor, StartRequest } from "../executors.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import type { FireDeps, StartedExecutor, StartRequest } from "./deps.ts";
+import type { FireDeps } from "./deps.ts";
 import type { Dispatch } from "./dispatch.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 
 export class SpawnedExecutors {
   readonly #ctx: Context;
-  readonly #spawns: FireDeps["spawns"];
+  readonly #deps: FireDeps;
   readonly #dispatch: Dispatch;
-  readonly #launches = new Set<Promise<void>>();
 
-  constructor(ctx: Context, { spawns }: Pick<FireDeps, "spawns">, dispatch: Dispatch) {
+  constructor(ctx: Context, deps: FireDeps, dispatch: Dispatch) {
     this.#ctx = ctx;
-    this.#spawns = spawns;
+    this.#deps = deps;
     this.#dispatch = dispatch;
     ctx.events.subscribe({
       event: ({ type, data }) => {
@@ -43,16 +43,11 @@ export class SpawnedExecutors {
     for (const attempt of attempts.open(this.#ctx.db)) this.#check(attempt);
   }
 
-  /** Waits for the launches in progress. */
-  async close(): Promise<void> {
-    await Promise.all(this.#launches);
-  }
-
   #launch(job: StoredJob, attempt: StoredAttempt, resumes: string | undefined): void {
-    const work = this.#startExecutor(job, attempt, resumes)
-      .catch((error) => this.#ctx.log.error("An executor could not be started", { error }))
-      .finally(() => this.#launches.delete(work));
-    this.#launches.add(work);
+    const work = this.#startExecutor(job, attempt, resumes);
+    this.#deps.running.add(
+      work.catch((error) => this.#ctx.log.error("An executor could not be started", { error })),
+    );
   }
 
   async #startExecutor(
@@ -63,7 +58,7 @@ export class SpawnedExecutors {
     let started: StartedExecutor;
     try {
       const mark = attempt.attempt_id;
-      started = await this.#spawns.startExecutor({ ...startRequestOf(job), resumes, mark });
+      started = await this.#deps.executors.start({ ...startRequestOf(job), resumes, mark });
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;
@@ -98,7 +93,7 @@ export class SpawnedExecutors {
    */
   #check(attempt: StoredAttempt): void {
     if (attempt.spawn_id === null || attempt.delivery_id !== null) return;
-    const { peer_id, over } = this.#spawns.status(attempt.spawn_id);
+    const { peer_id, over } = this.#deps.spawns.status(attempt.spawn_id);
     if (peer_id !== null) return this.#deliver(attempt, peer_id);
     const current = over && this.#findCurrent(attempt);
     if (current) this.#dispatch.markUnavailable(current.job, "executor_never_registered");

@@ -1,8 +1,7 @@
 /** The time limits of jobs: `expires_at`, the lease of a dispatch, and `deadline_at`. */
 
 import type { Context } from "kit/data/context.ts";
-import type { Notices } from "../notices.ts";
-import type { JobReason, JobSteps } from "../transitions.ts";
+import type { JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireDeps } from "./deps.ts";
@@ -15,21 +14,14 @@ import type { Turns } from "./turns.ts";
 const LEASES_MAX = 3;
 const TICK_ROWS_MAX = 100;
 
-export interface TimeLimitsParts {
-  readonly steps: JobSteps;
-  readonly notices: Notices;
-  readonly turns: Turns;
-  readonly dispatch: Dispatch;
-}
-
 export class TimeLimits {
   readonly #ctx: Context;
-  readonly #delivery: FireDeps["delivery"];
-  readonly #parts: TimeLimitsParts;
+  readonly #deps: FireDeps;
+  readonly #parts: { readonly turns: Turns; readonly dispatch: Dispatch };
 
-  constructor(ctx: Context, { delivery }: Pick<FireDeps, "delivery">, parts: TimeLimitsParts) {
+  constructor(ctx: Context, deps: FireDeps, parts: { turns: Turns; dispatch: Dispatch }) {
     this.#ctx = ctx;
-    this.#delivery = delivery;
+    this.#deps = deps;
     this.#parts = parts;
   }
 
@@ -44,9 +36,9 @@ export class TimeLimits {
   expire(job: StoredJob): void {
     this.#ctx.db.transact(() => {
       if (this.#wasDelivered(job)) return;
-      this.#parts.dispatch.withdraw(job, "job_expired");
+      this.#parts.turns.withdrawMessage(job, "job_expired");
       const state_reason = "expires_at_passed" satisfies JobReason;
-      this.#parts.steps.settle(job, "expired", { state_reason });
+      this.#deps.steps.settle(job, "expired", { state_reason });
     });
   }
 
@@ -55,11 +47,11 @@ export class TimeLimits {
    * message; otherwise the message is withdrawn, and the job is queued again.
    */
   #expireLease(job: StoredJob): void {
-    const { steps, dispatch } = this.#parts;
-    const attempt = steps.currentAttempt(job);
+    const { dispatch, turns } = this.#parts;
+    const attempt = this.#deps.steps.currentAttempt(job);
     this.#ctx.db.transact(() => {
       if (!attempt || this.#wasDelivered(job)) return;
-      dispatch.withdraw(job, "lease_expired");
+      turns.withdrawMessage(job, "lease_expired");
       const isHopeless = attempt.spawn_id !== null && attempt.number >= LEASES_MAX;
       if (isHopeless) dispatch.markUnavailable(job, "executor_never_registered");
       else dispatch.requeue(job, attempt, "lease_expired");
@@ -71,7 +63,7 @@ export class TimeLimits {
    * (contract 2).
    */
   #passDeadline(job: StoredJob): void {
-    const { steps, notices } = this.#parts;
+    const { steps, notices } = this.#deps;
     this.#ctx.db.transact(() => {
       const state_reason = "deadline_passed" satisfies JobReason;
       notices.deadlinePassed(steps.change(job, { deadline_told: true, state_reason }));
@@ -82,8 +74,9 @@ export class TimeLimits {
    * Whether the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
    */
   #wasDelivered(job: StoredJob): boolean {
-    const attempt = this.#parts.steps.currentAttempt(job);
-    const state = attempt?.delivery_id && this.#delivery.stateOf(attempt.delivery_id);
+    const { delivery, steps } = this.#deps;
+    const attempt = steps.currentAttempt(job);
+    const state = attempt?.delivery_id && delivery.findMessage(attempt.delivery_id)?.state;
     if (!attempt || !state || state === "queued") return false;
     this.#parts.turns.applyDeliveryState(attempt, state === "attempting" ? "sent" : state);
     return true;

@@ -4,11 +4,12 @@
  */
 
 import type { Context } from "kit/data/context.ts";
-import { type JobReason, type JobSteps, lastingReason } from "../transitions.ts";
+import type { DeliveryState } from "../../messages/machine.ts";
+import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
-import { CHECKING, Checks } from "./checks.ts";
-import type { FireDeps, State } from "./deps.ts";
+import { CHECKING, startChecks } from "./checks.ts";
+import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 
@@ -25,7 +26,6 @@ const AUTOMATIC_PHASES: readonly (string | null)[] = [null, "acquired", "deliver
 export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
-  readonly #steps: JobSteps;
   /**
    * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
    */
@@ -34,14 +34,11 @@ export class Turns {
   readonly #maybeEnded = new Set<string>();
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
-  readonly #checks: Checks;
   #started_at = 0;
 
-  constructor(ctx: Context, deps: FireDeps, steps: JobSteps) {
+  constructor(ctx: Context, deps: FireDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#steps = steps;
-    this.#checks = new Checks(ctx, deps, steps);
   }
 
   watchDelivery(delivery_id: string): void {
@@ -51,14 +48,20 @@ export class Turns {
   /**
    * Drops the attempt's message if it is still queued, and ignores further steps of the delivery.
    */
-  withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
+  #withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
     this.#watchedDeliveries.delete(delivery_id);
-    this.#deps.delivery.withdraw(delivery_id, reason);
+    this.#deps.delivery.release(delivery_id, reason);
+  }
+
+  /** Drops the job's message, if it is still queued for the executor. */
+  withdrawMessage(job: StoredJob, reason: JobReason): void {
+    const attempt = this.#deps.steps.currentAttempt(job);
+    if (attempt) this.#withdraw(attempt, reason);
   }
 
   /** Called when a delivery takes a step, inside the delivery's transaction. */
-  stepped(delivery_id: string, state: State): void {
+  stepped(delivery_id: string, state: DeliveryState): void {
     if (!this.#watchedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
     if (!attempt) return void this.#watchedDeliveries.delete(delivery_id);
@@ -66,7 +69,7 @@ export class Turns {
   }
 
   /** Applies a state of its message to a fire: delivered, seen, or failed. */
-  applyDeliveryState(attempt: StoredAttempt, state: State): void {
+  applyDeliveryState(attempt: StoredAttempt, state: DeliveryState): void {
     const job = rows.get(this.#ctx.db, attempt.job_id);
     if (!job) return;
     if (state === "sent" || state === "accepted") this.#delivered(job, attempt);
@@ -74,7 +77,7 @@ export class Turns {
     else if (state === "failed" || state === "expired" || state === "dropped") {
       const wasDelivered = attempt.state !== "acquired";
       if (attempt.state === "running") return;
-      this.#steps.settle(job, wasDelivered ? "failed" : "unavailable", {
+      this.#deps.steps.settle(job, wasDelivered ? "failed" : "unavailable", {
         state_reason: "delivery_failed" satisfies JobReason,
         error: "The executor did not receive the message",
       });
@@ -104,15 +107,15 @@ export class Turns {
       const now = clock.now();
       if (attempt.state !== "running") {
         const delivered_at = attempt.delivered_at ?? now;
-        this.#steps.attempt(attempt, "turn_started", { delivered_at, armed_at: now });
+        this.#deps.steps.attempt(attempt, "turn_started", { delivered_at, armed_at: now });
       }
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
       if (job.state !== "dispatching" && job.state !== "delivered") {
         // The job's state holds the fire open. Once the state is `running` again, the next turn
         // completes the fire.
-        return job.phase === phase ? job : this.#steps.change(job, { phase });
+        return job.phase === phase ? job : this.#deps.steps.change(job, { phase });
       }
-      return this.#steps.step(job, "turn_started", {
+      return this.#deps.steps.step(job, "turn_started", {
         phase,
         lease_until: null,
         state_reason: lastingReason(job),
@@ -136,12 +139,12 @@ export class Turns {
   /** Completes a job. If the job has checks, they run first. */
   complete(job: StoredJob, change: Partial<StoredJob>): StoredJob {
     const { db } = this.#ctx;
-    if (job.execution.checks.length === 0 || !this.#steps.currentAttempt(job)) {
-      return this.#steps.settle(job, "completed", change);
+    if (job.execution.checks.length === 0 || !this.#deps.steps.currentAttempt(job)) {
+      return this.#deps.steps.settle(job, "completed", change);
     }
     return db.transact(() => {
-      const waiting = this.#steps.change(job, { ...change, phase: CHECKING });
-      db.afterCommit(() => this.#checks.start(waiting));
+      const waiting = this.#deps.steps.change(job, { ...change, phase: CHECKING });
+      db.afterCommit(() => startChecks(this.#ctx, this.#deps, waiting));
       return waiting;
     });
   }
@@ -162,7 +165,7 @@ export class Turns {
         const job = rows.get(db, attempt.job_id);
         if (job?.state !== "dispatching") continue;
         const state_reason = "peer_not_addressable" satisfies JobReason;
-        this.#steps.settle(job, "unavailable", { state_reason });
+        this.#deps.steps.settle(job, "unavailable", { state_reason });
       }
     });
   }
@@ -175,13 +178,15 @@ export class Turns {
       const { delivery_id, attempt_id } = attempt;
       if (delivery_id === null) continue;
       this.#watchedDeliveries.add(delivery_id);
-      const state = this.#deps.delivery.stateOf(delivery_id);
+      const state = this.#deps.delivery.findMessage(delivery_id)?.state;
       if (state) this.applyDeliveryState(attempt, state);
       const now = attempts.get(db, attempt_id)?.state;
       if (now === "running") this.#maybeEnded.add(attempt_id);
       if (now === "running" || now === "delivered") this.#unreconciled.add(attempt_id);
     }
-    for (const job of rows.inChecks(db)) db.afterCommit(() => this.#checks.start(job));
+    for (const job of rows.inChecks(db)) {
+      db.afterCommit(() => startChecks(this.#ctx, this.#deps, job));
+    }
   }
 
   /** Called once a second. Fails the fires of dead executors and of turns that ended unnoticed. */
@@ -189,13 +194,13 @@ export class Turns {
     const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
       clock.now() - this.#started_at >= RECONNECT_GRACE_MS;
-    const { isDead, isUntraceable } = this.#deps.peers;
+    const { executors } = this.#deps;
     for (const attempt of attempts.open(db)) {
       const { executor_peer_id, attempt_id } = attempt;
       if (executor_peer_id === null) continue;
       const lost = reconciles && this.#unreconciled.has(attempt_id) &&
-        isUntraceable(executor_peer_id);
-      if (lost || isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
+        executors.isUntraceable(executor_peer_id);
+      if (lost || executors.isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
       else if (this.#maybeEnded.has(attempt_id) && this.#isIdle(executor_peer_id)) {
         this.#fail(attempt, "turn_end_unseen");
       }
@@ -204,13 +209,8 @@ export class Turns {
     if (reconciles) this.#unreconciled.clear();
   }
 
-  /** Waits for the checks in progress. */
-  async close(): Promise<void> {
-    await this.#checks.close();
-  }
-
   #isIdle(peer_id: string): boolean {
-    const { status, turn_state, turn_at } = this.#deps.peers.get(peer_id) ?? {};
+    const { status, turn_state, turn_at } = this.#deps.executors.get(peer_id) ?? {};
     const isOnline = status === "online" || status === "busy";
     return isOnline && turn_state === "idle" && (turn_at ?? 0) >= this.#started_at;
   }
@@ -219,10 +219,10 @@ export class Turns {
     if (attempt.state !== "acquired") return;
     const { db, clock } = this.#ctx;
     db.transact(() => {
-      this.#steps.attempt(attempt, "delivered", { delivered_at: clock.now() });
+      this.#deps.steps.attempt(attempt, "delivered", { delivered_at: clock.now() });
       if (job.state !== "dispatching") return;
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? "delivered" : job.phase;
-      this.#steps.step(job, "delivered", { phase, lease_until: null });
+      this.#deps.steps.step(job, "delivered", { phase, lease_until: null });
     });
   }
 
@@ -231,12 +231,12 @@ export class Turns {
     const { db } = this.#ctx;
     db.transact(() => {
       const job = rows.get(db, attempt.job_id);
-      if (!job || this.#steps.isSettled(job) || job.phase === CHECKING) return;
+      if (!job || this.#deps.steps.isSettled(job) || job.phase === CHECKING) return;
       const isHeldByExecutor = job.state !== "running" || job.phase !== TURN_STARTED;
       if (state_reason === "turn_end_unseen" && isHeldByExecutor) return;
       this.#maybeEnded.delete(attempt.attempt_id);
-      if (attempt.state === "acquired") this.withdraw(attempt, state_reason);
-      this.#steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
+      if (attempt.state === "acquired") this.#withdraw(attempt, state_reason);
+      this.#deps.steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
     });
   }
 }

@@ -1,7 +1,8 @@
 /** SQL for recurring templates: each function is one statement and takes no decision. */
 
 import * as z from "zod";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
+import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Template } from "../record.ts";
 import { type Filter, newestSql } from "../store.ts";
 
@@ -12,49 +13,26 @@ export const StoredTemplate = Template.extend({
 });
 export type StoredTemplate = z.output<typeof StoredTemplate>;
 
-const Row = rowOf(StoredTemplate);
-const columns = Object.keys(StoredTemplate.shape);
+const table = tableOf("job_templates", StoredTemplate, "calendar_id");
+export const { insert, update, get } = table;
+
+/** The first ids that begin with `short`. */
+export const idsFrom = (db: Reader, short: string): string[] =>
+  idsStarting(db, { table: "job_templates", column: "calendar_id" }, short);
+
 const LIST = newestSql("job_templates", "state = 'cancelled'");
-
-export function insert(tx: Tx, template: StoredTemplate): void {
-  tx.run(
-    `insert into job_templates (${columns.join(", ")})
-     values (${columns.map((column) => `:${column}`).join(", ")})`,
-    z.encode(Row, template),
-  );
-}
-
-export function update(
-  tx: Tx,
-  { calendar_id, state, updated_at, occurrences, ...next }: StoredTemplate,
-): void {
-  const { next_due_at, last_due_at, last_occurrence_work_id } = next;
-  tx.run(
-    `update job_templates set state = :state, next_due_at = :next_due_at,
-       last_due_at = :last_due_at, last_occurrence_work_id = :last_occurrence_work_id,
-       occurrences = :occurrences, updated_at = :updated_at
-     where calendar_id = :calendar_id`,
-    {
-      calendar_id,
-      state,
-      updated_at,
-      occurrences,
-      next_due_at,
-      last_due_at,
-      last_occurrence_work_id,
-    },
-  );
-}
-
-export function get(db: Reader, calendar_id: string): StoredTemplate | undefined {
-  return db.get(Row, "select * from job_templates where calendar_id = :calendar_id", {
-    calendar_id,
-  });
-}
 
 /** The templates that match, newest first. */
 export function list(db: Reader, filter: Filter): StoredTemplate[] {
-  return db.all(Row, LIST, { ...filter });
+  return db.all(table.row, LIST, { ...filter });
+}
+
+/** Whether a template that is not cancelled belongs to a peer, or was made by it. */
+export function involves(db: Reader, peer_id: string): boolean {
+  const statement = `select 1 from job_templates where state <> 'cancelled' and :peer_id in
+    (owner_peer_id, created_by_peer_id, json_extract(execution, '$.target.assigned_peer_id'))
+    limit 1`;
+  return db.value(z.number(), statement, { peer_id }) !== undefined;
 }
 
 /**
@@ -62,9 +40,9 @@ export function list(db: Reader, filter: Filter): StoredTemplate[] {
  * occurrence settles.
  */
 export function due(db: Reader, now: number, limit: number): StoredTemplate[] {
-  return db.all(
-    Row,
-    `select * from job_templates where state = 'active' and next_due_at <= :now
+  return table.all(
+    db,
+    `where state = 'active' and next_due_at <= :now
        and not exists (
          select 1 from jobs where job_id = last_occurrence_work_id and settled_at is null)
      order by next_due_at, seq limit :limit`,

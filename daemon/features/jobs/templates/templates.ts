@@ -2,10 +2,9 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { nextFire } from "kit/core/cron.ts";
+import { nextFire } from "kit/core/cron_pattern.ts";
 import type { JobBody } from "../contract.ts";
-import { illegalState, type JobFields } from "../job_fields.ts";
-import type { Template } from "../record.ts";
+import { illegalState, type JobFields, type JobSource } from "../job_fields.ts";
 import { type TemplateEvent, templateMachine } from "../machine.ts";
 import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
@@ -13,21 +12,13 @@ import type { StoredTemplate } from "./store.ts";
 
 const TICK_ROWS_MAX = 100;
 
-export interface TemplatesDeps {
-  /** Creates a job as an occurrence of a template. */
-  createJob(
-    fields: JobFields,
-    source: { readonly calendar_id: string; readonly due_at: number },
-  ): StoredJob;
-}
-
 export class Templates {
   readonly #ctx: Context;
-  readonly #deps: TemplatesDeps;
+  readonly #createJob: (fields: JobFields, source: JobSource) => StoredJob;
 
-  constructor(ctx: Context, deps: TemplatesDeps) {
+  constructor(ctx: Context, createJob: (fields: JobFields, source: JobSource) => StoredJob) {
     this.#ctx = ctx;
-    this.#deps = deps;
+    this.#createJob = createJob;
   }
 
   create(fields: JobFields, { cron = "", timezone = "UTC" }: Pick<JobBody, "cron" | "timezone">) {
@@ -52,38 +43,18 @@ export class Templates {
     };
     return db.transact((tx) => {
       rows.insert(tx, template);
-      return template;
+      return this.#changed(template);
     });
   }
 
-  get(calendar_id: string): StoredTemplate | undefined {
-    return rows.get(this.#ctx.db, calendar_id);
-  }
-
   mustGet(calendar_id: string): StoredTemplate {
-    const template = this.get(calendar_id);
+    const template = rows.get(this.#ctx.db, calendar_id);
     if (!template) throw new Problem("unknown_job", { job_id: calendar_id });
     return template;
   }
 
   list(filter: Filter): StoredTemplate[] {
     return rows.list(this.#ctx.db, filter);
-  }
-
-  pause(calendar_id: string): Template {
-    return this.#step(calendar_id, "paused", () => ({ next_due_at: null }));
-  }
-
-  /** Resumes a paused template. Fires that were due during the pause are not made up for. */
-  resume(calendar_id: string): Template {
-    const now = this.#ctx.clock.now();
-    return this.#step(calendar_id, "resumed", ({ cron, timezone }) => ({
-      next_due_at: nextFire(cron, timezone, now) ?? null,
-    }));
-  }
-
-  cancel(calendar_id: string): Template {
-    return this.#step(calendar_id, "cancelled", () => ({ next_due_at: null }));
   }
 
   /** Fires a template now. Its next regular fire does not change. */
@@ -112,8 +83,10 @@ export class Templates {
 
   #fire(template: StoredTemplate, due_at: number, next_due_at: number | null): StoredJob {
     const { db, clock } = this.#ctx;
-    const { calendar_id } = template;
-    const job = this.#deps.createJob(template, { calendar_id, due_at });
+    const { calendar_id: source_id, execution } = template;
+    const schedule = { ...execution.schedule, due_at };
+    const source = { source_kind: "calendar" as const, source_id, due_at };
+    const job = this.#createJob({ ...template, execution: { ...execution, schedule } }, source);
     db.transact((tx) =>
       rows.update(tx, {
         ...template,
@@ -128,20 +101,27 @@ export class Templates {
     return job;
   }
 
-  #step(
-    calendar_id: string,
-    event: Exclude<TemplateEvent, "fired">,
-    change: (template: StoredTemplate) => Partial<StoredTemplate>,
-  ): StoredTemplate {
+  /** Pauses, resumes or cancels a template. Fires missed during a pause are not made up for. */
+  step(calendar_id: string, event: Exclude<TemplateEvent, "fired">): StoredTemplate {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
       const before = this.mustGet(calendar_id);
       if (!templateMachine.accepts(before.state, event)) throw illegalState(before, ACTIONS[event]);
       const state = templateMachine.step(before.state, event);
-      const template = { ...before, ...change(before), state, updated_at: clock.now() };
+      const { cron, timezone } = before;
+      const now = clock.now();
+      const next_due_at = event === "resumed" ? nextFire(cron, timezone, now) ?? null : null;
+      const template = { ...before, state, next_due_at, updated_at: now };
       rows.update(tx, template);
-      return template;
+      return this.#changed(template);
     });
+  }
+
+  /** Publishes that a template was created, paused, resumed or cancelled. */
+  #changed(template: StoredTemplate): StoredTemplate {
+    const { calendar_id, state } = template;
+    this.#ctx.events.append("job_template_changed", { calendar_id, state });
+    return template;
   }
 }
 

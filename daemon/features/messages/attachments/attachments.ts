@@ -1,13 +1,13 @@
 /** Attachments: stores uploaded files, serves them, and deletes them when they expire. */
 
 import { createHash } from "node:crypto";
-import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidField, Problem } from "kit/core/problem.ts";
 import type { Files } from "../../../host/files.ts";
 import type { Attachment } from "./contract.ts";
-import { readUpload } from "./upload.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 
@@ -18,6 +18,13 @@ import * as rows from "./store.ts";
 const BLOCK_BYTES = 4096;
 /** If the total is small, blocks are smaller, so that about this many files fit. */
 const BLOCKS_MIN = 262_144;
+/** How many bytes a form may have beyond its file, for boundaries, headers and ignored fields. */
+const FORM_OVERHEAD_BYTES_MAX = 65_536;
+/**
+ * How long a caller may send nothing. A stalled upload would occupy one of the few places for
+ * uploads.
+ */
+const IDLE_MS_MAX = 30_000;
 const UPLOADS_MAX = 64;
 const EXPIRE_ROWS_MAX = 50;
 /**
@@ -40,10 +47,7 @@ export interface AttachmentsDeps {
 }
 
 /** A file that is stored on the disk but has no row yet. */
-type WrittenFile = Pick<
-  rows.StoredAttachment,
-  "id" | "filename" | "size" | "content_type" | "sha256" | "file"
->;
+type WrittenFile = Omit<rows.StoredAttachment, "created_at" | "expires_at">;
 
 export class Attachments {
   readonly #ctx: Context;
@@ -77,10 +81,10 @@ export class Attachments {
       const chunks = readUpload(body ?? ReadableStream.from([]), uploadLimits);
       for await (const part of partsOf(chunks, boundary)) {
         if (part.name !== "file") continue;
-        if (written) throw invalidFile("Send one file per request");
+        if (written) throw invalidField("file", "Send one file per request");
         written = await this.#write(part, upload);
       }
-      if (!written) throw invalidFile("The form has no field `file`");
+      if (!written) throw invalidField("file", "The form has no field `file`");
       return await this.#record(written, upload);
     } catch (error) {
       if (written) this.#deps.files.remove(written.file);
@@ -137,7 +141,7 @@ export class Attachments {
   }
 
   async #write(part: Part, upload: { bytes: number }): Promise<WrittenFile> {
-    if (part.filename === undefined) throw invalidFile("The field `file` has no filename");
+    if (part.filename === undefined) throw invalidField("file", "The field `file` has no filename");
     const id = `att-${this.#ctx.ids.hex(16)}`;
     const filename = cleanFilename(part.filename);
     const file = `${id}${extensionOf(filename)}`;
@@ -170,11 +174,7 @@ export class Attachments {
     const { db, clock } = this.#ctx;
     const { ttl_ms, total_bytes_max } = this.#deps.limits;
     const created_at = clock.now();
-    const stored: rows.StoredAttachment = {
-      ...written,
-      created_at,
-      expires_at: created_at + ttl_ms,
-    };
+    const stored = { ...written, created_at, expires_at: created_at + ttl_ms };
     db.transact((tx) => {
       const block = blockBytesOf(total_bytes_max);
       const size = Math.max(written.size, block);
@@ -217,6 +217,38 @@ function storageFull(bytes_max: number): Problem {
   return new Problem("attachments_full", { bytes_max });
 }
 
-function invalidFile(message: string): Problem {
-  return invalidRequest(new z.ZodError([{ code: "custom", path: ["file"], message, input: "" }]));
+/** Refuses a body whose Content-Length is too large, before reading it. */
+export function refuseTooLarge(headers: Headers, bytes_max: number): void {
+  const announced_bytes = Number(headers.get("content-length") ?? 0);
+  if (announced_bytes > bytes_max + FORM_OVERHEAD_BYTES_MAX) {
+    throw new Problem("attachment_too_large", { bytes_max });
+  }
+}
+
+/** The chunks of a body. The body is cancelled if the loop is left early or a limit is exceeded. */
+async function* readUpload(
+  body: ReadableStream<Uint8Array>,
+  { clock, bytes_max, shutdownSignal }: {
+    clock: Clock;
+    bytes_max: number;
+    shutdownSignal: AbortSignal;
+  },
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  let bytes = 0;
+  try {
+    for (;;) {
+      const next = await timeout(clock, IDLE_MS_MAX, reader.read(), shutdownSignal);
+      if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
+      if (!next) throw new Problem("bad_multipart", { reason: "nothing came for 30 s" });
+      if (next.done) return;
+      bytes += next.value.length;
+      if (bytes > bytes_max + FORM_OVERHEAD_BYTES_MAX) {
+        throw new Problem("attachment_too_large", { bytes_max });
+      }
+      yield next.value;
+    }
+  } finally {
+    reader.cancel().catch(() => undefined); // Not awaited, because the caller may be slow or gone.
+  }
 }

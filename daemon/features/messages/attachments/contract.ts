@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant } from "kit/core/schema.ts";
-import { quotedAttribute } from "../frame_markers.ts";
+import { tagAttributes } from "../frame_markers.ts";
 
 /** How many files one message may carry. */
 export const ATTACHMENTS_MAX = 20;
@@ -37,9 +37,7 @@ type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "pat
 
 /** The tag that shows an attachment in a message's frame (contract 5), as one escaped line. */
 export function toTag({ id, filename, content_type, size, path }: Shown): string {
-  const attributes = Object.entries({ id, name: filename, type: content_type, size, path })
-    .map(([key, value]) => `${key}="${quotedAttribute(String(value))}"`);
-  return `<attachment ${attributes.join(" ")}/>`;
+  return `<attachment ${tagAttributes({ id, name: filename, type: content_type, size, path })}/>`;
 }
 
 const Id = z.string().max(64);

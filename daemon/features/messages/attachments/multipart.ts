@@ -59,7 +59,8 @@ function badMultipart(reason: string, cause?: unknown): Problem {
 }
 
 /**
- * Reads chunks and buffers the bytes that are not consumed yet: at most one chunk and a delimiter.
+ * Reads chunks and buffers the bytes that are not consumed yet: at most one chunk and a delimiter
+ * or the beginning of a header line.
  */
 class PartReader {
   readonly #chunks: AsyncIterator<Uint8Array>;

@@ -3,17 +3,15 @@
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { toContentDisposition } from "kit/http/filenames.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
-import type { Attachments } from "./attachments.ts";
+import { type Attachments, refuseTooLarge } from "./attachments.ts";
 import { Attachment, deleteAttachment, getAttachment, uploadAttachment } from "./contract.ts";
-import { refuseTooLarge } from "./upload.ts";
 import { boundaryOf } from "./multipart.ts";
 
-const BASE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 /** Make a browser download any file and execute none. */
 const DOWNLOAD_HEADERS = {
-  ...BASE_HEADERS,
+  ...UNCACHED_HEADERS,
   "content-security-policy": "default-src 'none'; sandbox",
   "cross-origin-resource-policy": "same-origin",
 };
@@ -23,7 +21,7 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
     rawRoute(uploadAttachment, async (request) => {
       refuseTooLarge(request.headers, attachments.limits.file_bytes_max);
       const attachment = await attachments.store(request.body, mustHaveBoundary(request));
-      return Response.json(z.encode(Attachment, attachment), { headers: BASE_HEADERS });
+      return Response.json(z.encode(Attachment, attachment), { headers: UNCACHED_HEADERS });
     }),
     rawRoute(getAttachment, async (request, _, { id = "" }) => {
       const { content_type, filename, size, sha256, body } = await attachments.open(id);

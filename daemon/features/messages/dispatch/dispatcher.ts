@@ -130,7 +130,7 @@ export class Dispatcher {
   ): Promise<Receipt | undefined> {
     const { db } = this.#ctx;
     const current = ledger.findMessageBySeq(db, message.seq);
-    // If the message is no longer queued, another transport took it in the meantime.
+    // The message was taken, dropped or expired in the meantime.
     if (current?.state !== "queued") return undefined;
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();

@@ -2,7 +2,7 @@
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { Question, toQuestionTags } from "../question.ts";
-import { neutralizeMarks, quotedAttribute, quotedName } from "../frame_markers.ts";
+import { neutralizeMarks, quotedName, tagAttributes } from "../frame_markers.ts";
 import { toTag } from "../attachments/contract.ts";
 import type { StoredMessage } from "../contract.ts";
 
@@ -41,7 +41,7 @@ function humanFrame(message: StoredMessage): string {
  */
 function peerFrame(message: StoredMessage): string {
   const { kind, circle, text, voice, from_peer_name } = message;
-  const attributesText = attributes({
+  const attributes = tagAttributes({
     type: kind,
     id: proofId(message),
     re: kind === "ack" ? message.correlation_id : message.reply_to,
@@ -51,7 +51,7 @@ function peerFrame(message: StoredMessage): string {
     unverified: voice === "unverified" ? "true" : null,
   });
   const body = [escapeMarkup(printable(text)), ...tags(message)].join("\n");
-  const lines = [`[mesh] <peer-message ${attributesText}>${body}</peer-message>`];
+  const lines = [`[mesh] <peer-message ${attributes}>${body}</peer-message>`];
   if (kind === "ask") lines.push(answerHint(message));
   return lines.join("\n");
 }
@@ -81,12 +81,6 @@ function answerHint(message: StoredMessage): string {
   }
   return `[mesh] Answer with the mesh tool ack(correlation_id="${id}", message=…), or ` +
     `decline; in a shell: mesh ack ${id} "…"; mesh show ${id}`;
-}
-
-function attributes(values: Record<string, string | null>): string {
-  return Object.entries(values)
-    .flatMap(([name, value]) => value === null ? [] : `${name}="${quotedAttribute(value)}"`)
-    .join(" ");
 }
 
 /**

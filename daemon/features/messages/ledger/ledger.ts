@@ -1,11 +1,12 @@
 /** SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. */
 
 import * as z from "zod";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { type Reader, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
+import { AuthorKind } from "../../peers/schemas.ts";
 import { type Attachments, toWire } from "../attachments/contract.ts";
 import type { AskFields, StoredMessage } from "../contract.ts";
-import { identOf, idParams, SELECT_MESSAGE, StoredMessageRow, WHERE_ID } from "./rows.ts";
+import { identOf, idParams, selectMessages, WHERE_ID } from "./rows.ts";
 
 const INSERT = `insert into messages
   (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
@@ -21,34 +22,13 @@ const INSERT = `insert into messages
 export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): void {
   const { origin = null, parent_id = null, routing = null } = opening ?? {};
   tx.insert(INSERT, {
-    seq: message.seq,
+    ...message,
     ident: identOf(message.delivery_id),
-    kind: message.kind,
-    correlation_id: message.correlation_id,
-    item_id: message.item_id,
-    from_peer_id: message.from_peer_id,
-    from_peer_name: message.from_peer_name,
-    to_peer_id: message.to_peer_id,
-    to_peer_name: message.to_peer_name,
-    circle: message.circle,
-    text: message.text,
     attachments: message.attachments.length === 0
       ? "[]"
       : JSON.stringify(toWire(message.attachments)),
-    voice: message.voice,
-    reply_to: message.reply_to,
     question: message.question && JSON.stringify(message.question),
-    traceparent: message.traceparent,
-    state: message.state,
-    transport: message.transport,
     repeatable: message.repeatable ? 1 : 0,
-    attempts: message.attempts,
-    created_at: message.created_at,
-    attempted_at: message.attempted_at,
-    accepted_at: message.accepted_at,
-    expires_at: message.expires_at,
-    close_reason: message.close_reason,
-    outcome: message.outcome,
     ask_state: opening ? "open" : null,
     reply_delivery: opening?.reply_delivery ?? null,
     origin: origin && JSON.stringify(origin),
@@ -57,38 +37,37 @@ export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): voi
   });
 }
 
-const Last = z.object({ seq: z.number() });
-
 /** The highest row number ever given, deleted rows included. */
 export function lastSeq(db: Reader): number {
-  return db.get(Last, "select seq from sqlite_sequence where name = 'messages'")?.seq ?? 0;
+  return db.value(z.number(), "select seq from sqlite_sequence where name = 'messages'") ?? 0;
 }
 
 export function findMessage(db: Reader, delivery_id: string): StoredMessage | undefined {
-  return db.get(StoredMessageRow, `${SELECT_MESSAGE} where ${WHERE_ID}`, idParams(delivery_id));
+  return selectMessages(db, `where ${WHERE_ID}`, idParams(delivery_id))[0];
 }
 
 export function findMessageBySeq(db: Reader, seq: number): StoredMessage | undefined {
-  return db.get(StoredMessageRow, `${SELECT_MESSAGE} where seq = :seq`, { seq });
+  return selectMessages(db, `where seq = :seq`, { seq })[0];
 }
 
 /** The queued messages of a peer, oldest first. */
 export function queue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'queued'
+  return selectMessages(
+    db,
+    `where to_peer_id = :to_peer_id and state = 'queued'
      order by seq limit :limit`,
     { to_peer_id, limit },
   );
 }
 
-const Count = z.object({ count: z.number() });
-
-/** How many asks and notifications wait for a peer. Counts up to `limit` only. */
+/**
+ * How many asks and notifications wait for a peer, including those that are being sent or may be
+ * sent again. Counts up to `limit` only.
+ */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
-  const found = db.get(
-    Count,
-    `select count(*) as count from (
+  return db.value(
+    z.number(),
+    `select count(*) from (
        select 1 from messages
        where to_peer_id = :to_peer_id and state = 'queued' and kind in ('ask', 'notify')
        union all
@@ -96,48 +75,45 @@ export function waitingCount(db: Reader, to_peer_id: string, limit: number): num
        where to_peer_id = :to_peer_id and under_way = 1 and kind in ('ask', 'notify')
        limit :limit)`,
     { to_peer_id, limit },
-  );
-  return found?.count ?? 0;
+  ) ?? 0;
 }
-
-const PeerId = z.object({ to_peer_id: z.string() });
 
 /** Peers with queued messages. The recursion takes one step per peer, not one per message. */
 export function peersWaiting(db: Reader): string[] {
-  return db.all(
-    PeerId,
+  return db.values(
+    z.string(),
     `with recursive peer (id) as (
        select min(to_peer_id) from messages where state = 'queued'
        union all
        select (select min(to_peer_id) from messages where state = 'queued' and to_peer_id > id)
        from peer where id is not null)
-     select id as to_peer_id from peer where id is not null`,
-  ).map(({ to_peer_id }) => to_peer_id);
+     select id from peer where id is not null`,
+  );
 }
 
 // Steps of a delivery. The state machine, not SQL, decides which step may follow.
 
-export function markAttempting(
-  tx: Tx,
-  { seq, transport, repeatable, at }: {
-    seq: number;
-    transport: string;
-    repeatable: boolean;
-    at: number;
-  },
-): void {
-  tx.run(
-    `update messages set state = 'attempting', rung = :transport, repeatable = :repeatable,
-       attempts = attempts + 1, attempted_at = :at, reason = null where seq = :seq`,
-    { seq, transport, repeatable: repeatable ? 1 : 0, at },
-  );
+/** The columns that a step may change. */
+interface StepColumns {
+  readonly state?: StoredMessage["state"];
+  /** The transport. */
+  readonly rung?: string;
+  readonly repeatable?: 0 | 1;
+  readonly attempts?: number;
+  readonly attempted_at?: number;
+  readonly sent_at?: number;
+  readonly accepted_at?: number;
+  readonly seen_at?: number;
+  /** When the agent was told about the message. */
+  readonly named_at?: number;
+  readonly settled_at?: number | null;
+  readonly reason?: string | null;
 }
 
-export function markWritten(tx: Tx, seq: number, at: number, reason: string | null): void {
-  tx.run(
-    "update messages set state = 'sent', sent_at = :at, reason = :reason where seq = :seq",
-    { seq, at, reason },
-  );
+/** The changes of one step. With `repeatable: 0`, a message is not sent again. */
+export function update(tx: Tx, seq: number, changes: StepColumns): void {
+  const assignments = toAssignments(Object.keys(changes));
+  tx.run(`update messages set ${assignments} where seq = :seq`, { ...changes, seq });
 }
 
 /** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
@@ -146,24 +122,6 @@ export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
      where seq = :seq and (sent_at is null or state = 'attempting')`,
     { seq, at },
-  );
-}
-
-export function markAccepted(tx: Tx, seq: number, at: number): void {
-  tx.run("update messages set state = 'accepted', accepted_at = :at where seq = :seq", { seq, at });
-}
-
-export function markSeen(tx: Tx, seq: number, at: number): void {
-  tx.run(
-    "update messages set state = 'seen', seen_at = :at, named_at = :at where seq = :seq",
-    { seq, at },
-  );
-}
-
-export function requeue(tx: Tx, seq: number, reason: string | null): void {
-  tx.run(
-    `update messages set state = 'queued', reason = :reason, settled_at = null where seq = :seq`,
-    { seq, reason },
   );
 }
 
@@ -176,30 +134,11 @@ export function setBlockedReason(tx: Tx, to_peer_id: string, reason: string): vo
   );
 }
 
-export function settle(
-  tx: Tx,
-  { seq, state, reason, at }: {
-    seq: number;
-    state: "failed" | "expired" | "dropped";
-    reason: string;
-    at: number;
-  },
-): void {
-  tx.run(
-    "update messages set state = :state, reason = :reason, settled_at = :at where seq = :seq",
-    { seq, state, reason, at },
-  );
-}
-
-const Dropped = z.object({ seq: z.number() });
-
-/** Drops a peer's queued messages and returns their row numbers. */
-export function dropQueue(db: Reader, to_peer_id: string, reason: Reason, at: number) {
-  return db.all(
-    Dropped,
+/** Drops a peer's queued messages and returns how many there were. */
+export function dropQueue(tx: Tx, to_peer_id: string, reason: Reason, at: number): number {
+  return tx.run(
     `update messages set state = 'dropped', reason = :reason, settled_at = :at
-     where to_peer_id = :to_peer_id and state = 'queued'
-     returning seq`,
+     where to_peer_id = :to_peer_id and state = 'queued'`,
     { to_peer_id, reason, at },
   );
 }
@@ -213,24 +152,20 @@ export function unproved(
   db: Reader,
   params: { to_peer_id: string; before: number; limit: number },
 ): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE} where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
+  return selectMessages(
+    db,
+    `where to_peer_id = :to_peer_id and state = 'sent' and repeatable = 0
        and named_at is null and rung <> 'websocket' and sent_at < :before
      order by seq limit :limit`,
     params,
   );
 }
 
-export function markNamed(tx: Tx, seq: number, at: number): void {
-  tx.run("update messages set named_at = :at where seq = :seq", { seq, at });
-}
-
-/** Messages whose time has passed and that are queued, or would be sent again. */
+/** Messages whose time has passed and that are queued, being attempted, or may be sent again. */
 export function overdue(db: Reader, now: number, limit: number): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE} where seq in (
+  return selectMessages(
+    db,
+    `where seq in (
        select seq from messages where expires_at > 0 and expires_at <= :now and state = 'queued'
        union all
        select seq from messages where under_way = 1 and expires_at <= :now limit :limit)`,
@@ -238,34 +173,23 @@ export function overdue(db: Reader, now: number, limit: number): StoredMessage[]
   );
 }
 
-/** Makes sure that a message is not sent again. */
-export function stopRepeating(tx: Tx, seq: number): void {
-  tx.run("update messages set repeatable = 0 where seq = :seq", { seq });
-}
-
 /** Messages that are being attempted, or were sent and may be sent again. */
 export function unfinished(db: Reader): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE} where under_way = 1 order by seq`,
-  );
+  return selectMessages(db, `where under_way = 1 order by seq`);
 }
 
 /** Messages to one peer that are being attempted, or were sent and may be sent again. */
 export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE} where under_way = 1 and to_peer_id = :to_peer_id order by seq`,
-    { to_peer_id },
-  );
+  return selectMessages(db, `where under_way = 1 and to_peer_id = :to_peer_id order by seq`, {
+    to_peer_id,
+  });
 }
 
 /** Messages that were drained before `before` and not settled. */
 export function unsettledLeases(db: Reader, before: number, limit: number): StoredMessage[] {
-  return db.all(
-    StoredMessageRow,
-    `${SELECT_MESSAGE}
-     where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
+  return selectMessages(
+    db,
+    `where state = 'sent' and repeatable = 1 and rung = 'hook' and sent_at <= :before
      limit :limit`,
     { before, limit },
   );
@@ -299,14 +223,10 @@ export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
        answer = :answer, responder = :responder, closed_at = :at
      where ${WHERE_ID}`,
     {
+      ...closed,
       ...idParams(closed.correlation_id),
-      close_reason: closed.close_reason,
-      outcome: closed.outcome,
-      reply: closed.reply,
-      reply_voice: closed.reply_voice,
       reply_attachments: JSON.stringify(toWire(closed.reply_attachments)),
       answer: closed.answer && JSON.stringify(closed.answer),
-      responder: closed.responder,
       at,
     },
   );
@@ -316,28 +236,24 @@ export function setPull(tx: Tx, correlation_id: string): void {
   tx.run(`update messages set reply_delivery = 'pull' where ${WHERE_ID}`, idParams(correlation_id));
 }
 
-const CorrelationId = z.object({ correlation_id: z.string() });
-
 /** The open asks to a peer, oldest first. */
 export function openAskIds(db: Reader, to_peer_id: string): string[] {
-  return db.all(
-    CorrelationId,
+  return db.values(
+    z.string(),
     `select correlation_id from messages
      where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
     { to_peer_id },
-  ).map(({ correlation_id }) => correlation_id);
+  );
 }
-
-const Routing = z.object({ routing: z.string().nullable() });
 
 /** How routing chose the recipient of an ask; null if the asker named the recipient. */
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
-  const found = db.get(
-    Routing,
+  const found = db.value(
+    z.string().nullable(),
     `select routing from messages where ${WHERE_ID} and kind = 'ask' and correlation_id = :id`,
     idParams(correlation_id),
   );
-  return found?.routing ? JSON.parse(found.routing) : null;
+  return found ? JSON.parse(found) : null;
 }
 
 /** Stores the id that an asker chose, by which the row is found until it is deleted. */
@@ -346,4 +262,27 @@ export function insertChosenId(tx: Tx, correlation_id: string, seq: number): voi
     correlation_id,
     seq,
   });
+}
+
+const ChainLink = z.object({
+  before: z.string().nullable(),
+  voice: AuthorKind,
+  to_peer_id: z.string(),
+  traceparent: z.string(),
+});
+
+/**
+ * Reads one ask as a link of its chain, by primary key. A link leads from an ask to the ask that it
+ * follows up on.
+ */
+export function findLink(
+  db: Reader,
+  correlation_id: string,
+): z.output<typeof ChainLink> | undefined {
+  return db.get(
+    ChainLink,
+    `select coalesce(reply_to, parent_id) as before, voice, to_peer_id, traceparent
+     from messages where ${WHERE_ID} and kind = 'ask'`,
+    idParams(correlation_id),
+  );
 }

@@ -25,14 +25,12 @@ export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | u
   );
 }
 
-const ReasonRow = z.object({ reason: z.string().nullable() });
-
 /** The reason that is stored on the last queued message of a peer. */
 export function lastReason(db: Database, to_peer_id: string): string | null | undefined {
-  return db.get(
-    ReasonRow,
+  return db.value(
+    z.string().nullable(),
     `select reason from messages where to_peer_id = :to_peer_id and state = 'queued'
      order by seq desc limit 1`,
     { to_peer_id },
-  )?.reason;
+  );
 }

@@ -1,18 +1,24 @@
 /** The columns of message rows and the lookup by id, shared by all statements on `messages`. */
 
-import { rowOf } from "kit/data/sqlite.ts";
+import { type Reader, rowOf } from "kit/data/sqlite.ts";
+import type { Params } from "kit/data/statements.ts";
 import { StoredMessage } from "../contract.ts";
 
-export const StoredMessageRow = rowOf(StoredMessage);
+const StoredMessageRow = rowOf(StoredMessage);
 
 export const DELIVERY_ID =
   `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
-export const SELECT_MESSAGE =
-  `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
+const SELECT_MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
   from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, reply_to, question,
   state, rung as transport, repeatable, attempts, created_at, attempted_at, sent_at, accepted_at,
   seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
+
+/** The messages that the rest of a `select` finds: its conditions, order and limit. */
+export function selectMessages(db: Reader, rest: string, params?: Params): StoredMessage[] {
+  return db.all(StoredMessageRow, `${SELECT_MESSAGE} ${rest}`, params);
+}
+
 /**
  * Matches a row by one of its ids. An id that the daemon created encodes the row number, so no
  * index is needed. An id that the asker chose is looked up in `chosen_ids`.

@@ -1,33 +1,28 @@
 /** The steps of deliveries: checks each transition, writes it and publishes it. */
 
 import type { Context } from "kit/data/context.ts";
-import type { Tx } from "kit/data/sqlite.ts";
-import type { DeliveryState, StoredMessage } from "../contract.ts";
+import type { StoredMessage } from "../contract.ts";
 import type { TransportName } from "../../agents/contract.ts";
 import * as ledger from "./ledger.ts";
 import { insertStage } from "./stages.ts";
-import { type DeliveryEvent, deliveryMachine } from "../machine.ts";
+import { type DeliveryEvent, deliveryMachine, type DeliveryState } from "../machine.ts";
 import type { Reason } from "kit/core/reasons.ts";
-import type * as z from "zod";
-
-type State = z.infer<typeof DeliveryState>;
 
 /** The fields of a delivery that a step needs. */
 export type SteppedMessage = Pick<
   StoredMessage,
-  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "created_at"
+  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "attempts" | "created_at"
 >;
 
-/** Counts deliveries for `/metrics`. */
+/** Counts deliveries for `/metrics` and `/figures`. */
 export interface Meter {
-  stepped(kind: StoredMessage["kind"], state: State): void;
-  /** The time from creation to `sent`. */
-  observeLatency(ms: number): void;
+  /** `age_ms` is the time since the message was created. */
+  stepped(kind: StoredMessage["kind"], state: DeliveryState, age_ms: number): void;
 }
 
 /** Called for each step, within the transaction that writes it. */
 export interface StepListener {
-  stepped(delivery_id: string, state: State): void;
+  stepped(delivery_id: string, state: DeliveryState): void;
 }
 
 /** Whether the message is an ask that is closed, so that it need not be delivered. */
@@ -54,28 +49,28 @@ export class Steps {
     transport: TransportName,
     repeatable: boolean,
   ): M {
-    const at = this.#ctx.clock.now();
-    return this.#step({ ...message, transport }, "attempted", (tx, { seq }) => {
-      ledger.markAttempting(tx, { seq, transport, repeatable, at });
+    return this.#step({ ...message, transport }, "attempted", {
+      rung: transport,
+      repeatable: repeatable ? 1 : 0,
+      attempts: message.attempts + 1,
+      attempted_at: this.#now(),
+      reason: null,
     });
   }
 
   /** Queues a message again that the transport refused before any byte went out. */
   refused<M extends SteppedMessage>(message: M, reason: Reason): M {
-    return this.#step(message, "refused", (tx, { seq }) => ledger.requeue(tx, seq, reason));
+    return this.#step(message, "refused", { reason });
   }
 
-  /** Bytes went out. If the outcome is unclear, `reason` says why. */
+  /** The message went out, or may have. If the outcome is unclear, `reason` says why. */
   written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
-    const at = this.#ctx.clock.now();
-    return this.#step(message, "written", (tx, { seq }) => {
-      ledger.markWritten(tx, seq, at, reason);
-    });
+    return this.#step(message, "written", { sent_at: this.#now(), reason });
   }
 
   /** Queues a message again with the same id. Allowed only if the receiver drops repeats. */
   repeated<M extends SteppedMessage>(message: M, reason: Reason | null): M {
-    return this.#step(message, "repeated", (tx, { seq }) => ledger.requeue(tx, seq, reason));
+    return this.#step(message, "repeated", { reason });
   }
 
   /**
@@ -84,36 +79,41 @@ export class Steps {
    */
   offered(message: StoredMessage): StoredMessage {
     const { delivery_id, settled_at, reason: detail } = message;
-    const ts = settled_at ?? this.#ctx.clock.now();
-    return this.#step(message, "offered", (tx, { seq }) => {
+    const ts = settled_at ?? this.#now();
+    return this.#ctx.db.transact((tx) => {
       insertStage(tx, { delivery_id, stage: "failed", ts, detail });
-      ledger.requeue(tx, seq, null);
+      return this.#step(message, "offered", { reason: null, settled_at: null });
     });
   }
 
-  /** The receiver confirmed the message. Late and repeated receipts change nothing. */
+  /**
+   * The receiver confirmed the message. A late receipt counts, also while the message is queued
+   * again. Returns false, and changes nothing, if the state accepts no receipt any more.
+   */
   accepted(message: SteppedMessage): boolean {
-    if (!deliveryMachine.accepts(message.state, "accepted")) return false;
-    const at = this.#ctx.clock.now();
-    this.#step(message, "accepted", (tx, { seq }) => ledger.markAccepted(tx, seq, at));
-    return true;
+    const isNew = deliveryMachine.accepts(message.state, "accepted");
+    if (isNew) this.#step(message, "accepted", { accepted_at: this.#now() });
+    return isNew;
   }
 
-  /** A prompt of the receiving agent contained the message's id. */
+  /**
+   * The agent has read the message: its prompt contained the id, or its client said so. Returns
+   * false if the state accepts no such proof any more.
+   */
   seen(message: SteppedMessage): boolean {
-    if (!deliveryMachine.accepts(message.state, "seen")) return false;
-    const at = this.#ctx.clock.now();
-    this.#step(message, "seen", (tx, { seq }) => ledger.markSeen(tx, seq, at));
-    return true;
+    const isNew = deliveryMachine.accepts(message.state, "seen");
+    const at = this.#now();
+    if (isNew) this.#step(message, "seen", { seen_at: at, named_at: at });
+    return isNew;
   }
 
   /** The receiver refused the message; `reason` is the receiver's text. */
   rejected<M extends SteppedMessage>(message: M, reason: string): M {
-    return this.#settle(message, "rejected", "failed", reason);
+    return this.#step(message, "rejected", { reason, settled_at: this.#now() });
   }
 
   expired<M extends SteppedMessage>(message: M, reason: Reason): M {
-    return this.#settle(message, "expired", "expired", reason);
+    return this.#step(message, "expired", { reason, settled_at: this.#now() });
   }
 
   /**
@@ -121,7 +121,7 @@ export class Steps {
    * ended.
    */
   dropped<M extends SteppedMessage>(message: M, reason: string): M {
-    return this.#settle(message, "dropped", "dropped", reason);
+    return this.#step(message, "dropped", { reason, settled_at: this.#now() });
   }
 
   /** Adds a failed stage to the trace, for which `messages` has no column. */
@@ -132,26 +132,19 @@ export class Steps {
     });
   }
 
-  #settle<M extends SteppedMessage>(
-    message: M,
-    event: DeliveryEvent,
-    state: "failed" | "expired" | "dropped",
-    reason: string,
-  ): M {
-    const at = this.#ctx.clock.now();
-    return this.#step(message, event, (tx, { seq }) => {
-      ledger.settle(tx, { seq, state, reason, at });
-    });
+  #now(): number {
+    return this.#ctx.clock.now();
   }
 
   #step<M extends SteppedMessage>(
     message: M,
     event: DeliveryEvent,
-    write: (tx: Tx, message: M) => void,
+    changes: Parameters<typeof ledger.update>[2],
   ): M {
-    const stepped: M = { ...message, state: deliveryMachine.step(message.state, event) };
+    const state = deliveryMachine.step(message.state, event);
+    const stepped: M = { ...message, state };
     this.#ctx.db.transact((tx) => {
-      write(tx, stepped);
+      ledger.update(tx, message.seq, { ...changes, state });
       this.publish(stepped);
     });
     return stepped;
@@ -162,9 +155,6 @@ export class Steps {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);
     events.step({ delivery_id, to_peer_id, state, transport });
-    db.afterCommit(() => {
-      this.#meter.stepped(kind, state);
-      if (state === "sent") this.#meter.observeLatency(clock.now() - created_at);
-    });
+    db.afterCommit(() => this.#meter.stepped(kind, state, clock.now() - created_at));
   }
 }

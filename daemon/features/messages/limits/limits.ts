@@ -5,13 +5,13 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "../contract.ts";
-import * as chains from "../ledger/chains.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** How many messages may be queued for one peer. */
+  /** How many asks and notifications may wait for one peer, including those being sent. */
   readonly max_per_peer: number;
   /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
   readonly hops: number;
@@ -40,17 +40,16 @@ const UNREGISTERED = "";
 
 export class Limits {
   readonly #ctx: Context;
+  readonly #directory: Directory;
   readonly #options: LimitsOptions;
-  /** The human's peer id; undefined if no human is registered. */
-  readonly #humanId: () => string | undefined;
   readonly #pairCounters = new PairCounters();
   /** How many messages each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
-  constructor(ctx: Context, options: LimitsOptions, humanId: () => string | undefined) {
+  constructor(ctx: Context, directory: Directory, options: LimitsOptions) {
     this.#ctx = ctx;
+    this.#directory = directory;
     this.#options = options;
-    this.#humanId = humanId;
   }
 
   /**
@@ -85,16 +84,16 @@ export class Limits {
 
   /**
    * Refuses a follow-up in a chain that is too long. Each follow-up is a hop, and an ask from or to
-   * the human restarts the count. A sender that omits `reply_to` starts a new chain, so the rate
-   * limit bounds such loops.
+   * the human, proved or not, restarts the count. A sender that omits `reply_to` starts a new
+   * chain, so the rate limit bounds such loops.
    */
   #refuseLongChain({ to, voice }: LimitedMessage, reply_to: string): void {
     const { hops: limit } = this.#options;
     if (limit === 0 || to.role === "human" || voice !== "peer") return;
-    const humanId = this.#humanId();
+    const humanId = this.#directory.human()?.peer_id;
     let hops = 0;
     for (let current_id: string | null = reply_to; current_id !== null && hops <= limit;) {
-      const link = chains.findLink(this.#ctx.db, current_id);
+      const link = ledger.findLink(this.#ctx.db, current_id);
       if (!link || link.voice !== "peer" || link.to_peer_id === humanId) return;
       hops++;
       current_id = link.before;

@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, QueryNumber } from "kit/core/schema.ts";
-import { Delivery, Kind } from "../contract.ts";
+import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
+import { Delivery, DeliveryState, Kind } from "../contract.ts";
 
 export const SEARCH_CHARS_MAX = 1000;
 const PAGE_ROWS = 50;
@@ -25,6 +25,7 @@ export const Message = z.object({
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
+  voice: deliveryFields.voice,
   circle: nullableString,
   text: z.string(),
   attachments: deliveryFields.attachments,
@@ -33,10 +34,15 @@ export const Message = z.object({
   state: deliveryFields.state,
   reason: nullableString,
   created_at: Instant,
+  sent_at: deliveryFields.sent_at,
+  accepted_at: deliveryFields.accepted_at,
+  seen_at: deliveryFields.seen_at,
   closed_at: Instant.nullable(),
   close_reason: nullableString,
   outcome: nullableString,
   reply: nullableString,
+  /** The author kind of the reply; null without a responder. */
+  reply_voice: deliveryFields.voice.nullable(),
   responder: nullableString,
   snippet: z.string().optional(),
 }).meta({ id: "Message" });
@@ -63,6 +69,10 @@ export const MessageQuery = z.object({
     "The other side of the conversation, given in the same way",
   ),
   kind: Kind.optional(),
+  circle: Name.optional().describe("Messages that were sent in this circle"),
+  state: z.enum([...DeliveryState.options, "open", "closed"]).optional().describe(
+    "The state of the delivery; `open` and `closed` select asks",
+  ),
   since: QueryInstant.optional().describe("Messages at or after this instant"),
   until: QueryInstant.optional().describe("Messages before this instant"),
   limit: QueryNumber.pipe(z.number().min(1).max(500)).default(PAGE_ROWS),

@@ -1,8 +1,8 @@
 /** The message log: pages through all messages, searches them, and deletes old ones. */
 
-import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
-import { invalidRequest, isProblem, Problem } from "kit/core/problem.ts";
+import { SHORT_ID_MATCHES_MAX } from "kit/data/short_ids.ts";
+import { invalidField, isProblem, Problem } from "kit/core/problem.ts";
 import type { IdCodec } from "../id_codec.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { Retention, type RetentionLimits } from "../ledger/retention.ts";
@@ -24,6 +24,8 @@ const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
 /** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
+/** How many ids are compared with a shortened one; it bounds the time to about 20 ms. */
+const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export interface MessagesDeps {
@@ -67,17 +69,38 @@ export class Messages {
   }
 
   /**
+   * The first messages whose ids begin with these digits: of the latest ones, and of open asks. Ids
+   * are made from row numbers, so no index finds them.
+   */
+  startingWith(digits: string): Message[] {
+    const { db } = this.#ctx;
+    const { idCodec } = this.#deps;
+    const newest = rows.newestBelow(db, NO_TIME_LIMIT)?.seq ?? 0;
+    const found = new Set<number>();
+    const check = (seq: number) => {
+      if (idCodec.ident(seq).startsWith(digits)) found.add(seq);
+    };
+    for (let seq = newest; seq > Math.max(0, newest - IDS_SCANNED_MAX); seq--) check(seq);
+    for (const seq of rows.openAsks(db)) check(seq);
+    const chosen = rows.chosenIds(db, `ask-${digits}`).flatMap((id) => rows.find(db, id) ?? []);
+    const numbered = rows.bySeqs(db, [...found].slice(0, SHORT_ID_MATCHES_MAX));
+    return [...chosen, ...numbered].map(toMessage);
+  }
+
+  /**
    * A page of messages, newest first. New messages get higher numbers than any cursor, so they do
    * not shift later pages.
    */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
-    const { q, peer, with: other, kind = null, since = 0, until = NO_TIME_LIMIT, limit } = query;
+    const { q, peer, with: other, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
     const cursor = this.#seqOf(query.cursor);
     const filter = {
       peer: this.#toPeerRef(peer),
       other: this.#toPeerRef(other),
-      kind,
+      kind: query.kind ?? null,
+      circle: query.circle ?? null,
+      state: query.state ?? null,
       since,
       until,
     };
@@ -161,16 +184,15 @@ export class Messages {
   }
 
   /**
-   * Decodes a cursor, which is the number of the last message of a page. Refuses any other value.
+   * Decodes a cursor: the row number below which the next page starts, as an ident. Refuses any
+   * other value.
    */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;
     const seq = this.#deps.idCodec.seq(cursor);
     if (seq !== null && seq <= last) return seq;
-    const message = "Use the `next` of an earlier page";
-    const issue = { code: "custom" as const, path: ["cursor"], message, input: cursor };
-    throw invalidRequest(new z.ZodError([issue]));
+    throw invalidField("cursor", "Use the `next` of an earlier page");
   }
 
   #toPeerRef(argument: string | undefined): PeerRef | null {

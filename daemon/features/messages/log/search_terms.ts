@@ -62,11 +62,11 @@ function wordsOf(text: string): string[] {
 }
 
 /**
- * Removes case and accents. The length of a composed (NFC) text does not change; nearly all texts
- * are composed.
+ * Removes case and accents. The length of a composed (NFC) text does not change, except that a
+ * Korean syllable becomes two or three letters. Nearly all texts are composed.
  */
 function foldAccents(text: string): string {
-  return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").toLowerCase();
+  return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").normalize("NFC").toLowerCase();
 }
 
 const SNIPPET_CHARS = 160;

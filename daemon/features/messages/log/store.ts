@@ -1,6 +1,7 @@
 /** SQL of the message log: pages of `messages`, and the full-text index `message_words`. */
 
 import * as z from "zod";
+import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
 import { Message } from "./contract.ts";
@@ -11,12 +12,23 @@ const Row = rowOf(
 export type Row = z.output<typeof Row>;
 
 const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id, from_peer_name,
-  to_peer_id, to_peer_name, circle, text, attachments, reply_to, parent_id, state, reason,
-  created_at, closed_at, close_reason, outcome, reply, responder
+  to_peer_id, to_peer_name, voice, circle, text, attachments, reply_to, parent_id, state, reason,
+  created_at, sent_at, accepted_at, seen_at, closed_at, close_reason, outcome, reply, reply_voice,
+  responder
   from messages`;
 
 export function find(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
+}
+
+/** The numbers of open asks. */
+export function openAsks(db: Reader): number[] {
+  return db.values(z.number(), "select seq from messages where ask_state = 'open'");
+}
+
+/** The first ids, chosen by their askers, that begin with `short`. */
+export function chosenIds(db: Reader, short: string): string[] {
+  return idsStarting(db, { table: "chosen_ids", column: "correlation_id" }, short);
 }
 
 export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
@@ -38,6 +50,9 @@ export interface Filter {
   readonly peer: PeerRef | null;
   readonly other: PeerRef | null;
   readonly kind: string | null;
+  readonly circle: string | null;
+  /** A state of a delivery, or `open` or `closed` for asks. */
+  readonly state: string | null;
   readonly since: number;
   readonly until: number;
 }
@@ -55,6 +70,10 @@ const matchesEnd = (end: "from" | "to", which: "peer" | "other") =>
 
 const MATCHES_FILTER = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
   and created_at >= :since and created_at < :until
+  and (:circle is null or circle = :circle)
+  and case :state when 'open' then kind = 'ask' and closed_at is null
+        when 'closed' then kind = 'ask' and closed_at is not null
+        else :state is null or state = :state end
   and iif(:peer is null and :other is null, 1,
       iif(:other is null, ${matchesEnd("from", "peer")} or ${matchesEnd("to", "peer")},
       iif(:peer is null, ${matchesEnd("from", "other")} or ${matchesEnd("to", "other")},
@@ -64,9 +83,11 @@ const MATCHES_FILTER = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
 /** The size of a message's texts, without reading them. */
 const BYTES = "octet_length(text) + coalesce(octet_length(reply), 0) as bytes";
 
-function paramsOf({ peer, other, kind, since, until }: Filter) {
+function paramsOf({ peer, other, kind, circle, state, since, until }: Filter) {
   return {
     kind,
+    circle,
+    state,
     since,
     until,
     peer: peer?.name ?? null,
@@ -106,8 +127,6 @@ export function search(
   );
 }
 
-const SeqRow = z.object({ seq: z.number() });
-
 /**
  * The number of the last message that `search` looks at; undefined if fewer than `scanned_max` are
  * left.
@@ -116,13 +135,13 @@ export function lastScanned(
   db: Reader,
   { before, match, scanned_max }: { before: number; match: string; scanned_max: number },
 ): number | undefined {
-  return db.get(
-    SeqRow,
-    `select rowid as seq from message_words
+  return db.value(
+    z.number(),
+    `select rowid from message_words
      where message_words match :match and rowid < :before
      order by rowid desc limit 1 offset :scanned_max - 1`,
     { before, match, scanned_max },
-  )?.seq;
+  );
 }
 
 const Position = z.object({ seq: z.number(), created_at: z.number() });

@@ -1,9 +1,7 @@
-/** Frames on `/ws` (contract 4): schemas of inbound frames, types of outbound ones. */
+/** Frames that clients send on `/ws` (contract 4), and the codes by which the daemon closes it. */
 
 import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
-import type { ProblemBody } from "kit/core/problem.ts";
-import type { toWire } from "../attachments/contract.ts";
 import { Traceparent } from "../contract.ts";
 import { GivenMetadata, Role, TmuxSocket } from "../../peers/schemas.ts";
 import { TurnState } from "../../agents/contract.ts";
@@ -20,27 +18,41 @@ export const Connect = z.preprocess(
   withoutNulls,
   z.object({
     type: z.literal("connect"),
-    display_name: z.string(),
-    circle: Name.optional(),
-    backend: z.string(),
-    path: shortText(4096).optional(),
-    role: Role.optional(),
-    peer_id: z.string().optional(),
-    birth_certificate: z.string().optional(),
-    agent_pid: z.number().int().positive().optional(),
-    /** The agent's own session id: the conversation that a plugin serves. */
-    runtime_session_id: shortText(255, 1).optional(),
-    pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional(),
-    tmux_socket: TmuxSocket.optional(),
-    auth_token: z.string().optional(),
-    /**
-     * `delivery_receipts`, `inbox_surface`, or `framed_text`. The last is for an agent's plugin,
-     * which then receives the frame that the agent reads. Unknown capabilities are ignored, because
-     * newer clients may have more.
-     */
-    capabilities: z.array(z.string()).default([]),
-    model: shortText(255).optional(),
-    metadata: GivenMetadata.optional(),
+    display_name: z.string().describe(
+      "The peer's name: 1 to 64 letters, digits, `.`, `_` or `-`. If another peer of the circle " +
+        "has it, `-2` is appended",
+    ),
+    circle: Name.optional().describe("The circle to join; `default` if absent"),
+    backend: z.string().describe("The kind of program: `sdk` for a program that you wrote"),
+    path: shortText(4096).optional().describe("The folder in which the program works"),
+    role: Role.optional().describe("`agent` if absent; a `service` is found from every circle"),
+    peer_id: z.string().optional().describe("Claims this peer, which needs a proof"),
+    birth_certificate: z.string().optional().describe(
+      "Proves the claimed peer; from `POST /peers`",
+    ),
+    agent_pid: z.number().int().positive().optional().describe(
+      "The process of the peer; proves it if this process holds the socket",
+    ),
+    runtime_session_id: shortText(255, 1).optional().describe(
+      "The agent's own session id: the conversation that a plugin serves",
+    ),
+    pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional().describe(
+      "The tmux pane of a plugin's agent, with `tmux_socket`",
+    ),
+    tmux_socket: TmuxSocket.optional().describe("The socket of that pane's tmux server"),
+    auth_token: z.string().optional().describe(
+      "The token of `daemon.auth_token`, if one is configured and the upgrade request had none",
+    ),
+    // Unknown capabilities are ignored, because newer clients may have more.
+    capabilities: z.array(z.string()).default([]).describe(
+      "`delivery_receipts`: sends a `delivery_ack` for each message. `inbox_surface`: shows the " +
+        "human's inbox. `framed_text`: is an agent's plugin, and gets the text that an agent reads",
+    ),
+    model: shortText(255).optional().describe("The model that the agent uses"),
+    metadata: GivenMetadata.optional().describe(
+      "Free fields, shown in the peer's record; `client_id` is not shown, and identifies the " +
+        "client when it connects again",
+    ),
   }),
 );
 export type Connect = z.output<typeof Connect>;
@@ -53,30 +65,38 @@ const SurfaceRef = z.union([
 
 const DeliveryAck = z.object({
   type: z.literal("delivery_ack"),
-  delivery_id: z.string(),
-  status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
-  detail: z.string().max(4096).optional(),
-  surface_ref: SurfaceRef.nullish(),
-  surface_refs: z.array(SurfaceRef).max(1000).nullish(),
-  error_class: z.string().max(255).nullish(),
+  delivery_id: z.string().describe("The id of the message"),
+  status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]).describe(
+    "`accepted`: the client has it; `seen`: its agent has read it; `failed`, `rejected`: it will " +
+      "not be read; `pushed`: a surface has shown the inbox item",
+  ),
+  detail: z.string().max(4096).optional().describe("Why it failed or was rejected"),
+  surface_ref: SurfaceRef.nullish().describe("The surface's id of the message that shows the item"),
+  surface_refs: z.array(SurfaceRef).max(1000).nullish().describe(
+    "The ids of all messages that show it, if it was split",
+  ),
+  error_class: z.string().max(255).nullish().describe("A short name of the surface's error"),
 });
 export type DeliveryAck = z.output<typeof DeliveryAck>;
 
 const Status = z.object({
   type: z.literal("status"),
-  status: z.enum(["online", "busy"]),
-  turn_state: TurnState.optional(),
-  model: z.string().max(255).optional(),
+  status: z.enum(["online", "busy"]).describe("Whether the agent is at work"),
+  turn_state: TurnState.optional().describe("More exactly, what the agent does"),
+  model: z.string().max(255).optional().describe("The model that it uses now"),
 });
 
 const ChatTurn = z.object({
   type: z.literal("chat_turn"),
-  role: z.enum(["user", "assistant"]),
-  text: z.string(), // May be empty. Its only limit is the size of the frame.
-  turn_id: z.string().max(255).optional(),
+  role: z.enum(["user", "assistant"]).describe("Who said it"),
+  text: z.string().describe("What was said; may be empty"),
+  turn_id: z.string().max(255).optional().describe("The agent's own id of the turn"),
 });
 
-const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
+const Pong = z.object({
+  type: z.literal("pong"),
+  ping_id: z.string().describe("That of the ping"),
+});
 
 /**
  * A frame that runs a verb. It has the fields and headers of the verb's route; the sender is the
@@ -85,9 +105,11 @@ const Pong = z.object({ type: z.literal("pong"), ping_id: z.string() });
 const verb = <T extends string>(type: T) =>
   z.looseObject({
     type: z.literal(type),
-    request_id: z.string().max(255),
-    idempotency_key: IdempotencyKey.optional(),
-    traceparent: Traceparent,
+    request_id: z.string().max(255).describe("Chosen by the client; the `result` repeats it"),
+    idempotency_key: IdempotencyKey.optional().describe(
+      "A repeated `ask` or `notify` with this key is answered again, but sent once (24 hours)",
+    ),
+    traceparent: Traceparent.describe("A W3C trace context; the daemon chooses one if absent"),
   });
 
 export const Inbound = z.discriminatedUnion("type", [
@@ -103,53 +125,6 @@ export const Inbound = z.discriminatedUnion("type", [
 ]);
 export type Inbound = z.output<typeof Inbound>;
 export type Verb = Extract<Inbound, { request_id: string }>;
-
-interface FromPeer {
-  delivery_id: string;
-  /** The frame that the agent reads (contract 5); only for a connection with `framed_text`. */
-  framed?: string;
-  from_peer: string;
-  from_peer_id: string | null;
-}
-
-interface MessageFields extends FromPeer {
-  to_peer: string;
-  to_peer_id: string;
-  text: string;
-  attachments?: ReturnType<typeof toWire>;
-  traceparent: string;
-}
-
-export type Outbound =
-  | {
-    type: "connected";
-    peer_id: string;
-    display_name: string;
-    mesh_session_id: string | null;
-    server_version: string;
-  }
-  | (MessageFields & {
-    type: "ask";
-    correlation_id: string;
-    reply_to?: string;
-    question?: Record<string, unknown>;
-  })
-  | (MessageFields & { type: "notify" })
-  | (MessageFields & { type: "broadcast" })
-  | (FromPeer & {
-    type: "ack";
-    correlation_id: string | null;
-    close_reason: string | null;
-    outcome: string | null;
-    text: string | null;
-    attachments?: ReturnType<typeof toWire>;
-    traceparent: string;
-  })
-  | { type: "inbox_item"; delivery_id: string; item: unknown; reply_to_ref: string | null }
-  | { type: "peer_update"; peer_id: string; peer: unknown }
-  | { type: "ping"; ping_id: string }
-  | { type: "error"; error: string; detail: string }
-  | ({ type: "result"; request_id: string } & (Record<string, unknown> | ProblemBody));
 
 /** Close codes of the daemon (contract 4). */
 export const CLOSE = {

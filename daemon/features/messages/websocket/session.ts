@@ -4,7 +4,8 @@
  */
 
 import { toWire } from "../attachments/contract.ts";
-import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
+import { CLOSE, type CloseReasonCode } from "./frames.ts";
+import type { Outbound } from "./outbound_frames.ts";
 import type { StoredMessage } from "../contract.ts";
 
 /** The part of a WebSocket that a session needs. */
@@ -129,35 +130,33 @@ export class BadFrameLimit {
 
 /** The frame of a message (contract 4); `framed` is the text that the agent reads. */
 export function toFrame(message: StoredMessage, framed?: string): Outbound {
-  const { kind, delivery_id, correlation_id, attachments } = message;
+  const { kind, delivery_id, correlation_id, attachments, text, traceparent } = message;
   const from = {
+    delivery_id,
     from_peer: message.from_peer_name,
     from_peer_id: message.from_peer_id,
+    voice: message.voice,
     ...(framed !== undefined && { framed }),
   };
-  const attachmentFields = attachments.length > 0 ? { attachments: toWire(attachments) } : {};
+  const more = {
+    traceparent,
+    ...(attachments.length > 0 && { attachments: toWire(attachments) }),
+  };
   if (kind === "ack") {
-    const { close_reason, outcome, text, traceparent } = message;
-    const outcomeFields = {
-      correlation_id,
-      close_reason,
-      outcome,
-      text: text === "" ? null : text,
-    };
-    const contentFields = { ...outcomeFields, traceparent };
-    return { type: "ack", delivery_id, ...from, ...contentFields, ...attachmentFields };
+    const { close_reason, outcome } = message;
+    const closing = { correlation_id, close_reason, outcome, text: text || null };
+    return { type: kind, ...from, ...closing, ...more };
   }
-  const { text, traceparent } = message;
   const to = { to_peer: message.to_peer_name, to_peer_id: message.to_peer_id };
-  const contentFields = { delivery_id, ...from, ...to, text, traceparent, ...attachmentFields };
+  const fields = { ...from, ...to, text, ...more };
   if (kind === "ask" && correlation_id) {
     return {
-      type: "ask",
+      type: kind,
       correlation_id,
-      ...contentFields,
+      ...fields,
       ...(message.reply_to && { reply_to: message.reply_to }),
       ...(message.question && { question: message.question }),
     };
   }
-  return { type: kind === "broadcast" ? "broadcast" : "notify", ...contentFields };
+  return { type: kind === "broadcast" ? kind : "notify", ...fields };
 }

@@ -5,7 +5,7 @@ import { frame } from "../dispatch/framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import type { DeliveryAck, Outbound } from "./frames.ts";
+import type { Outbound } from "./outbound_frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
 /** How many queued messages are replayed in one turn. */
@@ -148,20 +148,6 @@ export class Sockets {
   /** Sends a message as a plain frame that has no delivery. Returns false if it cannot be sent. */
   write(peer_id: string, message: StoredMessage): boolean {
     return this.#sessions.get(peer_id)?.send(toFrame(message)) ?? false;
-  }
-
-  /**
-   * Applies a client's receipt. A receipt for an unknown message, or for a message to another peer,
-   * is ignored.
-   */
-  receipt(session: Session, ack: DeliveryAck): StoredMessage | undefined {
-    const { db } = this.#ctx;
-    const found = ledger.findMessage(db, ack.delivery_id);
-    if (!found || found.to_peer_id !== session.peer_id) return undefined;
-    if (found.kind === "inbox_item") return found; // `Receipts` handles receipts of inbox items.
-    if (ack.status === "seen") this.#steps.seen(found);
-    else if (ack.status === "accepted" || ack.status === "pushed") this.#steps.accepted(found);
-    return found;
   }
 
   /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */

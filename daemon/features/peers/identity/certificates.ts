@@ -7,7 +7,7 @@ import { Problem } from "kit/core/problem.ts";
 const CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
 const TOKEN_TYPE = "mesh-birth";
 
-/** Loaded with the first certificate, as a start needs none. */
+/** Loaded with the first certificate, because the daemon's start needs no certificates. */
 const jose = () => import("jose");
 
 /** The claims of a certificate. */
@@ -32,12 +32,7 @@ export class Certificates {
     this.#clock = clock;
   }
 
-  /** A compact JWS (RFC 7515) over the claims. */
-  async certify(claims: Claims): Promise<string> {
-    return (await this.issue(claims)).birth_certificate;
-  }
-
-  /** Like `certify`, with the instant when it expires. */
+  /** A compact JWS (RFC 7515) over the claims of a peer, with the instant when it expires. */
   async issue(claims: Claims): Promise<{ birth_certificate: string; expires_at: number }> {
     const now = this.#clock.now();
     const expires = Math.floor((now + CERTIFICATE_LIFETIME_MS) / 1000);
@@ -50,14 +45,18 @@ export class Certificates {
     return { birth_certificate, expires_at: expires * 1000 };
   }
 
-  /** The claims of a valid certificate; throws `certificate_mismatch` for any other. */
-  async verify(certificate: string): Promise<Claims> {
+  /**
+   * The claims of a valid certificate, which may have expired with `acceptExpired`; throws
+   * `certificate_mismatch` for any other.
+   */
+  async verify(certificate: string, { acceptExpired = false } = {}): Promise<Claims> {
     const { errors, jwtVerify } = await jose();
     try {
       const { payload } = await jwtVerify(certificate, this.#key, {
         algorithms: ["HS256"],
         typ: TOKEN_TYPE,
         currentDate: new Date(this.#clock.now()),
+        clockTolerance: acceptExpired ? Number.MAX_SAFE_INTEGER : 0,
       });
       return Claims.parse(payload);
     } catch (error) {
@@ -66,24 +65,6 @@ export class Certificates {
       throw new Problem("certificate_mismatch", { reason }, error);
     }
   }
-
-  /** Like `verify`, but also accepts an expired certificate. */
-  async readIgnoringExpiry(certificate: string): Promise<Claims> {
-    const { compactVerify } = await jose();
-    try {
-      const options = { algorithms: ["HS256"] };
-      const { payload, protectedHeader } = await compactVerify(certificate, this.#key, options);
-      if (protectedHeader.typ !== TOKEN_TYPE) throw new Error(`Not a "${TOKEN_TYPE}"`);
-      return Claims.parse(JSON.parse(new TextDecoder().decode(payload)));
-    } catch (error) {
-      throw new Problem("certificate_mismatch", { reason: "this daemon did not issue it" }, error);
-    }
-  }
-}
-
-/** The claims of a peer's own certificate. */
-export function claimsOf(peer: Claims): Claims {
-  return Claims.parse(peer);
 }
 
 /** What the bearer presents; absent fields are not compared. */
@@ -109,9 +90,7 @@ export function mustMatchPresented(claims: Claims, presented: PresentedClaims): 
 }
 
 /** The fields that a certificate is bound to. */
-const BOUND_FIELDS = [
-  ...["backend", "path", "runtime_session_id", "pane_id", "agent_pid", "agent_started"] as const,
-];
+const BOUND_FIELDS = [...CLAIMED_FIELDS, "agent_started"] as const;
 
 /** Refuses claims that differ from the peer's record. */
 export function mustMatchPeer(claims: Claims, peer: Claims): void {

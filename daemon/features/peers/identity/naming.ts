@@ -3,11 +3,16 @@
 import { basename } from "node:path";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { isReserved, type Registration, ROLES_OF_ALL_CIRCLES } from "../schemas.ts";
+import {
+  type CircleBoundary,
+  isReserved,
+  type Registration,
+  ROLES_OF_ALL_CIRCLES,
+} from "../schemas.ts";
 import * as rows from "../store.ts";
 import { looksLike } from "./lookalikes.ts";
 
-export const NAME_LENGTH_MAX = 64;
+const NAME_LENGTH_MAX = 64;
 
 /**
  * Refuses names that are reserved or look like the human's name (contract 2). The human itself may
@@ -27,13 +32,23 @@ export function nameOf({ name, path, backend }: Registration): string {
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
-/** The given circle, else that of the tmux window or session, else `default`. */
+/** The circle of peers that have no other one. */
+const DEFAULT_CIRCLE = "default";
+
+/** Where the circle of a registration that names none comes from. */
+export interface TmuxCircles {
+  readonly boundary: CircleBoundary;
+  readonly window_circle: string | undefined;
+}
+
+/** The given circle, else that of the tmux window or session (contract 1). */
 export function circleOf(
-  { circle, tmux_session }: Registration,
-  { window_circle }: { readonly window_circle?: string | undefined },
+  { circle, tmux_session = "" }: Registration,
+  { boundary, window_circle }: TmuxCircles,
 ): string {
-  return circle ?? window_circle ??
-    (tmux_session ? sanitizeName(tmux_session) || "default" : "default");
+  if (circle !== undefined) return circle;
+  if (boundary === "machine") return DEFAULT_CIRCLE;
+  return window_circle ?? (sanitizeName(tmux_session) || DEFAULT_CIRCLE);
 }
 
 /** `name`, or `name-2`, `name-3`… if a peer that is not offline has it in the circle. */
@@ -50,6 +65,13 @@ export function freeName(
     );
     if (!isTaken) return candidate;
   }
+}
+
+/** Whether `freeName` may have made a name of this wanted one. */
+export function isSuffixed(name: string, wanted: string | undefined): boolean {
+  if (wanted === undefined || name === wanted) return true;
+  const [base = ""] = name.split(/-\d+$/);
+  return wanted === base || (wanted.length === NAME_LENGTH_MAX && wanted.startsWith(base));
 }
 
 function sanitizeName(text: string): string {

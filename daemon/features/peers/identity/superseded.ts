@@ -1,15 +1,14 @@
 /** Executions that restarts replaced, whose late offline reports are ignored. */
 
-/** One run of an agent: where it ran, and as which process. */
-export interface PaneProcess {
-  readonly pane_id: string;
-  readonly agent_pid: number;
-}
+import type { Offline } from "../contract.ts";
 
 /** Remembered executions per peer; the processes of older ones have ended. */
 const PROCESSES_PER_PEER_MAX = 16;
 
-export interface Replacement extends PaneProcess {
+/** One run of an agent, where it ran and as which process, and the restart that replaced it. */
+export interface Replacement {
+  readonly pane_id: string;
+  readonly agent_pid: number;
   readonly peer_id: string;
   readonly restart_id: string;
 }
@@ -19,18 +18,18 @@ export interface Replacement extends PaneProcess {
  * before it stops it.
  */
 export class Superseded {
-  readonly #restarts = new Map<string, Omit<Replacement, keyof PaneProcess>>();
+  readonly #restarts = new Map<string, Replacement>();
 
   /** The number of remembered executions. */
   get size(): number {
     return this.#restarts.size;
   }
 
-  add({ pane_id, agent_pid, peer_id, restart_id }: Replacement): void {
-    const key = keyOf({ pane_id, agent_pid });
+  add(replacement: Replacement): void {
+    const key = keyOf(replacement);
     this.#restarts.delete(key); // The newest comes last.
-    this.#restarts.set(key, { peer_id, restart_id });
-    const [oldest, ...rest] = this.#keysOf(peer_id);
+    this.#restarts.set(key, replacement);
+    const [oldest, ...rest] = this.#keysOf(replacement.peer_id);
     if (oldest !== undefined && rest.length >= PROCESSES_PER_PEER_MAX) {
       this.#restarts.delete(oldest);
     }
@@ -42,9 +41,8 @@ export class Superseded {
   }
 
   /** The restart that replaced this execution; both of pane and process must match. */
-  findRestart({ pane_id, agent_pid }: { [F in keyof PaneProcess]?: PaneProcess[F] | undefined }) {
-    if (pane_id === undefined || agent_pid === undefined) return undefined;
-    return this.#restarts.get(keyOf({ pane_id, agent_pid }))?.restart_id;
+  findRestart(cause: Pick<Offline, "agent_pid" | "pane_id">): string | undefined {
+    return this.#restarts.get(keyOf(cause))?.restart_id;
   }
 
   #keysOf(peer_id: string): string[] {
@@ -52,6 +50,6 @@ export class Superseded {
   }
 }
 
-function keyOf({ pane_id, agent_pid }: PaneProcess): string {
+function keyOf({ pane_id, agent_pid }: Pick<Offline, "agent_pid" | "pane_id">): string {
   return `${pane_id} ${agent_pid}`;
 }

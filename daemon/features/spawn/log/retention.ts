@@ -3,10 +3,8 @@
  */
 
 import type { Context } from "kit/data/context.ts";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
-import * as restarts from "../restarts/store.ts";
-import * as spawns from "../store.ts";
-import type { LogEntry, LogPage } from "./entry.ts";
+import * as rows from "./store.ts";
+import type { LogEntry, LogTable } from "./store.ts";
 
 /** How many entries one tick examines in each table. */
 const TICK_ROWS_MAX = 50;
@@ -23,11 +21,7 @@ export interface SpawnLogLimits {
   readonly entries_max: number;
 }
 
-/** The table of spawns or the table of restarts. */
-interface LogTable {
-  after(db: Reader, page: LogPage): LogEntry[];
-  last(db: Reader): number;
-  forget(tx: Tx, seq: number): void;
+interface Pass extends LogTable {
   /** The last sequence number of the current pass, and when the next pass may begin. */
   cursor: number;
   paused_until: number;
@@ -37,9 +31,9 @@ export class SpawnLogRetention {
   readonly #ctx: Context;
   readonly #limits: SpawnLogLimits;
   readonly #isKnown: (peer_id: string) => boolean;
-  readonly #tables: readonly LogTable[] = [
-    { ...spawns, cursor: 0, paused_until: 0 },
-    { ...restarts, cursor: 0, paused_until: 0 },
+  readonly #tables: readonly Pass[] = [
+    { name: "spawns", over_at: "settled_at", cursor: 0, paused_until: 0 },
+    { name: "restarts", over_at: "finished_at", cursor: 0, paused_until: 0 },
   ];
 
   /**
@@ -56,17 +50,17 @@ export class SpawnLogRetention {
     for (const table of this.#tables) if (now >= table.paused_until) this.#prune(table, now);
   }
 
-  #prune(table: LogTable, now: number): void {
+  #prune(table: Pass, now: number): void {
     const { db } = this.#ctx;
     const before = now - this.#limits.history_ms;
-    const below = table.last(db) - this.#limits.entries_max;
-    const scanned = table.after(db, { after: table.cursor, limit: TICK_ROWS_MAX });
+    const below = rows.last(db, table) - this.#limits.entries_max;
+    const scanned = rows.after(db, table, { after: table.cursor, limit: TICK_ROWS_MAX });
     const removable = scanned.filter((entry) => {
       const { seq, over_at } = entry;
       return over_at !== null && (over_at < before || seq <= below) && !this.#isNeeded(entry);
     });
     if (removable.length > 0) {
-      db.transact((tx) => removable.forEach(({ seq }) => table.forget(tx, seq)));
+      db.transact((tx) => removable.forEach(({ seq }) => rows.forget(tx, table, seq)));
     }
     table.cursor = scanned.at(-1)?.seq ?? 0;
     if (scanned.length === TICK_ROWS_MAX) return;

@@ -3,10 +3,7 @@
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { Restart } from "../../peers/schemas.ts";
-
-const byId = z.object({ id: z.string() });
-const scope = z.object({ circle: Name.optional() });
+import { onePeer, Restart } from "../../peers/schemas.ts";
 
 export const restartPeer = contract({
   id: "spawn.restart",
@@ -15,7 +12,7 @@ export const restartPeer = contract({
   summary: "Stop an agent when its turn ends, and resume its session in the same pane",
   access: "caller",
   tunnel: "admin",
-  params: byId,
+  params: onePeer.params,
   body: z.object({
     fresh: z.boolean().default(false),
     dry_run: z.boolean().default(false),
@@ -34,10 +31,8 @@ export const getRestart = contract({
   method: "GET",
   path: "/peers/:id/restart",
   summary: "The latest restart of a peer",
-  access: "caller",
+  ...onePeer,
   tunnel: "open",
-  params: byId,
-  query: scope,
   returns: Restart,
   fails: ["unknown_peer", "ambiguous_peer", "no_restart"],
 });
@@ -47,10 +42,8 @@ export const cancelRestart = contract({
   method: "DELETE",
   path: "/peers/:id/restart",
   summary: "Cancel a restart that has not stopped the agent yet",
-  access: "caller",
+  ...onePeer,
   tunnel: "admin",
-  params: byId,
-  query: scope,
   returns: z.union([
     z.object({ cancelled: z.literal(true) }),
     z.object({ cancelled: z.literal(false), reason: z.string() }),

@@ -1,38 +1,24 @@
 /** Preflight: whether an agent can be restarted, and with which command. It changes nothing. */
 
 import { Problem } from "kit/core/problem.ts";
-import type { Adapter, AgentPeer } from "../../agents/adapter.ts";
-import { ANY_PROGRAM } from "../../agents/contract.ts";
-import type { Terminals } from "../../../host/tmux/terminals.ts";
-import type { ProcessControl } from "../../../host/processes.ts";
+import { ANY_PROGRAM, type Backend } from "../../agents/contract.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
+import type { SpawnDeps } from "../deps.ts";
 import { allowedFolder } from "../paths.ts";
 import type { Restart } from "../../peers/schemas.ts";
+import type { StoredPeer } from "../../peers/store.ts";
 
-/** The fields of a peer that a restart needs. */
-export interface Subject extends AgentPeer {
-  readonly name: string;
-  readonly role: string;
-  readonly status: string;
-  readonly circle: string;
-  readonly path: string | null;
-  readonly machine: string | null;
-}
-
-export interface PreflightDeps {
-  readonly terminals: Terminals;
-  readonly settings: SpawnSettings;
-  readonly machine: string;
-  adapter(backend: string): Adapter | undefined;
-  profileOf(peer_id: string): string | undefined;
-  readonly processes: ProcessControl & { startTimeOf(pid: number): string | undefined };
+export interface PreflightOptions {
+  readonly fresh: boolean;
+  /** The profile that the peer was spawned with. */
+  readonly profile: string | undefined;
 }
 
 /** A restart that passed every check. */
 export interface RestartPlan {
   readonly ok: true;
-  readonly subject: Subject;
+  readonly subject: StoredPeer;
   readonly socket: string;
   readonly pane: Pane;
   readonly cwd: string;
@@ -51,7 +37,8 @@ export interface PreflightRefusal {
   readonly resume_mode: Restart["resume_mode"];
 }
 
-class PreflightError extends Error {
+/** Why a restart is refused, or why a stage failed: `reason` is a code, `message` a sentence. */
+export class RestartFailure extends Error {
   readonly reason: string;
 
   constructor(reason: string, detail: string) {
@@ -65,71 +52,71 @@ class PreflightError extends Error {
  * still show what would run.
  */
 export async function preflight(
-  subject: Subject,
-  { fresh }: { fresh: boolean },
-  deps: PreflightDeps,
+  subject: StoredPeer,
+  options: PreflightOptions,
+  deps: SpawnDeps,
 ): Promise<RestartPlan | PreflightRefusal> {
-  const resume_mode = fresh ? "fresh" as const : "resumed" as const;
+  const resume_mode = options.fresh ? "fresh" as const : "resumed" as const;
   let would_run: readonly string[] | null = null;
   try {
     mustBeLocalAgent(subject, deps.machine);
-    const { command, resumeArgs } = await commandFor(subject, fresh, deps);
+    const { command, resumeArgs } = commandFor(subject, options, deps);
     would_run = redact(command.argv, resumeArgs, modelsOf(deps.settings));
     const cwd = await folderFor(subject, deps);
     const { socket, pane, process } = await locate(subject, deps);
     const fullCommand = { ...command, argv: [...command.argv, ...resumeArgs] };
     if (!await deps.terminals.hasProgram(socket, { ...fullCommand, cwd })) {
-      throw new PreflightError("no_program", "The program of its command is not installed");
+      throw new RestartFailure("no_program", "The program of its command is not installed");
     }
     const place = { socket, pane, process, cwd };
     return { ok: true, subject, ...place, command: fullCommand, would_run, resume_mode };
   } catch (error) {
-    if (!(error instanceof PreflightError)) throw error;
+    if (!(error instanceof RestartFailure)) throw error;
     return { ok: false, reason: error.reason, detail: error.message, would_run, resume_mode };
   }
 }
 
-function mustBeLocalAgent({ role, machine, backend }: Subject, here: string): void {
+function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string): void {
   if (role !== "agent" && role !== "orchestrator") {
-    throw new PreflightError(
+    throw new RestartFailure(
       "not_an_agent",
       `Only agents and orchestrators are restarted, and its role is "${role}"`,
     );
   }
-  if (backend === null) throw new PreflightError("not_an_agent", "The peer has no backend");
+  if (backend === null) throw new RestartFailure("not_an_agent", "The peer has no backend");
   if (machine !== null && machine !== here) {
-    throw new PreflightError("other_host", `The peer runs on another machine: "${machine}"`);
+    throw new RestartFailure("other_host", `The peer runs on another machine: "${machine}"`);
   }
 }
 
 /**
  * The configured command of the peer's backend, and the arguments that resume the peer's session.
  */
-async function commandFor(
-  subject: Subject,
-  fresh: boolean,
-  { settings, adapter, profileOf }: PreflightDeps,
-): Promise<{ command: Command; resumeArgs: readonly string[] }> {
+function commandFor(
+  subject: StoredPeer,
+  { fresh, profile }: PreflightOptions,
+  { settings, transports }: SpawnDeps,
+): { command: Command; resumeArgs: readonly string[] } {
   const backend = subject.backend ?? ANY_PROGRAM;
-  const command = tryCommand(settings, backend, profileOf(subject.peer_id));
+  const command = tryCommand(settings, backend, profile);
   if (fresh) return { command, resumeArgs: [] };
-  const resume = adapter(backend)?.resume?.bind(adapter(backend));
-  if (!resume) {
-    throw new PreflightError(
+  const adapter = transports.adapterOf(backend);
+  if (!adapter?.resume) {
+    throw new RestartFailure(
       "no_resume",
       `Sessions of ${backend} cannot be resumed: restart with fresh`,
     );
   }
   const { runtime_session_id, path } = subject;
   if (runtime_session_id === null) {
-    throw new PreflightError(
+    throw new RestartFailure(
       "no_session",
       "The session of the peer is not known: restart with fresh",
     );
   }
-  const found = await resume({ runtime_session_id, path: path ?? "/" });
+  const found = adapter.resume({ runtime_session_id, path: path ?? "/" });
   if (found.ok) return { command, resumeArgs: found.args };
-  throw new PreflightError(
+  throw new RestartFailure(
     found.reason,
     "The files of its session cannot be resumed: restart with fresh",
   );
@@ -137,25 +124,25 @@ async function commandFor(
 
 function tryCommand(
   settings: SpawnSettings,
-  backend: NonNullable<Subject["backend"]>,
+  backend: Backend,
   profile: string | undefined,
 ): Command {
   try {
     return commandOf(settings, backend, profile);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw new PreflightError(error.code, error.toBody().detail);
+    throw new RestartFailure(error.code, error.toBody().detail);
   }
 }
 
 async function folderFor(
-  { path }: Subject,
-  { settings, terminals }: PreflightDeps,
+  { path }: StoredPeer,
+  { settings, terminals }: SpawnDeps,
 ): Promise<string> {
   const allowed = settings.allowed_paths;
   const found = await allowedFolder(path ?? "", { allowed, home: terminals.home });
   if (found.ok) return found.folder;
-  throw new PreflightError(
+  throw new RestartFailure(
     "path_not_allowed",
     `No agent may be started in "${path ?? ""}": ${found.why}`,
   );
@@ -166,37 +153,37 @@ async function folderFor(
  * process is never stopped.
  */
 async function locate(
-  { tmux_socket, pane_id, agent_pid, agent_started, status }: Subject,
-  { terminals, processes }: PreflightDeps,
+  { tmux_socket, pane_id, agent_pid, agent_started, status }: StoredPeer,
+  { terminals, processes }: SpawnDeps,
 ): Promise<{ socket: string; pane: Pane; process: RestartPlan["process"] }> {
-  if (status === "retired") throw new PreflightError("retired", "The peer is retired");
+  if (status === "retired") throw new RestartFailure("retired", "The peer is retired");
   if (tmux_socket === null || pane_id === null) {
-    throw new PreflightError("no_pane", "The peer is in no tmux pane");
+    throw new RestartFailure("no_pane", "The peer is in no tmux pane");
   }
   const pane = await terminals.look(tmux_socket, pane_id);
-  if (!pane) throw new PreflightError("pane_missing", `tmux has no pane ${pane_id}`);
+  if (!pane) throw new RestartFailure("pane_missing", `tmux has no pane ${pane_id}`);
   const place = { socket: tmux_socket, pane };
   const isRunning = agent_pid !== null && agent_started !== null &&
     processes.isAlive(agent_pid, agent_started);
   if (!isRunning && pane.dead) return { ...place, process: undefined };
   if (status === "offline") {
-    throw new PreflightError(
+    throw new RestartFailure(
       "not_live",
       "The peer is offline, and another program runs in its pane",
     );
   }
   if (!isRunning) {
-    throw new PreflightError("no_process", "The process of the peer is not known, or has ended");
+    throw new RestartFailure("no_process", "The process of the peer is not known, or has ended");
   }
   if (!terminals.isWithin(agent_pid, pane.pane_pid)) {
-    throw new PreflightError(
+    throw new RestartFailure(
       "pane_unverified",
       `The process of the peer does not run in pane ${pane_id}`,
     );
   }
   // A restart would end all programs in the pane, such as the other jobs of a shell.
   if (await terminals.isShared(agent_pid, pane.pane_pid)) {
-    throw new PreflightError(
+    throw new RestartFailure(
       "pane_shared",
       `Other programs run in pane ${pane_id} as well, and would end`,
     );

@@ -4,28 +4,19 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
+import type { Notifications } from "../../notifications/notifications.ts";
 import { RestartStage } from "../../peers/schemas.ts";
-import type { RestartDeps } from "./deps.ts";
+import { RestartFailure } from "./preflight.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";
 
-/** Why a stage failed: `reason` is a code, `message` a sentence. */
-export class RestartFailure extends Error {
-  readonly reason: string;
-
-  constructor(reason: string, detail: string) {
-    super(detail);
-    this.reason = reason;
-  }
-}
-
 export class RestartRecords {
   readonly #ctx: Context;
-  readonly #notify: RestartDeps["notify"];
+  readonly #notifications: Notifications;
 
-  constructor(ctx: Context, { notify }: Pick<RestartDeps, "notify">) {
+  constructor(ctx: Context, notifications: Notifications) {
     this.#ctx = ctx;
-    this.#notify = notify;
+    this.#notifications = notifications;
   }
 
   /**
@@ -36,7 +27,7 @@ export class RestartRecords {
     const { db, events } = this.#ctx;
     const { restart_id, peer_id } = restart;
     return db.transact((tx) => {
-      if (rows.open(db).some((open) => open.peer_id === peer_id)) return undefined;
+      if (rows.openOf(db, peer_id)) return undefined;
       rows.insert(tx, restart);
       events.append("peer_restart_started", { restart_id, peer_id, stage: "preflight" });
       if (refusal) this.fail(restart_id, refusal);
@@ -90,7 +81,7 @@ export class RestartRecords {
       if (state === "register") this.step(restart_id, "seeding");
       const note = { from_peer: seed_from ?? ANONYMOUS_SENDER, to_peer: peer_id, text: seed };
       try {
-        this.#notify(note, { proven_human: seed_human });
+        this.#notifications.notify(note, { proven_human: seed_human });
       } catch (error) {
         const refusal = recoverableProblem(error);
         if (!refusal) throw error;

@@ -4,36 +4,21 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import type { AgentPeer } from "../../agents/adapter.ts";
 import type { Registration } from "../../peers/schemas.ts";
 import type { RegistrationEvidence } from "../../peers/registration.ts";
 import * as peerRows from "../../peers/store.ts";
-import type { Subject } from "./preflight.ts";
+import type { StoredPeer } from "../../peers/store.ts";
 import * as rows from "./store.ts";
 
-/** The fields of a peer that a restart needs; undefined if the peer is unknown or closed. */
-export function readSubject(db: Reader, peer_id: string): Subject | undefined {
+/** The peer that a restart is for; undefined if it is unknown or closed. */
+export function readSubject(db: Reader, peer_id: string): StoredPeer | undefined {
   const peer = peerRows.get(db, peer_id);
-  if (!peer || peer.closed) return undefined;
-  const { backend, tmux_socket, pane_id, agent_pid, agent_started, runtime_session_id } = peer;
-  const { turn_state, metadata, name, role, status, circle, path, machine } = peer;
-  const agent: AgentPeer = {
-    peer_id,
-    backend,
-    tmux_socket,
-    pane_id,
-    agent_pid,
-    agent_started,
-    runtime_session_id,
-    turn_state,
-    metadata,
-  };
-  return { ...agent, name, role, status, circle, path, machine };
+  return peer?.closed ? undefined : peer;
 }
 
 /** Whether a restart of this peer is under way. */
 export function isRestarting(db: Reader, peer_id: string): boolean {
-  return rows.open(db).some((open) => open.peer_id === peer_id);
+  return rows.openOf(db, peer_id) !== undefined;
 }
 
 /**
@@ -41,7 +26,7 @@ export function isRestarting(db: Reader, peer_id: string): boolean {
  * execution is being stopped, every report does; after that, only the reports of its process do.
  */
 export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | null): boolean {
-  const open = rows.open(db).find((open) => open.peer_id === peer_id);
+  const open = rows.openOf(db, peer_id);
   if (!open || open.old_pid === null) return false;
   const launched = open.state === "launch" || open.state === "register";
   return open.state === "stop" || (launched && agent_pid === open.old_pid);

@@ -2,10 +2,12 @@
 
 import type { Context } from "kit/data/context.ts";
 import { terminate } from "../../../host/processes.ts";
+import type { StoredPeer } from "../../peers/store.ts";
+import type { SpawnDeps } from "../deps.ts";
 import type { RestartEvent } from "../machine.ts";
-import type { RestartPlan, Subject } from "./preflight.ts";
-import type { RestartDeps } from "./deps.ts";
-import { RestartFailure, type RestartRecords } from "./records.ts";
+import { RestartFailure, type RestartPlan } from "./preflight.ts";
+import type { RestartRecords } from "./records.ts";
+import { readSubject } from "./replacement.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
@@ -27,14 +29,14 @@ class RestartCancelled extends Error {}
 
 export class RestartRun {
   readonly #ctx: Context;
-  readonly #deps: RestartDeps;
+  readonly #deps: SpawnDeps;
   readonly #records: RestartRecords;
   readonly #plan: RestartPlan;
   readonly #restart_id: string;
 
   constructor(
     ctx: Context,
-    deps: RestartDeps,
+    deps: SpawnDeps,
     records: RestartRecords,
     plan: RestartPlan,
     restart_id: string,
@@ -89,10 +91,11 @@ export class RestartRun {
 
   /** Brings the peer online again, if its old process was not stopped. */
   #markOldProcessOnline(): void {
-    const { processes, subject, peers } = this.#deps;
+    const { processes, peers } = this.#deps;
     const { process, subject: { peer_id } } = this.#plan;
     if (!process || !processes.isAlive(process.pid, process.started)) return;
-    if (subject(peer_id)?.status === "offline") peers.markSeen(peer_id);
+    const now = readSubject(this.#ctx.db, peer_id);
+    if (now?.status === "offline") peers.markSeen(peer_id, "process");
   }
 
   /** Takes a step of the restart. Returns false if the restart was cancelled in the meantime. */
@@ -123,8 +126,10 @@ export class RestartRun {
     }
     db.transact(() => {
       if (!this.#step("quiet")) throw new RestartCancelled();
-      const { status } = this.#deps.subject(peer_id) ?? {};
-      if (status === "online" || status === "busy") this.#deps.peers.offline(peer_id, "restart");
+      const { status } = readSubject(db, peer_id) ?? {};
+      if (status !== "online" && status !== "busy") return;
+      const cause = { reason: "restart", source: "daemon", terminal: false };
+      this.#deps.peers.offline(peer_id, cause);
     });
     await db.whenDurable();
   }
@@ -135,14 +140,14 @@ export class RestartRun {
    */
   async #isWorking(): Promise<boolean> {
     const subject = this.#mustHaveSubject();
-    const observation = await this.#deps.adapter(subject.backend ?? "")?.observe(subject);
+    const observation = await this.#deps.transports.adapterOf(subject.backend)?.observe(subject);
     const state = observation?.turn_state ?? subject.turn_state;
     return state === "working" || state === "awaiting_input";
   }
 
   /** The peer as it is now. Throws if the peer was closed or retired in the meantime. */
-  #mustHaveSubject(): Subject {
-    const subject = this.#deps.subject(this.#plan.subject.peer_id);
+  #mustHaveSubject(): StoredPeer {
+    const subject = readSubject(this.#ctx.db, this.#plan.subject.peer_id);
     if (!subject) throw new RestartFailure("peer_gone", "The peer was closed meanwhile");
     if (subject.status === "retired") {
       throw new RestartFailure("retired", "The peer was retired meanwhile");
@@ -152,11 +157,11 @@ export class RestartRun {
 
   /** Ends the process that the plan names by pid and start time. */
   async #stop(): Promise<void> {
-    const { processes, recordReplacement, shutdownSignal } = this.#deps;
+    const { processes, superseded, shutdownSignal } = this.#deps;
     const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
     if (!process) return void this.#step("stopped");
     const { pid } = process;
-    recordReplacement({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
+    superseded.add({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
     const limits = { term_ms: TERM_MS_MAX, kill_ms: KILL_MS_MAX };
     const { clock } = this.#ctx;
     const ended = await terminate(process, { ...limits, clock, signal: shutdownSignal, processes });
@@ -184,7 +189,7 @@ export class RestartRun {
 
   /** Waits until the peer is live with a new process. */
   async #register(): Promise<void> {
-    const { processes, peers, registersItself } = this.#deps;
+    const { hooks, processes, peers } = this.#deps;
     const { subject: { peer_id, backend }, process } = this.#plan;
     const { new_pid, new_started } = this.#records.mustGet(this.#restart_id);
     const runs = () =>
@@ -194,10 +199,10 @@ export class RestartRun {
       const live = now.status === "online" || now.status === "busy";
       return live && now.agent_pid !== null && now.agent_pid !== process?.pid;
     };
-    const wait_ms = registersItself(backend ?? "") ? REGISTER_MS_MAX : SETTLE_MS;
+    const wait_ms = backend !== null && hooks[backend] ? REGISTER_MS_MAX : SETTLE_MS;
     await this.#waitUntil(wait_ms, () => isBack() || !runs());
     if (!isBack() && runs() && new_pid !== null && wait_ms === SETTLE_MS) {
-      peers.register(peer_id, new_pid);
+      peers.registerRestarted(peer_id, new_pid);
     }
     if (isBack()) return this.#records.finish(this.#restart_id);
     if (!runs()) {

@@ -6,26 +6,32 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { PeerQuery } from "../../peers/directory.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/schemas.ts";
+import type { SpawnDeps } from "../deps.ts";
+import type { Launcher } from "../launcher.ts";
 import { restartMachine } from "../machine.ts";
+import * as spawnRows from "../store.ts";
 import type { RestartRequest } from "./contract.ts";
-import type { RestartDeps } from "./deps.ts";
-import { preflight, type PreflightRefusal, type RestartPlan } from "./preflight.ts";
-import { RestartFailure, RestartRecords } from "./records.ts";
+import { preflight, type PreflightRefusal, RestartFailure, type RestartPlan } from "./preflight.ts";
+import { RestartRecords } from "./records.ts";
+import { readSubject } from "./replacement.ts";
 import { RestartRun } from "./restart_run.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";
 
 export class Restarts {
   readonly #ctx: Context;
-  readonly #deps: RestartDeps;
+  readonly #deps: SpawnDeps;
+  readonly #launcher: Launcher;
   readonly #records: RestartRecords;
   readonly #runs = new Map<string, Promise<void>>();
 
-  constructor(ctx: Context, deps: RestartDeps) {
+  constructor(ctx: Context, deps: SpawnDeps, launcher: Launcher) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#records = new RestartRecords(ctx, deps);
+    this.#launcher = launcher;
+    this.#records = new RestartRecords(ctx, deps.notifications);
   }
 
   /**
@@ -37,9 +43,10 @@ export class Restarts {
     request: RestartRequest,
     requestContext: { proven_human: boolean },
   ): Promise<Restart> {
-    const { peer_id } = this.#deps.find(argument, request.circle);
-    const from = this.#deps.sender(request.from_peer ?? ANONYMOUS_SENDER);
-    await this.#deps.mustBeEnabled();
+    const { directory } = this.#deps;
+    const { peer_id } = directory.find(argument, directory.scopeOf(request));
+    const from = directory.senderId(request.from_peer ?? ANONYMOUS_SENDER);
+    await this.#launcher.mustBeEnabled();
     const started_at = this.#ctx.clock.now();
     const checked = await this.#preflight(peer_id, request.fresh);
     const draft = this.#draft(checked, started_at);
@@ -68,8 +75,9 @@ export class Restarts {
     return toRestart(rows.get(this.#ctx.db, restart_id) ?? stored);
   }
 
-  latest(argument: string, circle: string | undefined): Restart {
-    const { peer_id } = this.#deps.find(argument, circle);
+  latest(argument: string, query: PeerQuery): Restart {
+    const { directory } = this.#deps;
+    const { peer_id } = directory.find(argument, directory.scopeOf(query));
     const found = rows.latest(this.#ctx.db, peer_id);
     if (!found) throw new Problem("no_restart", { peer_id });
     return toRestart(found);
@@ -79,9 +87,10 @@ export class Restarts {
    * Cancels a restart. This is possible up to and including `quiesce`, because nothing is stopped
    * before that stage is over.
    */
-  cancel(argument: string, circle: string | undefined) {
+  cancel(argument: string, query: PeerQuery) {
     const { db } = this.#ctx;
-    const { peer_id } = this.#deps.find(argument, circle);
+    const { directory } = this.#deps;
+    const { peer_id } = directory.find(argument, directory.scopeOf(query));
     return db.transact(() => {
       const found = rows.latest(db, peer_id);
       const notCancelled = (reason: string) => ({ cancelled: false as const, reason });
@@ -126,19 +135,21 @@ export class Restarts {
    * otherwise it has failed.
    */
   #resolve({ restart_id, peer_id, state, ...open }: StoredRestart): void {
-    const { peers, subject } = this.#deps;
+    const { peers } = this.#deps;
     const stage = RestartStage.parse(state);
-    const isWanted = (subject(peer_id)?.status ?? "retired") !== "retired";
+    const isWanted = (readSubject(this.#ctx.db, peer_id)?.status ?? "retired") !== "retired";
     const { new_pid } = open;
     const wasLaunched = stage === "register" || stage === "seed";
     if (isWanted && wasLaunched && new_pid !== null && this.#isAlive(new_pid, open.new_started)) {
-      peers.register(peer_id, new_pid);
+      peers.registerRestarted(peer_id, new_pid);
       return this.#records.finish(restart_id);
     }
     const detail = `The daemon ended while this restart was at ${stage}`;
     this.#records.fail(restart_id, new RestartFailure("daemon_restart", detail));
     // The old process still runs, so the peer stays online.
-    if (isWanted && this.#isAlive(open.old_pid, open.old_started)) peers.markSeen(peer_id);
+    if (isWanted && this.#isAlive(open.old_pid, open.old_started)) {
+      peers.markSeen(peer_id, "process");
+    }
   }
 
   #isAlive(pid: number | null, started: string | null): boolean {
@@ -146,9 +157,11 @@ export class Restarts {
   }
 
   #preflight(peer_id: string, fresh: boolean): Promise<RestartPlan | PreflightRefusal> {
-    const subject = this.#deps.subject(peer_id);
+    const { db } = this.#ctx;
+    const subject = readSubject(db, peer_id);
     if (!subject) throw new Problem("unknown_peer", { peer: peer_id });
-    return preflight(subject, { fresh }, this.#deps);
+    const profile = spawnRows.ofPeer(db, peer_id)?.profile ?? undefined;
+    return preflight(subject, { fresh, profile }, this.#deps);
   }
 
   #draft({ would_run, resume_mode }: RestartPlan | PreflightRefusal, started_at: number): Draft {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { runCli } from "../../../../cli.ts";
-import type { Terminal } from "../../../../cli/output/terminal.ts";
+import type { Device } from "../../../../cli/output/terminal.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 
@@ -24,7 +24,7 @@ function home(file?: string) {
       args: string[],
       { more = {}, given = {} }: {
         more?: Record<string, string>;
-        given?: Partial<Terminal>;
+        given?: Partial<Device>;
       } = {},
     ) {
       const { terminal, lines } = capturedTerminal(given);

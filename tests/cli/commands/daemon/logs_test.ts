@@ -1,6 +1,7 @@
 /** `mesh logs`, and the size limit of the daemon's log file. */
 
 import assert from "node:assert/strict";
+import { formatInstant } from "../../../../cli/output/time.ts";
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join as pathOf } from "node:path";
 import { runCli } from "../../../../cli.ts";
@@ -41,7 +42,9 @@ Deno.test("logs formats log records, and prints other lines unchanged", async ()
   assert.equal(code, 0);
   assert.equal(
     out,
-    '2030-01-01T00:00:00.000Z warn  Two error="TypeError: no such thing" pid=7 url=http://x\n' +
+    `${
+      formatInstant("2030-01-01T00:00:00.000Z")
+    } warn  Two error="TypeError: no such thing" pid=7 url=http://x\n` +
       "error: bare\n",
   );
 });

@@ -43,7 +43,7 @@ Deno.test("`mesh` alone shows the status and the next steps", async () => {
   await using p = answeringDaemon({ "GET /health": () => health });
   const up = await p.mesh([]);
   assert.equal(up.code, 0);
-  assert.match(up.out, /up for +1 min/);
+  assert.match(up.out, /up for +1m/);
   assert.equal(up.out.match(/^ +mesh /gm)?.length, 3);
   const down = await p.mesh([], {}, { MESH_DAEMON__PORT: deadPort() });
   assert.equal(down.code, 0);
@@ -69,8 +69,31 @@ Deno.test("`down` without a daemon exits 0; another daemon or a reused pid is le
 });
 
 Deno.test("`up` finds a running daemon", async () => {
-  await using p = answeringDaemon({ "GET /health": () => HEALTH });
+  await using p = answeringDaemon({ "GET /health": () => ({ ...HEALTH, pid: Deno.pid }) });
+  const runtimeInfo = { pid: Deno.pid, url: p.url, started_at: "2030-01-01T00:00:00.000Z" };
+  Deno.writeTextFileSync(join(p.dir, "daemon.json"), JSON.stringify(runtimeInfo));
   const { code, out } = await p.mesh(["up"]);
   assert.equal(code, 0);
-  assert.match(out, new RegExp(`^Already running at ${p.url}\nprocess +7\nlog file +${p.dir}`));
+  const lines = `^Already running at ${p.url}\nprocess +${Deno.pid}\nlog file +${p.dir}`;
+  assert.match(out, new RegExp(lines));
+});
+
+Deno.test("`up` beside a daemon of another state directory starts nothing, and says so", async () => {
+  await using p = answeringDaemon({ "GET /health": () => HEALTH });
+  const { code, out, err } = await p.mesh(["up"]);
+  assert.deepEqual([code, out], [1, ""]);
+  assert.match(err, new RegExp(`another state directory than "${p.dir}" holds ${p.url}`));
+  assert.match(err, /process 7\); nothing was started\..*MESH_DAEMON__PORT=/s);
+});
+
+Deno.test("another program on the port is recognised by `up` and `status`", async () => {
+  const page = () => new Response("<html>", { headers: { "content-type": "text/html" } });
+  await using p = answeringDaemon({ "GET /health": page });
+  for (const command of ["up", "status"]) {
+    const { code, err } = await p.mesh([command]);
+    assert.equal(code, 3);
+    assert.match(err, /is not a mesh daemon\nUse another port: mesh config set daemon\.port/);
+  }
+  const json = JSON.parse((await p.mesh(["status", "--json"])).out);
+  assert.equal(json.error, "address_taken");
 });

@@ -2,16 +2,17 @@
 
 import assert from "node:assert/strict";
 import { Meters } from "../../../../daemon/api/events/metrics.ts";
+import { FakeClock } from "../../../support/clock.ts";
 
 function meters(): Meters {
-  const meters = new Meters();
+  const meters = new Meters(new FakeClock());
   meters.addGauges(() => ({ peers: 0, sockets: 0, commits: 0, queue: {}, jobs: {} }));
   return meters;
 }
 
 Deno.test("delivery times are counted in buckets from half a millisecond to five minutes", () => {
   const m = meters();
-  for (const ms of [0, 1, 1, 7, 301_000]) m.observeLatency(ms);
+  for (const ms of [0, 1, 1, 7, 301_000]) m.stepped("ask", "sent", ms);
   const text = m.render();
   const bucket = (le: string) =>
     new RegExp(`^mesh_delivery_seconds_bucket{le="${le}"} (.*)$`, "m").exec(text)?.[1];
@@ -23,8 +24,7 @@ Deno.test("delivery times are counted in buckets from half a millisecond to five
 Deno.test("reading the metrics resets none of them", () => {
   const m = meters();
   for (let read = 0; read < 2; read++) {
-    m.observeLatency(3);
-    m.stepped("ask", "sent");
+    m.stepped("ask", "sent", 3);
     m.render();
   }
   assert.match(m.render(), /^mesh_delivery_seconds_count 2$/m);

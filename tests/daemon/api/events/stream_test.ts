@@ -146,6 +146,21 @@ Deno.test("a reader whose position is no longer stored gets a gap frame first [c
   await replaying.hangUp();
 });
 
+Deno.test("a quiet stream of a page also sends an event with the daemon's time", async () => {
+  await using w = world();
+  const init = { signal: new AbortController().signal };
+  const { body } = await w.fetch("/events/stream?surface=dashboard", init);
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  assert.match((await reader?.read())?.value ?? "", /^event: ready\n/);
+  const quiet = reader?.read();
+  await w.clock.settle();
+  await w.clock.advance(15_000);
+  const { value = "" } = await quiet ?? {};
+  const timestamp = new Date(w.clock.now()).toISOString();
+  assert.equal(value, `: keep-alive\n\nevent: alive\ndata: {"timestamp":"${timestamp}"}\n\n`);
+  await reader?.cancel();
+});
+
 Deno.test("a quiet stream sends a comment every 15 s [c3.stream.quiet]", async () => {
   await using w = world();
   const reader = await Reader.open(w);

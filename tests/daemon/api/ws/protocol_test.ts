@@ -153,7 +153,8 @@ Deno.test("frames have exactly the fields of the contract [c4.frames]", async ()
   await notify(w, "ada", "bob");
   await post(w, "/broadcast", { from_peer: "ada", text: "All" });
   await bob.send({ type: "ack", request_id: "1", correlation_id: id });
-  const common = ["delivery_id", "from_peer", "from_peer_id", "text", "to_peer", "to_peer_id"];
+  const from = ["from_peer", "from_peer_id", "voice"];
+  const common = [...from, "delivery_id", "text", "to_peer", "to_peer_id"];
   const keys = (frame: object | undefined) => Object.keys(frame ?? {}).sort();
   const expected = [...common, "traceparent", "type"];
   assert.deepEqual(keys(bob.of("ask")[0]), ["correlation_id", ...expected, "reply_to"].sort());
@@ -166,6 +167,7 @@ Deno.test("frames have exactly the fields of the contract [c4.frames]", async ()
     type: "ack",
     from_peer: "bob",
     from_peer_id: w.daemon.directory.find("bob").peer_id,
+    voice: "peer",
     correlation_id: id,
     close_reason: "ack",
     outcome: "acknowledged",

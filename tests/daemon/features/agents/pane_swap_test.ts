@@ -7,15 +7,9 @@ import { genericAdapter } from "../../../../daemon/features/agents/generic/gener
 import { createPaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
 import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
 import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
-import {
-  commandOf,
-  foregroundOf,
-  isAlive,
-  parentOf,
-  sendSignal,
-  startTimeOf,
-} from "../../../../daemon/host/processes.ts";
-import { FakeProcesses, type World, world } from "../../../support/world.ts";
+import { commandOf, foregroundOf, isAlive } from "../../../../daemon/host/processes.ts";
+import { RealProcesses } from "../../../support/host/real_processes.ts";
+import { type World, world } from "../../../support/world.ts";
 import { addPeer, eventData, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import {
   recorder,
@@ -25,15 +19,6 @@ import {
   waitSync,
   withTmux,
 } from "../../../support/host/private_tmux.ts";
-
-class RealProcesses extends FakeProcesses {
-  override readonly startTimeOf = startTimeOf;
-  override readonly parentOf = parentOf;
-  override readonly signal = sendSignal;
-  override isAlive(pid: number, started?: string): boolean {
-    return isAlive(pid, started);
-  }
-}
 
 const SETTLE_MS = 30;
 

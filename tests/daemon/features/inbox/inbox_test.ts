@@ -59,6 +59,7 @@ Deno.test("an ask to the human is an inbox item, and its event has no text [6.in
     kind: "ask",
     from: "ada",
     from_peer_id: ada.peer_id,
+    voice: "peer",
     correlation_id,
     text: "Ready?",
     attachments: [],
@@ -75,6 +76,22 @@ Deno.test("an ask to the human is an inbox item, and its event has no text [6.in
   assert.deepEqual(eventData(w, "inbox_item"), [
     { item_id, kind: "ask", from: "ada", from_peer_id, correlation_id },
   ]);
+});
+
+Deno.test("the open items are those whose ask is open, read or not, before the unread ones", async () => {
+  await using w = withHuman();
+  await addPeer(w, "ada");
+  const [first_ask, asked_item] = await asked(w);
+  await post(w, `/inbox/${asked_item}/read`);
+  for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
+  const texts = async (query: string) => (await list(w, query)).map(({ text }) => text);
+  assert.deepEqual(await texts("?open=true"), ["Ready?", "3", "2", "1"]);
+  const [newest] = await list(w, "?limit=1");
+  await post(w, `/inbox/${newest?.item_id}/read`);
+  assert.deepEqual(await texts("?open=true&limit=2"), ["Ready?", "2"]);
+  await post(w, "/ack", { correlation_id: first_ask, message: "Yes" });
+  assert.deepEqual(await texts("?open=true"), ["2", "1"]);
+  assert.deepEqual(await texts("?open=false"), ["3", "2", "1", "Ready?"]);
 });
 
 Deno.test("the inbox is listed newest first, by unread and limit, with the human's name [4.inbox.list] [4.inbox.unread] [4.inbox.limit] [8.inbox.limit] [c3.inbox.limit]", async () => {

@@ -50,11 +50,24 @@ Deno.test("a failed push is repeated only when the surface reconnects", async ()
   assert.deepEqual([failed.stage, failed.detail], ["failed", "network"]);
 });
 
+Deno.test("a new surface gets the unread items of the last 24 h, oldest first [c4.surface.catch-up]", async () => {
+  await using w = withHuman();
+  await notify(w, "ada", "sam", "too old");
+  await w.clock.advance(24 * HOUR_MS + 1000);
+  w.daemon.tick();
+  for (const text of ["first", "read already", "second"]) await notify(w, "ada", "sam", text);
+  const { items } = await get(w, "/inbox");
+  await post(w, `/inbox/${items[1].item_id}/read`, {});
+  const phone = await surface(w, "phone");
+  assert.deepEqual(texts(phone), ["first", "second"]);
+  for (const { delivery_id } of sentItems(phone)) await sendReceipt(phone, delivery_id);
+  await phone.drop();
+  assert.deepEqual(sentItems(await surface(w, "phone")), [], "each is shown once");
+});
+
 Deno.test("a surface that connects gets the items that it missed in the last 24 h, oldest first [c4.surface.catch-up]", async () => {
   await using w = withHuman();
-  await notify(w, "ada", "sam", "before it was known");
   const phone = await surface(w, "phone");
-  assert.deepEqual(sentItems(phone), []);
   await notify(w, "ada", "sam", "too old");
   await phone.drop();
   await w.tick(2);
@@ -169,7 +182,7 @@ Deno.test("a newer connection of a surface replaces it, with the same name and p
   ]);
 });
 
-Deno.test("a surface that the operator closed gets no items, and may connect as a new peer", async () => {
+Deno.test("a surface that the operator closed is offered no items until it connects as a new peer", async () => {
   await using w = withHuman();
   const phone = await surface(w, "phone");
   const { peer_id } = await get(w, "/peers/phone");
@@ -177,11 +190,11 @@ Deno.test("a surface that the operator closed gets no items, and may connect as 
   await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
   await w.clock.settle();
   assert.equal(phone.closed?.code, 4004);
-  const { inbox_item_id = "", surfaces } = await notify(w, "ada", "sam");
+  const { inbox_item_id = "", surfaces } = await notify(w, "ada", "sam", "4");
   assert.deepEqual([surfaces, await pushTo(w, inbox_item_id, "phone")], [[], undefined]);
   const reconnected = await surface(w, "phone");
   assert.notEqual(reconnected.of("connected")[0]?.peer_id, peer_id);
-  assert.deepEqual(texts(reconnected), ["1", "2", "3"]);
+  assert.deepEqual(texts(reconnected), ["1", "2", "3", "4"]);
   for (const { delivery_id } of sentItems(reconnected)) await sendReceipt(reconnected, delivery_id);
   await reconnected.drop();
   assert.deepEqual(texts(await surface(w, "phone")), []);
@@ -197,12 +210,11 @@ Deno.test("an unregistered or non-addressable surface gets no items meanwhile", 
   await notify(w, "ada", "sam", "Unregistered");
   const reconnected = await surface(w, "phone");
   assert.deepEqual([phone.closed?.code, reconnected.of("connected")[0]?.peer_id], [1001, peer_id]);
-  assert.deepEqual(texts(reconnected), ["Before"]);
-  await sendReceipt(reconnected, sentItems(reconnected)[0]?.delivery_id ?? "");
+  assert.deepEqual(texts(reconnected), ["Before", "Unregistered"]);
   await post(w, `/peers/${peer_id}/provenance`, { addressable: false });
   const { inbox_item_id = "" } = await notify(w, "ada", "sam", "Not addressable");
   assert.deepEqual((await get(w, `/inbox/${inbox_item_id}`)).pushes, []);
-  assert.deepEqual(texts(reconnected), ["Before"]);
+  assert.deepEqual(texts(reconnected), ["Before", "Unregistered"]);
 });
 
 Deno.test("a surface that reconnects under another name is still one surface", async () => {

@@ -16,8 +16,8 @@ import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.
 const PANE = { pane_id: "%3", tmux_socket: SOCKET };
 
 /** A healthy Claude Code: process 7 in an existing pane. */
-async function healthyPeer(more: Record<string, unknown> = {}) {
-  const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
+async function healthyPeer(more: { backend?: "claude-code" | "generic" } = {}) {
+  const [paneObserver, agents] = [new FakePanes(), new FakeAgents(more.backend)];
   const w = world({ paneObserver, adapters: [agents] });
   w.processes.start(7);
   paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
@@ -129,6 +129,14 @@ async function unproved({ w }: { w: World }) {
   await notify(w, "cli", "ada");
   await w.clock.advance(31_000);
 }
+
+Deno.test("the doctor does not warn of missing proofs of a program that can give none", async () => {
+  await using fixture = await healthyPeer({ backend: "generic" });
+  await unproved(fixture);
+  const { checks } = await get(fixture.w, "/peers/ada/doctor");
+  const proofs = checks.find(({ name }: Found) => name === "proofs");
+  assert.deepEqual([proofs.ok, await codes(fixture.w)], [false, []]);
+});
 
 for (const [code, what, then] of CONTRADICTIONS) {
   Deno.test(`the doctor reports ${what}`, async () => {

@@ -144,7 +144,6 @@ Deno.test("the processes that a hook names count only if the hook runs below the
       "claude-code": {
         read: () => ({ event: "SessionStart", session_id: "s-1", cwd: "/work", source: "startup" }),
         answer: () => ({}),
-        acceptsContext: () => false,
       },
     },
   });

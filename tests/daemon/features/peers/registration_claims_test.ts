@@ -120,10 +120,19 @@ Deno.test("a process that registers again is the same peer: without a name, in i
 Deno.test("a socket that gives no path leaves the peer's path as it is", async () => {
   await using w = world();
   const { peer_id, birth_certificate } = await addPeer(w, "ada");
-  for (const proof of [{ peer_id }, { birth_certificate }, {}]) {
-    const socket = await connectPeer(w, "ada", { ...proof, path: undefined });
-    assert.equal(socket.of("connected")[0]?.peer_id, peer_id);
-    assert.equal((await get(w, `/peers/${peer_id}`)).path, "/work");
+  const bob = await connectPeer(w, "bob", { path: "/work" });
+  await bob.drop();
+  const client = bob.of("connected")[0]?.peer_id;
+  for (
+    const [name, proof, expected] of [
+      ["ada", { peer_id }, peer_id],
+      ["ada", { birth_certificate }, peer_id],
+      ["bob", {}, client],
+    ] as const
+  ) {
+    const socket = await connectPeer(w, name, { ...proof, path: undefined });
+    assert.equal(socket.of("connected")[0]?.peer_id, expected);
+    assert.equal((await get(w, `/peers/${expected}`)).path, "/work");
     await socket.drop();
   }
 });

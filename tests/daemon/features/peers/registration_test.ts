@@ -73,6 +73,15 @@ Deno.test("the human's aliases and the relay's prefix are no names for peers [c2
   assert.equal((await get(w, "/peers")).peers.length, 0);
 });
 
+Deno.test("with circle_boundary machine, every peer that names no circle is in default [c1.circle]", async () => {
+  await using w = world({ settings: { "daemon.circle_boundary": "machine" } });
+  const pane = { tmux_session: "work", pane_id: "%3", tmux_socket: "/tmp/none" };
+  assert.equal((await addPeer(w, "ada", { tmux_session: "work" })).circle, "default");
+  assert.equal((await addPeer(w, "bob", { ...pane, tmux_socket: undefined })).circle, "default");
+  assert.equal((await addPeer(w, "eve", { tmux_session: "work", circle: "red" })).circle, "red");
+  assert.equal((await get(w, "/spawn/config")).circle_boundary, "machine");
+});
+
 Deno.test("names and circles are letters, digits, dots, underscores and hyphens, 1 to 64 [c1.names]", async () => {
   await using w = world();
   for (const name of ["", "a b", "ä", "a/b", "n".repeat(65), "a\u0000", "a\n"]) {

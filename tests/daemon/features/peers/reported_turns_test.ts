@@ -1,7 +1,12 @@
 /** Turns that hooks and clients report: published without text, and proof of the ids in it. */
 
 import assert from "node:assert/strict";
-import { reportChat } from "../../../../daemon/features/peers/contract.ts";
+import {
+  closePeer,
+  listTurns,
+  reportChat,
+  reportTurn,
+} from "../../../../daemon/features/peers/contract.ts";
 import { world } from "../../../support/world.ts";
 import {
   addPeer,
@@ -42,4 +47,56 @@ Deno.test("a turn of an unknown or retired peer is refused", async () => {
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   assert.equal((await post(w, "/events/chat", { ...turn, peer_id })).status, 409);
   assert.equal(eventData(w, "chat_turn").length, 0);
+});
+
+Deno.test("the latest prompts and final messages of an agent are listed, oldest first", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "api");
+  const params = { id: peer_id };
+  await w.call(reportTurn, { params, query: {}, body: { turn_state: "working", prompt: "Go on" } });
+  const tool_calls = [{ name: "ls" }];
+  await w.call(reportChat, { body: { peer_id, role: "assistant", text: "Done", tool_calls } });
+  const { turns } = await w.call(listTurns, { params, query: {} });
+  const at = turns[0]?.at;
+  assert.deepEqual(turns, [
+    { role: "user", text: "Go on", truncated: false, tool_calls: [], at },
+    { role: "assistant", text: "Done", truncated: false, tool_calls, at },
+  ]);
+});
+
+Deno.test("of an agent's turns 20 are kept, each with at most 4,000 characters", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "api");
+  for (let turn = 1; turn <= 21; turn++) {
+    const text = `${turn} ${"x".repeat(5000)}`;
+    await w.call(reportChat, { body: { peer_id, role: "user", text } });
+  }
+  const { turns } = await w.call(listTurns, { params: { id: peer_id }, query: {} });
+  assert.equal(turns.length, 20);
+  assert.ok(turns[0]?.text.startsWith("2 "));
+  assert.ok(turns.every(({ text, truncated }) => text.length === 4000 && truncated));
+});
+
+Deno.test("the turns of at most 200 agents are kept: those that reported last", async () => {
+  await using w = world();
+  const agents = [];
+  for (let n = 0; n <= 200; n++) agents.push(await addPeer(w, `api-${n}`));
+  for (const { peer_id } of agents) {
+    await w.call(reportChat, { body: { peer_id, role: "user", text: "Hello" } });
+  }
+  const counts = await Promise.all(agents.map(async ({ peer_id }) => {
+    const { turns } = await w.call(listTurns, { params: { id: peer_id }, query: {} });
+    return turns.length;
+  }));
+  assert.deepEqual(counts, [0, ...Array(200).fill(1)]);
+});
+
+Deno.test("the turns of a peer that was closed are listed by its id, and not by its name", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "api");
+  await w.call(reportChat, { body: { peer_id, role: "user", text: "Hello" } });
+  await w.call(closePeer, { params: { id: peer_id }, query: {} });
+  const { turns } = await w.call(listTurns, { params: { id: peer_id }, query: {} });
+  assert.deepEqual(turns.map(({ text }) => text), ["Hello"]);
+  assert.equal((await get(w, "/peers/api/turns")).status, 404);
 });

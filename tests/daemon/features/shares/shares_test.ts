@@ -170,7 +170,7 @@ Deno.test("mesh share prints the link, lists it and ends it", async () => {
   assert.deepEqual([made.code, made.err], [0, ""]);
   const share_id = /\/s\/(sh_[\w-]+)\n/.exec(made.out)?.[1] ?? "";
   const listed = await mesh("share", "list");
-  assert.match(listed.out, new RegExp(`${share_id} +web +rw +0 +2030-01-01T01:00:`));
+  assert.match(listed.out, new RegExp(`${share_id} +web +rw +0 +2030-01-01 01:00:`));
   assert.equal((await mesh("share", "revoke", share_id)).code, 0);
   assert.equal((await mesh("share", "revoke", share_id)).code, 1);
   assert.match((await mesh("share", "list")).out, /No shares/);

@@ -14,7 +14,7 @@ const THREAD = "01a1fa46-f8af-7442-bf16-d89f8d7a29a7";
 async function fixture(kind: "session" | "server") {
   const processes = new FakeProcesses();
   const codex = Object.assign(new FakeAgents("codex"), {
-    resume: () => Promise.resolve({ ok: true as const, args: ["resume", THREAD] }),
+    resume: () => ({ ok: true as const, args: ["resume", THREAD] }),
   });
   const paneObserver = new FakePanes();
   const hooks = { codex: codexHooks((pid) => ({ pid: pid - 1, kind })) };

@@ -59,7 +59,8 @@ Deno.test("without a daemon, another user's program at its address receives noth
     for (const args of [["peers"], ["status"], ["notify", "ada", "Hi"]]) {
       assert.equal(await runCli(args, env, terminal, new FakeClock()), 3, args.join(" "));
     }
-    assert.match(lines.err, new RegExp(`No daemon answers at http://127.0.0.1:${port}`));
+    const refusal = `The program that answers at http://127.0.0.1:${port} is not a mesh daemon`;
+    assert.equal(lines.err.split(refusal).length - 1, 3, lines.err);
   } finally {
     thief.kill("SIGKILL");
     await thief.status;

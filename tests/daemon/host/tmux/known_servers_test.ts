@@ -1,8 +1,10 @@
 /** How many tmux servers are known, for how long, and what is checked before each connect. */
 
 import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
 import { randomIds } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
 import { IDLE_MS_MAX, SERVERS_MAX, TmuxServers } from "../../../../daemon/host/tmux/tmux.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { SEARCH_PATH, silent, until, withTmux } from "../../../support/host/private_tmux.ts";
@@ -119,4 +121,15 @@ withTmux("a socket is checked at each connect, and a refusal is logged once", as
   const lost = (result: { ok: boolean }) => !result.ok;
   assert.ok(lost(await tmux.query(ASK)));
   assert.partialDeepStrictEqual(await tmux.run(ASK), { ok: false, reason: "untrusted" });
+});
+
+withTmux("panes are found on every server whose socket is beside the user's own", async (t) => {
+  const pane_id = t.start("cat");
+  await using at = clients();
+  const folder = dirname(t.socket);
+  const paneObserver = paneObserverOf(at.tmuxServers, join(folder, "default"));
+  Deno.writeTextFileSync(join(folder, "notes.txt"), "not a socket");
+  assert.deepEqual(await paneObserver.all([]), []);
+  const found = await paneObserver.everywhere([]);
+  assert.deepEqual(found.map((pane) => [pane.tmux_socket, pane.pane_id]), [[t.socket, pane_id]]);
 });

@@ -1,6 +1,7 @@
 /** Tools that close an ask sent to the caller: by a reply, a typed answer, or a refusal. */
 
 import * as z from "zod";
+import type { WireResponse } from "kit/http/client.ts";
 import { Text, TextOrEmpty } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ackAsk, declineAsk } from "../../../../features/asks/contract.ts";
@@ -15,6 +16,14 @@ const ClosedFields = {
   close_reason: z.string(),
 };
 
+function toClosed(
+  correlation_id: string,
+  { ok, close_reason }: WireResponse<typeof ackAsk>,
+) {
+  const text = `${correlation_id} is closed: ${close_reason}.`;
+  return { text, data: { ok, correlation_id, close_reason } };
+}
+
 const ack = tool({
   name: "ack",
   title: "Answer an ask",
@@ -26,13 +35,9 @@ const ack = tool({
   hints: SEND_HINTS,
   input: z.object({ correlation_id, message: TextOrEmpty.optional(), attachments }),
   output: z.object(ClosedFields),
-  async run({ correlation_id, message, attachments }, { caller, call, signal }) {
+  async run({ correlation_id, message, attachments }, { caller, call }) {
     const body = { correlation_id, message, attachments, from_peer: callerId(caller) };
-    const { ok, close_reason } = await call(ackAsk, { body, signal });
-    return {
-      text: `${correlation_id} is closed: ${close_reason}.`,
-      data: { ok, correlation_id, close_reason },
-    };
+    return toClosed(correlation_id, await call(ackAsk, { body }));
   },
 });
 
@@ -49,13 +54,9 @@ const decline = tool({
     reason: z.string().min(1).describe("One sentence that tells the asker why"),
   }),
   output: z.object(ClosedFields),
-  async run({ correlation_id, reason }, { caller, call, signal }) {
+  async run({ correlation_id, reason }, { caller, call }) {
     const body = { correlation_id, reason, from_peer: callerId(caller) };
-    const { ok, close_reason } = await call(declineAsk, { body, signal });
-    return {
-      text: `${correlation_id} is closed: ${close_reason}.`,
-      data: { ok, correlation_id, close_reason },
-    };
+    return toClosed(correlation_id, await call(declineAsk, { body }));
   },
 });
 
@@ -78,16 +79,16 @@ const answer = tool({
     message: Text.optional().describe("A remark beside the answer, for the asker"),
   }),
   output: z.object({ ...ClosedFields, outcome: z.string() }),
-  async run(args, { caller, call, signal }) {
+  async run(args, { caller, call }) {
     const from_peer = mustBePeer(caller, "no ask can have been sent to you");
     // The human answers only through human surfaces, and an agent's tool is not a human surface
     // (contract 2).
-    const { role } = await call(getPeer, { params: { id: from_peer }, query: {}, signal });
+    const { role } = await call(getPeer, { params: { id: from_peer }, query: {} });
     if (role === "human") {
       throw new Problem("not_an_agent", { why: "the human answers through a human surface" });
     }
     const { correlation_id } = args;
-    const { ok, ...end } = await call(answerAsk, { body: { ...args, from_peer }, signal });
+    const { ok, ...end } = await call(answerAsk, { body: { ...args, from_peer } });
     return {
       text: `${correlation_id} is closed: ${end.close_reason}, ${end.outcome}.`,
       data: { ok, correlation_id, ...end },

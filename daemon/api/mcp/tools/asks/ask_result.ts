@@ -35,13 +35,6 @@ export const PENDING: Ending = {
 
 type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 
-export function toEnding(resolution: Resolution): Ending {
-  const { status, outcome, reply, responder, close_reason, option_id, closed_at } = resolution;
-  const { reply_attachments } = resolution;
-  const ending = { status, outcome, reply, responder, close_reason, option_id, closed_at };
-  return { ...ending, reply_attachments };
-}
-
 /** The fields of a closed ask that are shown. Every route that returns a closed ask has them. */
 type ResolvedAsk = Pick<
   Resolution,

@@ -21,7 +21,7 @@ import {
   peer,
   seconds,
 } from "../fields.ts";
-import { Ending, formatEnding, PENDING, toEnding } from "./ask_result.ts";
+import { Ending, formatEnding, PENDING } from "./ask_result.ts";
 
 const ask = tool({
   name: "ask",
@@ -54,13 +54,13 @@ const ask = tool({
     ...Ending,
   }),
   async run({ peer, message, idempotency_key, wait_seconds = 0, ...rest }, toolContext) {
-    const { caller, call, signal } = toolContext;
+    const { caller, call } = toolContext;
     const headers = idempotencyHeaders(idempotency_key);
     const pull = wait_seconds > 0 || caller.peer_id === null;
     const reply_delivery = pull ? "pull" as const : "push" as const;
     const from_peer = callerId(caller);
     const request = { from_peer, to_peer: peer, text: message, reply_delivery, ...rest };
-    const openedAsk = await call(openAsk, { body: request, headers, signal });
+    const openedAsk = await call(openAsk, { body: request, headers });
     const { to_peer_id, to_peer_name, delivery_state } = openedAsk;
     const id = openedAsk.correlation_id ?? "";
     const askFields = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
@@ -107,10 +107,9 @@ async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
   const found = await toolContext.call(waitAsk, {
     params: { id },
     body: { peer_id: callerId(toolContext.caller), timeout_seconds },
-    signal: toolContext.signal,
   });
   if (found.status === "resolved") {
-    return { text: await formatEnding(found, toolContext), data: toEnding(found) };
+    return { text: await formatEnding(found, toolContext), data: found };
   }
   const text = `No reply to ${id} in ${timeout_seconds} s. The ask stays open: ${laterHint(id)}`;
   return { text, data: PENDING };

@@ -48,12 +48,12 @@ const ask = tool({
       error: maybe.describe("Why this peer was not asked"),
     })),
   }),
-  async run({ peers, message, idempotency_key, ...rest }, { caller, call, signal }) {
+  async run({ peers, message, idempotency_key, ...rest }, { caller, call }) {
     const reply_delivery = caller.peer_id === null ? "pull" as const : "push" as const;
     const request = { from_peer: callerId(caller), to_peers: peers, text: message };
     const body = { ...request, ...rest, reply_delivery };
     const headers = idempotencyHeaders(idempotency_key);
-    const { parent_id, children } = await call(askMany, { body, headers, signal });
+    const { parent_id, children } = await call(askMany, { body, headers });
     const later = reply_delivery === "push"
       ? "Each reply comes to you as a message of its own; go on, or end your turn. The " +
         "replies so far: "
@@ -106,8 +106,8 @@ const result = tool({
     })),
   }),
   async run({ parent_id }, toolContext) {
-    const { call, signal } = toolContext;
-    const found = await call(getMany, { params: { parent_id }, signal });
+    const { call } = toolContext;
+    const found = await call(getMany, { params: { parent_id } });
     const chars = charsPerText(found.children.length);
     const lines: string[] = [], children = [];
     for (const child of found.children) {

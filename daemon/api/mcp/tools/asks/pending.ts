@@ -77,18 +77,18 @@ const list = tool({
 export const PENDING_TOOLS: readonly Tool[] = [list];
 
 /** Open asks, oldest first. An unknown caller can send asks under its name, but cannot be asked. */
-async function openAsks({ caller, call, signal }: ToolContext, direction: Direction | "both") {
+async function openAsks({ caller, call }: ToolContext, direction: Direction | "both") {
   if (direction === "inbound") mustBePeer(caller, "no ask can be sent to you");
   const peer_id = caller.peer_id ?? caller.name;
-  const { asks } = await call(pendingAsks, { query: { peer_id, direction }, signal });
+  const { asks } = await call(pendingAsks, { query: { peer_id, direction } });
   return asks.map((ask) => withDirection(ask, caller.peer_id));
 }
 
 /** Closed asks, newest first. Only the caller's newest `SCANNED_MAX` closed asks are searched. */
-async function closedAsks({ caller, call, signal }: ToolContext, direction: Direction | "both") {
+async function closedAsks({ caller, call }: ToolContext, direction: Direction | "both") {
   const peer_id = mustBePeer(caller, "closed asks of unknown callers cannot be listed");
   const query = { state: "closed" as const, peer_id, limit: String(SCANNED_MAX) };
-  const { asks } = await call(listAsks, { query, signal });
+  const { asks } = await call(listAsks, { query });
   return asks.map((ask) => withDirection(ask, peer_id))
     .filter((ask) => direction === "both" || ask.direction === direction);
 }

@@ -25,6 +25,16 @@ async function circle(options: WorldOptions = {}) {
   return { w, boss, api, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
+Deno.test("kill_peer finds a peer of another circle by its name, unless the call fixes a circle", async () => {
+  await using at = await circle();
+  at.w.processes.start(9);
+  const far = await addPeer(at.w, "far", { agent_pid: 9, circle: "other" });
+  await using mcp = await tools(at.w, 7);
+  const refused = await mcp.call("kill_peer", { peer: "far", circle: "main" });
+  assert.equal(refused.data["error"], "unknown_peer");
+  assert.equal((await mcp.call("kill_peer", { peer: "far" })).data["peer_id"], far.peer_id);
+});
+
 Deno.test("an agent may end a peer by its tool: the one of its own circle that it names", async () => {
   await using at = await circle();
   await addPeer(at.w, "api", { circle: "other" });
@@ -132,7 +142,7 @@ Deno.test("mesh orphans lists panes, mesh link binds one, mesh peer rehook resto
   const [paneObserver, agents] = [new FakePanes(), new FakeAgents()];
   await using w = world({ paneObserver, adapters: [agents] });
   await using cli = shell(w);
-  assert.match((await cli.mesh("orphans")).out, /There are no tmux panes without a peer/);
+  assert.match((await cli.mesh("orphans")).out, /No pane of your tmux servers is without a peer/);
   w.processes.start(7);
   paneObserver.open("%3", { foreground: { pid: 7, started: "1", args: ["claude"] } });
   assert.match((await cli.mesh("orphans")).out, /%3 +work +claude +claude-code +\/work/);

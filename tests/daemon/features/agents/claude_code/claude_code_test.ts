@@ -12,7 +12,7 @@ import {
   sessionFor,
   sessionOf,
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";
-import type { JsonObject } from "../../../../../daemon/features/agents/install.ts";
+import type { JsonObject } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
 import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";

@@ -8,12 +8,12 @@ import {
   removeHooks,
   removeMcp,
 } from "../../../../../daemon/features/agents/claude_code/setup.ts";
+import { applyChange } from "../../../../../daemon/features/agents/install.ts";
 import {
-  applyChange,
   type Json,
   type JsonObject,
   Unchangeable,
-} from "../../../../../daemon/features/agents/install.ts";
+} from "../../../../../daemon/features/agents/settings_files/json.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
 const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
@@ -188,7 +188,7 @@ Deno.test("a dry run shows every line that would change, and writes nothing", ()
 });
 
 Deno.test("a file that is not JSON is refused by name, and left unchanged", () => {
-  for (const text of ['{"hooks": ', "[]", "// mine\n{}"]) {
+  for (const text of ['{"hooks": ', "[]", "hooks: {}"]) {
     using folder = new Folder();
     const path = folder.write("settings.json", text);
     const change = () => applyChange(path, (json) => installHooks(json, PLAN), INSTALL);

@@ -7,7 +7,7 @@ import {
   installServer,
   removeServer,
 } from "../../../../../daemon/features/agents/codex/setup.ts";
-import { Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import { Unchangeable } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };

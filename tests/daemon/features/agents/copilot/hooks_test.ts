@@ -55,7 +55,7 @@ Deno.test("context is added to a prompt of Copilot CLI, and to nothing else", ()
   for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
     const other = { ...common, hookName, source: "new" };
     assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
-    assert.equal(copilotHooks.acceptsContext(hookName), false);
+    assert.notEqual(copilotHooks.context_event, hookName);
   }
 });
 

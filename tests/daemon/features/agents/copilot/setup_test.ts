@@ -8,7 +8,10 @@ import {
   removeHooks,
   removeMcp,
 } from "../../../../../daemon/features/agents/copilot/setup.ts";
-import { type JsonObject, Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import {
+  type JsonObject,
+  Unchangeable,
+} from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
 const PLAN = { mesh: ["/opt/my tools/mesh"] };
@@ -102,7 +105,7 @@ Deno.test("mesh setup --agent copilot writes two files, and restores them byte f
     const servers = layout && JSON.stringify(SERVERS, null, 4);
     if (layout) home.write(SETTINGS, layout);
     if (servers) home.write(MCP, servers);
-    assert.equal(await home.setup("--dry-run"), 0);
+    assert.equal(await home.setup("--dry-run", "--diff"), 0);
     assert.match(home.printed.join("\n"), /hook copilot userPromptSubmitted/);
     assert.deepEqual([home.read(SETTINGS), home.read(MCP)], [layout, servers]);
     assert.equal(await home.setup(), 0);

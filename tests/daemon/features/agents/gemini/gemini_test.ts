@@ -9,11 +9,11 @@ import {
 } from "../../../../../daemon/features/agents/gemini/screen.ts";
 import { resumeOf } from "../../../../../daemon/features/agents/gemini/sessions.ts";
 import { install, remove } from "../../../../../daemon/features/agents/gemini/setup.ts";
+import { applyChange } from "../../../../../daemon/features/agents/install.ts";
 import {
-  applyChange,
   type JsonObject,
   Unchangeable,
-} from "../../../../../daemon/features/agents/install.ts";
+} from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { world } from "../../../../support/world.ts";

@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type Json, Unchangeable } from "../../../../../daemon/features/agents/install.ts";
+import {
+  type Json,
+  Unchangeable,
+} from "../../../../../daemon/features/agents/settings_files/json.ts";
 import {
   installServer,
   removeServer,

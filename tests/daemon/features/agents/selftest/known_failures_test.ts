@@ -124,3 +124,16 @@ Deno.test("a malformed or missing file degrades nothing", () => {
     assert.equal(knownFailures.degraded("claude-code", "native"), undefined, text);
   }
 });
+
+Deno.test("GET /selftests lists what was found for each transport, also after a new test", async () => {
+  using at = state();
+  await using w = world({ knownFailures: at.knownFailures });
+  assert.deepEqual((await get(w, "/selftests")).tested, []);
+  at.setFailure("native", "draft: it was overwritten");
+  const row = { agent: "claude-code", version: "2.1.329", at: "2026-11-21T12:00:00.000Z" };
+  assert.deepEqual((await get(w, "/selftests")).tested, [
+    { ...row, transport: "native", degraded: true, why: "draft: it was overwritten" },
+  ]);
+  at.setFailure("native", null);
+  assert.equal((await get(w, "/selftests")).tested[0].degraded, false);
+});

@@ -223,17 +223,17 @@ Deno.test("a queued message keeps its attachments over a restart", async () => {
   const { directory } = at;
   const kept = { clock: new FakeClock(), ids: countingIds() };
   const options = { ...kept, ...LIMITS, db_path: pathOf(directory, "mesh.db") };
-  let one;
+  let one, peer_id;
   {
     await using w = world(options);
     await addPeer(w, "ada");
-    await addPeer(w, "bob");
+    ({ peer_id } = await addPeer(w, "bob"));
     one = await file(w);
     await ask(w, "ada", "bob", "Look", { attachments: [one.id] });
     await notify(w, "ada", "sam", "Look", { attachments: [one.id] });
   }
   await using w = world(options);
-  const bob = await connectPeer(w, "bob");
+  const bob = await connectPeer(w, "bob", { peer_id });
   assert.deepEqual(bob.of("ask")[0]?.attachments, [one]);
   assert.deepEqual((await get(w, "/inbox")).items[0].attachments, [one]);
 });

@@ -50,6 +50,23 @@ Deno.test("one message is found by each of its ids, and by no other", async () =
   }
 });
 
+Deno.test("a page is filtered by circle, and by the state of a delivery or an ask", async () => {
+  await using w = world();
+  await addPeer(w, "ada", { circle: "shop" });
+  await addPeer(w, "bob", { circle: "shop" });
+  await addPeer(w, "cy", { circle: "ops" });
+  const id = await ask(w, "ada", "bob", "Closed");
+  await ask(w, "ada", "bob", "Open");
+  await post(w, "/ack", { correlation_id: id, message: "Reply" });
+  await post(w, "/ask", { from_peer: "cli", to_peer: "cy", circle: "ops", text: "Elsewhere" });
+  assert.deepEqual(await texts(w, { state: "open" }), ["Elsewhere", "Open"]);
+  assert.deepEqual(await texts(w, { state: "closed" }), ["Closed"]);
+  assert.deepEqual(await texts(w, { state: "seen" }), []);
+  assert.deepEqual(await texts(w, { circle: "ops" }), ["Elsewhere"]);
+  assert.deepEqual(await texts(w, { circle: "shop", state: "open" }), ["Open"]);
+  assert.equal((await get(w, "/messages?state=lost")).status, 422);
+});
+
 Deno.test("a page is filtered by one side of a conversation, or by both", async () => {
   await using w = world();
   const ada = await addPeer(w, "ada");

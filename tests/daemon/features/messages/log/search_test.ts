@@ -90,6 +90,13 @@ Deno.test("no search text is an error, and a message is found by each of its wor
   }
 });
 
+Deno.test("the snippet of a Korean text starts shortly before the match", () => {
+  const search = toSearch("배포");
+  assert.ok(search);
+  const text = `${"한국어 ".repeat(100)}배포 ${"완료 ".repeat(100)}`;
+  assert.equal(snippetOf(search, [text]).indexOf("배포"), 41);
+});
+
 Deno.test("a snippet shows the match on one line, and splits no character", () => {
   const search = toSearch("Straße");
   assert.ok(search);

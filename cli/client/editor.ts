@@ -1,0 +1,43 @@
+/** Opens the user's editor: on a file, or for a text that is then read back. */
+
+import { join } from "node:path";
+import type { Env } from "../../daemon/host/paths.ts";
+import { CommandError } from "./failures.ts";
+
+/** Lines that begin with this are for the writer only. */
+const COMMENT = "#";
+
+/** Opens the file in `$VISUAL`, `$EDITOR` or `vi`, and waits until the editor has ended. */
+export async function openEditor(env: Env, path: string): Promise<void> {
+  const editor = env["VISUAL"] || env["EDITOR"] || "vi";
+  // The variable may hold arguments, such as `code --wait`, so that a shell has to read it.
+  const command = new Deno.Command("sh", {
+    args: ["-c", `exec ${editor} "$1"`, "mesh", path],
+    env: { ...env },
+    stdin: "inherit",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  const { success, code } = await command.output();
+  if (success) return;
+  throw new CommandError(`The editor "${editor}" ended with code ${code}; set EDITOR to another`);
+}
+
+/**
+ * Lets the user write a text in the editor, which begins with `draft`. `about` is shown below it in
+ * comment lines, which are not part of the text. Returns an empty text if nothing was written.
+ */
+export async function writeInEditor(env: Env, about: string, draft = ""): Promise<string> {
+  const dir = Deno.makeTempDirSync({ prefix: "mesh-" });
+  try {
+    const path = join(dir, "TEXT.md");
+    const comments = about.split("\n").map((line) => `${COMMENT} ${line}`.trimEnd()).join("\n");
+    Deno.writeTextFileSync(path, `${draft}\n${comments}\n`, { mode: 0o600 });
+    await openEditor(env, path);
+    const lines = Deno.readTextFileSync(path).split("\n");
+    const start = lines.findLastIndex((line) => !line.startsWith(COMMENT) && line.trim() !== "");
+    return start < 0 ? "" : lines.slice(0, start + 1).join("\n").trim();
+  } finally {
+    Deno.removeSync(dir, { recursive: true });
+  }
+}

@@ -1,0 +1,59 @@
+/** How this program was installed, and the command that runs it again from any folder. */
+
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Env, unlessMissing } from "../../daemon/host/paths.ts";
+
+/** The ways to install mesh (docs/install.md). */
+export type Installation = "npm" | "homebrew" | "executable" | "sources";
+
+/** Without them Deno would look for configuration beside the parts. */
+const PARTS_FLAGS = [
+  "--no-config",
+  "--no-lock",
+  "--unstable-no-legacy-abort",
+  "--unstable-lazy-dynamic-imports",
+];
+/** Folders that a package manager may empty at any time. */
+const PACKAGE_CACHE = /\/(_npx|_cacache|\.npm|\.cache|[Cc]aches|pnpm\/dlx|deno\/npm)\//;
+
+/** The command that runs this program: an executable, a launcher, or Deno with the main module. */
+export function meshCommand(): readonly string[] {
+  if (Deno.build.standalone) return [Deno.execPath()];
+  const here = fileURLToPath(import.meta.url);
+  if (here.endsWith(".ts")) {
+    const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
+    return [Deno.execPath(), "run", "-A", "--quiet", main];
+  }
+  // A part of the bundle: the npm package has a launcher one folder above the parts.
+  const folder = dirname(dirname(here));
+  if (isFile(join(folder, "package.json"))) return [join(folder, "mesh")];
+  return [Deno.execPath(), "run", "-A", "--quiet", ...PARTS_FLAGS, join(dirname(here), "main.js")];
+}
+
+/** How the program that a command runs was installed, by where it lies. */
+export function installationOf(command: readonly string[]): Installation {
+  const program = command.at(-1) ?? "";
+  if (/\.[jt]s$/.test(program)) return "sources";
+  if (program.includes("/node_modules/")) return "npm";
+  return /\/(Cellar|homebrew|linuxbrew)\//.test(program) ? "homebrew" : "executable";
+}
+
+/** The first word of a command that lies in a package cache; undefined if none does. */
+export function cachedWord(command: readonly string[]): string | undefined {
+  return command.find((word) => isInPackageCache(word));
+}
+
+export function isInPackageCache(path: string): boolean {
+  return PACKAGE_CACHE.test(path);
+}
+
+/** The files of this name in the folders of the PATH, as absolute paths. */
+export function programsOnPath(name: string, env: Env): string[] {
+  const folders = (env["PATH"] ?? "").split(":").filter((folder) => folder.startsWith("/"));
+  return folders.map((folder) => join(folder, name)).filter(isFile);
+}
+
+function isFile(path: string): boolean {
+  return unlessMissing(() => Deno.statSync(path))?.isFile ?? false;
+}

@@ -1,0 +1,153 @@
+/** Prints a command's error, as text or as JSON, and returns its exit code. */
+
+import { CommanderError } from "commander";
+import * as z from "zod";
+import { ApiError } from "kit/http/client.ts";
+import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
+import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
+import type { Command } from "./command.ts";
+import { usageOfCommand } from "./parser.ts";
+
+/** An error as it is printed. With `--json` it is the object on standard output. */
+interface Report {
+  readonly error: string;
+  readonly detail: string;
+  readonly hint?: string | undefined;
+  readonly exitCode: number;
+}
+
+interface ErrorContext {
+  readonly json: boolean;
+  /** The command that failed; undefined if none was found. */
+  readonly command: Command | undefined;
+}
+
+/** Prints the error and returns its exit code; with `json`, prints it as JSON, too. */
+export function reportError(error: unknown, to: Terminal, context: ErrorContext): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usageError;
+  if (error instanceof ApiError) {
+    if (context.json) to.printJson(error.problem);
+    return reportRefusal(error, to, context.command);
+  }
+  // The program that reads our output has closed the pipe, as `head` does.
+  if (error instanceof Deno.errors.BrokenPipe) return EXIT.done;
+  const report = reportOf(error, context.command);
+  if (!report) throw error;
+  const { exitCode, ...fields } = report;
+  if (context.json) to.printJson(fields);
+  for (const line of fields.detail.split("\n")) to.printError(styled("red", "mesh: "), line);
+  for (const line of fields.hint?.split("\n") ?? []) to.printError(line);
+  return exitCode;
+}
+
+/** Undefined for an unexpected error, which the caller rethrows. */
+function reportOf(error: unknown, command: Command | undefined): Report | undefined {
+  if (error instanceof DaemonUnreachable) {
+    const hint = error.isTaken
+      ? "Use another port: mesh config set daemon.port PORT, then mesh up"
+      : "Start it with: mesh up";
+    const code = error.isTaken ? "address_taken" : "daemon_unreachable";
+    return { error: code, detail: error.message, hint, exitCode: EXIT.unreachable };
+  }
+  if (error instanceof UsageError) {
+    const hint = error.hint ?? (command && usageOfCommand(command));
+    return { error: "usage", detail: error.message, hint, exitCode: EXIT.usageError };
+  }
+  if (error instanceof ConfigError) {
+    return { error: "invalid_configuration", detail: error.message, exitCode: EXIT.usageError };
+  }
+  if (!(error instanceof CommandError)) return undefined;
+  return { error: "failed", detail: error.message, exitCode: EXIT.refused };
+}
+
+function reportRefusal(
+  { problem, status }: ApiError,
+  to: Terminal,
+  command: Command | undefined,
+): number {
+  const issues = Issues.safeParse(problem["issues"]).data ?? [];
+  const detail = typeof problem.detail === "string" ? problem.detail : `HTTP ${status}`;
+  const lines = issues.map(({ path, message }) => `${optionOf(path, command)} ${plain(message)}`);
+  for (const line of lines.length > 0 ? lines : [detail]) {
+    to.printError(styled("red", "mesh: "), line);
+  }
+  const hint = HINTS[problem.error] ?? problem.hint;
+  if (typeof hint === "string") to.printError(styled("dim", "hint: "), hint);
+  for (const { name, peer_id, circle } of Candidates.safeParse(problem["candidates"]).data ?? []) {
+    to.printError(`  ${name}  ${peer_id}  in ${circle}`);
+  }
+  for (const { id, label } of IdMatches.safeParse(problem["matches"]).data ?? []) {
+    to.printError(`  ${id}  ${label}`.trimEnd());
+  }
+  return EXIT.refused;
+}
+
+const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
+/** The peers that an ambiguous name may mean. */
+const Candidates = z.array(z.object({ name: z.string(), peer_id: z.string(), circle: z.string() }));
+
+/** The ids that a shortened one may mean. */
+const IdMatches = z.array(z.object({ id: z.string(), label: z.string() }));
+
+/** Hints for the command line, where the daemon's hint names fields of a request. */
+const HINTS: Readonly<Record<string, string>> = {
+  already_closed: "follow it up with: mesh ask PEER TEXT --reply-to ID",
+  attempt_id_required: "name the attempt with --attempt; `mesh jobs show ID` lists the attempts",
+  no_target: "name a peer: mesh ask PEER TEXT",
+  router_unavailable: "name a peer: mesh ask PEER TEXT; or one for such cases: --fallback PEER",
+  unknown_pane:
+    "list panes with `mesh orphans`; if several tmux servers have this pane, name one with --socket",
+  unknown_trace: "use the id of a message: ask-…, notif-… or qd-…",
+};
+
+/** The options and arguments under which a command takes the fields of a request. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  assigned_peer: ["--to"],
+  attachments: ["--attach"],
+  attempt_id: ["--attempt"],
+  body: ["<text>"],
+  checks: ["--check"],
+  correlation_id: ["<id>"],
+  created_by: ["--from"],
+  deadline_at: ["--deadline"],
+  due_at: ["--due"],
+  error: ["--error"],
+  expires_at: ["--expires"],
+  fire_at: ["--at"],
+  from_peer: ["--from"],
+  message: ["--message", "<text>", "[text]"],
+  name: ["<new-name>", "--name"],
+  option_id: ["--option"],
+  owner_peer: ["--owner"],
+  process_scope: ["--persistent"],
+  progress_note: ["--note"],
+  prompt: ["<text>"],
+  q: ["[query...]"],
+  result_summary: ["--result"],
+  text: ["<text>", "[text]", "--text"],
+  timeout_seconds: ["--timeout"],
+  tmux_socket: ["--socket"],
+  to_peer: ["<peer>", "--to"],
+  to_peers: ["<peers>"],
+  ttl_seconds: ["--ttl"],
+};
+
+/** The option or argument that holds the field; the field itself if the command has none. */
+function optionOf(path: string, command: Command | undefined): string {
+  const field = path.split(".")[0] ?? path;
+  const words = [
+    ...(command?.usage.match(/[<[][^<>[\]]+[>\]]/g) ?? []),
+    ...Object.keys(command?.flags ?? {}).map((flag) => flag.split(" ")[0] ?? flag),
+  ];
+  const names = [...(OPTIONS[field] ?? []), `--${field}`, `<${field}>`, `[${field}]`];
+  return `${names.find((name) => words.includes(name)) ?? path}:`;
+}
+
+/** The message of a schema without its jargon. */
+function plain(message: string): string {
+  const [, bound, count] =
+    /^Too (small|big): expected string to have [<>]=(\d+) characters$/.exec(message) ?? [];
+  if (bound === "big") return `is longer than ${count} characters`;
+  return bound === "small" && count === "1" ? "is empty" : message;
+}

@@ -1,0 +1,31 @@
+/** Adds to a refusal of an unknown name or id the nearest one that exists. */
+
+import { ApiError } from "kit/http/client.ts";
+import type { CommandContext } from "./command.ts";
+import { nearest } from "./near_words.ts";
+import { listPeers } from "../../daemon/features/peers/contract.ts";
+
+/** The fields in which refusals name what the caller typed. */
+const TYPED_FIELDS: Readonly<Record<string, string>> = { unknown_peer: "peer" };
+
+/**
+ * Returns the error, or for an unknown peer one whose hint names the peer that was probably meant.
+ * A daemon that does not answer this second question changes nothing.
+ */
+export async function withNearMisses(error: unknown, context: CommandContext): Promise<unknown> {
+  if (!(error instanceof ApiError)) return error;
+  const typed = error.problem[TYPED_FIELDS[error.problem.error] ?? ""];
+  if (typeof typed !== "string") return error;
+  const names = await peerNames(context.call).catch(() => []);
+  const meant = nearest(typed, names);
+  if (meant === undefined || meant === typed) return error;
+  const { hint } = error.problem;
+  const question = `did you mean "${meant}"?`;
+  const withQuestion = hint === undefined || hint === "" ? question : `${question} Or ${hint}`;
+  return new ApiError(error.status, { ...error.problem, hint: withQuestion, did_you_mean: meant });
+}
+
+async function peerNames(call: CommandContext["call"]): Promise<string[]> {
+  const { peers } = await call(listPeers, { query: {} });
+  return peers.flatMap(({ status, name }) => status === "retired" ? [] : [name]);
+}

@@ -1,0 +1,55 @@
+/** Shortened ids in arguments: completed by the daemon before a command runs. */
+
+import type { Call } from "kit/http/client.ts";
+import { completeId } from "../../daemon/api/ids/contract.ts";
+import { undefinedOnRefusal } from "../client/daemon_client.ts";
+import type { Args, Command } from "./command.ts";
+
+/** A prefix and some digits, or digits alone. */
+const SHORT_ID = /^(?:[a-z]+-)?[0-9a-f]{4,12}$/;
+const WHOLE_ID = /^[a-z]+-[0-9a-f]{12}$/;
+
+type Named = "peer" | "record";
+
+/** What the arguments and flags of a command name, by the placeholders of its usage. */
+function namesIn({ usage, flags = {} }: Command): Map<string, Named> {
+  const names = new Map<string, Named>();
+  for (const [, name = ""] of usage.matchAll(/[<[]([a-z-]+)/g)) {
+    if (name === "peer" || name === "peers") names.set(name, "peer");
+    if (name === "id") names.set(name, "record");
+  }
+  for (const declared of Object.keys(flags)) {
+    const [, flag = "", value] = /^--([a-z-]+) <(\w+)>/.exec(declared) ?? [];
+    const name = flag.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+    if (value === "peer") names.set(name, "peer");
+    if (value === "ask") names.set(name, "record");
+  }
+  return names;
+}
+
+/**
+ * The arguments with shortened ids completed by the daemon. What is no shortened id, or begins no
+ * id, stays: it may be a name, or the command refuses it. Peers may be separated by commas.
+ */
+export async function completeIds(call: () => Call, command: Command, args: Args): Promise<Args> {
+  let completed = args;
+  for (const [name, of] of namesIn(command)) {
+    const given = args.get(name);
+    if (given === undefined) continue;
+    const parts: string[] = [];
+    for (const part of given.split(",")) {
+      const isShort = SHORT_ID.test(part) && !WHOLE_ID.test(part);
+      parts.push(isShort ? await complete(call(), part, of) : part);
+    }
+    completed = completed.with(name, parts.join(","));
+  }
+  return completed;
+}
+
+async function complete(call: Call, short: string, of: Named): Promise<string> {
+  const request = { params: { short }, query: { of } };
+  const lookUp = async () => (await call(completeId, request)).id;
+  // A daemon of an earlier version does not know the route.
+  const known = undefinedOnRefusal("unknown_id", lookUp);
+  return await undefinedOnRefusal("not_found", () => known) ?? short;
+}

@@ -1,0 +1,113 @@
+/** What can be completed where: the command table as the scripts of all shells need it. */
+
+import { type Command } from "../../command/command.ts";
+import { SETTINGS } from "../../../daemon/app/config.ts";
+import type { ValueKind } from "./values.ts";
+
+/** The values of an argument or option. A list is fixed; a kind is asked of the daemon. */
+export type Values =
+  | { readonly from: "list"; readonly words: readonly string[] }
+  | { readonly from: "daemon"; readonly kind: ValueKind }
+  | { readonly from: "files" | "nothing" };
+
+export interface CompletedOption {
+  readonly name: string;
+  readonly summary: string;
+  /** Undefined for an option without a value. */
+  readonly values: Values | undefined;
+}
+
+export interface CompletedCommand {
+  /** The words of the command: `inbox reply`. An alias is a command of its own. */
+  readonly path: string;
+  readonly summary: string;
+  readonly args: readonly Values[];
+  readonly options: readonly CompletedOption[];
+}
+
+/** A word after other words: `reply` after `inbox`. */
+export interface NextWord {
+  readonly after: string;
+  readonly word: string;
+  readonly summary: string;
+}
+
+export interface CompletionModel {
+  readonly commands: readonly CompletedCommand[];
+  readonly next: readonly NextWord[];
+}
+
+export function modelOf(table: readonly Command[]): CompletionModel {
+  const commands = table.filter(({ hidden }) => !hidden).flatMap(completedCommands);
+  return { commands, next: nextWords(commands) };
+}
+
+function completedCommands(command: Command): CompletedCommand[] {
+  const { usage, aliases = [], summary, flags = {} } = command;
+  const words = usage.replace(/ [<[][^]*/, "").split(" ");
+  const group = words.slice(0, -1);
+  const args = [...usage.matchAll(/[<[]([^<>[\]]+)[>\]]/g)].map(([, name = ""]) =>
+    valuesOf(name.replace(/\.\.\.$/, ""), { group: words[0] ?? "", help: "" })
+  );
+  const options = Object.entries(flags).map(([flag, help]) => {
+    const [, name = flag, value] = /^(--[\w-]+)(?: <([^>]+)>)?/.exec(flag) ?? [];
+    const values = value === undefined
+      ? undefined
+      : valuesOf(value, { group: words[0] ?? "", help });
+    return { name, summary: help, values };
+  });
+  return [words.at(-1) ?? "", ...aliases].map((last) => {
+    const path = [...group, last].join(" ");
+    return { path, summary, args, options };
+  });
+}
+
+/** The commands whose ids are not those of asks. */
+const ID_KINDS: Readonly<Record<string, ValueKind>> = {
+  inbox: "inbox",
+  jobs: "jobs",
+  schedule: "schedules",
+  share: "shares",
+};
+
+function valuesOf(name: string, { group, help }: { group: string; help: string }): Values {
+  const [, listed] = /\bone of ([\w-]+(?:, [\w-]+)+)/.exec(help) ?? [];
+  if (listed !== undefined) return { from: "list", words: listed.split(", ") };
+  const isPeerName = name === "name" && group === "peer";
+  if (name === "peer" || name === "peers" || isPeerName) return { from: "daemon", kind: "peers" };
+  if (name === "name" && help.includes("circle")) return { from: "daemon", kind: "circles" };
+  if (name === "id") return { from: "daemon", kind: ID_KINDS[group] ?? "asks" };
+  if (name === "key") return { from: "list", words: Object.keys(SETTINGS) };
+  if (name === "shell") return { from: "list", words: ["bash", "zsh", "fish"] };
+  return { from: ["file", "path", "folder"].includes(name) ? "files" : "nothing" };
+}
+
+/** The next words in the order of the table, each once. */
+function nextWords(commands: readonly CompletedCommand[]): NextWord[] {
+  const found = new Map<string, NextWord>();
+  for (const { path, summary } of commands) {
+    const words = path.split(" ");
+    words.forEach((word, at) => {
+      const after = words.slice(0, at).join(" ");
+      const isLast = at === words.length - 1;
+      const key = `${after} ${word}`;
+      if (isLast || !found.has(key)) {
+        found.set(key, { after, word, summary: isLast ? summary : `${word} …` });
+      }
+    });
+  }
+  return [...found.values()];
+}
+
+/** Every sequence of words that begins a command, such as `inbox` and `inbox reply`. */
+export function pathsOf({ next }: CompletionModel): string[] {
+  return next.map(({ after, word }) => after === "" ? word : `${after} ${word}`);
+}
+
+/** The names of all options that take a value. */
+export function optionsWithValue({ commands }: CompletionModel): string[] {
+  const names = commands.flatMap(({ options }) =>
+    options.flatMap(({ name, values }) => values ? [name] : [])
+  );
+  return [...new Set(names)].sort();
+}

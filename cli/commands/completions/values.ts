@@ -1,0 +1,58 @@
+/** `mesh complete`: prints values for the completion scripts, one a line. */
+
+import type { Call } from "kit/http/client.ts";
+import { listAsks } from "../../../daemon/features/asks/contract.ts";
+import { listInbox } from "../../../daemon/features/inbox/contract.ts";
+import { listJobs } from "../../../daemon/features/jobs/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listSchedules } from "../../../daemon/features/schedules/contract.ts";
+import { listShares } from "../../../daemon/features/shares/contract.ts";
+
+/** How many ids are offered. */
+const IDS_MAX = "50";
+
+/** The values that exist now, by kind. */
+export const VALUES = {
+  peers: async (call: Call) => names((await call(listPeers, { query: {} })).peers),
+  circles: async (call: Call) =>
+    (await call(listPeers, { query: {} })).peers.map(({ circle }) => circle),
+  asks: async (call: Call) => {
+    const { asks } = await call(listAsks, { query: { limit: IDS_MAX } });
+    return asks.map(({ correlation_id }) => correlation_id);
+  },
+  inbox: async (call: Call) =>
+    (await call(listInbox, { query: { limit: IDS_MAX } })).items.map(({ item_id }) => item_id),
+  jobs: async (call: Call) => {
+    const { work, recurring } = await call(listJobs, {
+      query: { view: "summary", limit: IDS_MAX },
+    });
+    return [
+      ...work.map(({ job_id }) => job_id),
+      ...recurring.map(({ calendar_id }) => calendar_id),
+    ];
+  },
+  schedules: async (call: Call) =>
+    (await call(listSchedules, { query: {} })).schedules.map(({ schedule_id }) => schedule_id),
+  shares: async (call: Call) => (await call(listShares, {})).shares.map(({ share_id }) => share_id),
+} as const;
+
+export type ValueKind = keyof typeof VALUES;
+
+function names(peers: readonly { readonly name: string; readonly status: string }[]): string[] {
+  return peers.flatMap(({ name, status }) => status === "retired" ? [] : [name]);
+}
+
+/**
+ * The values of a kind without repetitions; none for an unknown kind or without a daemon, because
+ * a shell shows what a completion prints in the middle of the command line.
+ */
+export async function valuesNow(kind: string, getCall: () => Call): Promise<string[]> {
+  const list = new Map<string, (call: Call) => Promise<string[]>>(Object.entries(VALUES)).get(kind);
+  if (!list) return [];
+  try {
+    return [...new Set(await list(getCall()))];
+  } catch (error) {
+    if (error instanceof Error) return [];
+    throw error;
+  }
+}

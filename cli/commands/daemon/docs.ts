@@ -1,0 +1,45 @@
+/** `mesh docs`: shows the daemon's list of routes, which needs the token. */
+
+import { join } from "node:path";
+import { statePath } from "../../../daemon/host/paths.ts";
+import {
+  answerCommand,
+  type Args,
+  type Command,
+  type CommandContext,
+} from "../../command/command.ts";
+import { CommandError } from "../../client/failures.ts";
+import { styled } from "../../output/terminal.ts";
+import { openInBrowser } from "./open.ts";
+
+const DOCUMENTS = {
+  page: { path: "/docs", file: "docs.html" },
+  openapi: { path: "/openapi.json", file: "openapi.json" },
+} as const;
+
+export const DOCS_COMMAND: Command = answerCommand({
+  usage: "docs",
+  summary: "Show the daemon's HTTP routes in your browser",
+  flags: {
+    "--openapi": "the schemas of the routes, as OpenAPI JSON",
+    "--print": "only print where the file is",
+  },
+  example: "mesh docs",
+  call: saveDocument,
+  show: async ({ file }, { terminal, env }, args) => {
+    const opened = !args.flag("print") && await openInBrowser(file, env);
+    terminal.print(opened ? "Opened " : "", styled("cyan", file));
+  },
+});
+
+/** A browser has no token, so it gets a copy of the page. */
+async function saveDocument({ daemon, env }: CommandContext, args: Args) {
+  const { path, file } = args.flag("openapi") ? DOCUMENTS.openapi : DOCUMENTS.page;
+  const response = await daemon.get(path);
+  if (!response.ok) {
+    throw new CommandError(`The daemon refused ${path}: HTTP ${response.status}`);
+  }
+  const target = join(statePath(env), file);
+  Deno.writeTextFileSync(target, await response.text(), { mode: 0o600 });
+  return { file: target };
+}

@@ -1,0 +1,71 @@
+/** The commands that connect mesh with this machine: setup, update and uninstall. */
+
+import { VERSION } from "kit/http/contract.ts";
+import { installationOf, meshCommand } from "../../client/program.ts";
+import { answerCommand, type Command, JSON_FLAG } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+import { UPDATE_COMMANDS } from "../../setup/installations.ts";
+
+const UPDATE_COMMAND = answerCommand({
+  usage: "update",
+  summary: "Show how to get the newest version of mesh",
+  example: "mesh update",
+  call: () => {
+    const command = meshCommand();
+    const installation = installationOf(command);
+    return {
+      version: VERSION,
+      installation,
+      program: command.at(-1) ?? "",
+      update: UPDATE_COMMANDS[installation],
+    };
+  },
+  show: ({ version, installation, program, update }, { terminal }) => {
+    terminal.printFields({ version, installation, program });
+    terminal.print("To update it: ", styled("cyan", update));
+    terminal.print("Then: ", styled("cyan", "mesh setup && mesh down && mesh up"));
+  },
+});
+
+export const SETUP_COMMANDS: readonly Command[] = [
+  {
+    usage: "setup [agent]",
+    summary: "Connect the coding agents on this machine to mesh",
+    details:
+      "Shows one line for each file that it will change, and asks once. Without a terminal " +
+      "it asks nothing, and changes only the files of agents and the configuration's token. Each " +
+      "file has a backup, and --uninstall takes out what was added.",
+    flags: {
+      "--agent <name>": "set up only this agent",
+      "--all": "set up all supported agents, including those that are not installed yet",
+      "-y, --yes": "do not ask",
+      "--diff": "show the changed lines of each file",
+      "--dry-run": "show what would change, without changing anything",
+      "--name <you>": "your name, by which agents may ask you",
+      "--service": "start the daemon now and at every login (systemd, launchd)",
+      "--relay <url>": "register with this relay, and save its secret in the configuration",
+      "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
+      ...JSON_FLAG,
+    },
+    example: "mesh setup --dry-run --diff",
+    run: async ({ args, env }) => {
+      const { runSetup } = await import("../../setup/setup_command.ts");
+      return await runSetup(args.slice(1), env);
+    },
+  },
+  UPDATE_COMMAND,
+  {
+    usage: "uninstall",
+    summary: "Undo `mesh setup`, remove the service and stop the daemon; keep the state",
+    flags: {
+      "--purge": "remove the configuration and the state, with all messages, too",
+      "-y, --yes": "do not ask; required without a terminal",
+      ...JSON_FLAG,
+    },
+    example: "mesh uninstall",
+    run: async (context, args) => {
+      const { runUninstall } = await import("../../setup/uninstall_command.ts");
+      return await runUninstall(context, args);
+    },
+  },
+];

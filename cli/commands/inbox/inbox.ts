@@ -1,0 +1,174 @@
+/** `mesh inbox` and its commands: list, show, watch and answer the human's inbox items. */
+
+import * as z from "zod";
+import {
+  getInboxItem,
+  listInbox,
+  replyInboxItem,
+} from "../../../daemon/features/inbox/contract.ts";
+import { ATTACH_FLAG, resolveAttachments } from "../upload.ts";
+import {
+  answerCommand,
+  type Args,
+  type Command,
+  type CommandContext,
+  interruptible,
+  JSON_FLAG,
+} from "../../command/command.ts";
+import { writeInEditor } from "../../client/editor.ts";
+import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
+import { styled, type Terminal } from "../../output/terminal.ts";
+import { formatInstant } from "../../output/time.ts";
+import { showInbox, showInboxItem } from "../../output/views.ts";
+import { aboutItem, type InboxItem, markItemRead, SURFACE } from "./items.ts";
+import { type StreamEvent, watchEvents } from "../../client/event_stream.ts";
+
+const list = answerCommand({
+  usage: "inbox list",
+  aliases: ["ls"],
+  summary: "List your inbox, newest first",
+  flags: { "--unread": "only unread items", "--limit <count>": "show at most this many" },
+  example: "mesh inbox list --unread",
+  call: ({ call }, args) => {
+    const unread = args.flag("unread") ? "true" : undefined;
+    return call(listInbox, { query: { unread, limit: args.numberText("limit") } });
+  },
+  show: ({ items }, { terminal, clock }) => {
+    showInbox(terminal, items, clock);
+    if (items.length > 0) terminal.printError(styled("dim", LIST_HINT));
+  },
+});
+
+const LIST_HINT = "Open one with: mesh inbox show ID. Answer with: mesh inbox reply ID TEXT";
+
+/** `mesh inbox` is interactive in a terminal, and the plain list otherwise. */
+const inbox: Command = {
+  ...list,
+  usage: "inbox",
+  aliases: [],
+  summary: "Answer what waits for you, key by key; a plain list when piped",
+  details:
+    "In a terminal: arrows choose, enter opens, a answers, s skips, l leaves it for later. " +
+    "`mesh inbox list` is always the plain list.",
+  example: "mesh inbox",
+  async run(context, args) {
+    const { keys } = context.terminal.device;
+    const isPlain = args.flag("json") || args.flag("unread") || args.get("limit") !== undefined;
+    if (keys && !isPlain) {
+      const { triageInbox } = await import("./triage.ts");
+      if (await triageInbox(context, keys)) return EXIT.done;
+    }
+    return await list.run(context, args);
+  },
+};
+
+export const SHOW_ITEM = answerCommand({
+  usage: "inbox show <id>",
+  summary: "Show an inbox item",
+  example: "mesh inbox show inb-3f9c04d1a2b7",
+  call: ({ call }, args) => call(getInboxItem, { params: { id: args.text("id") } }),
+  show: (item, { terminal }) => {
+    showInboxItem(terminal, item);
+    printAnswerHint(item, terminal);
+  },
+});
+
+export const INBOX_COMMANDS: readonly Command[] = [
+  inbox,
+  list,
+  SHOW_ITEM,
+  answerCommand({
+    usage: "inbox read <id>",
+    aliases: ["done"],
+    summary: "Mark an item as read, on every surface",
+    example: "mesh inbox read inb-3f9c04d1a2b7",
+    call: ({ call }, args) => markItemRead(call, args.text("id")),
+    show: (_, { terminal }) => terminal.print(styled("green", "read")),
+  }),
+  answerCommand({
+    usage: "inbox reply <id> [text]",
+    aliases: ["answer"],
+    summary: "Answer an ask, or ask the sender of any other item a question",
+    details: "Without a text, $EDITOR opens in a terminal. To acknowledge an ask without a text, " +
+      "use `mesh ack`.",
+    flags: {
+      "--option <id>": "answer with this option of the question",
+      "--again": "reply to an item that has a reply; this asks its sender a new question",
+      ...ATTACH_FLAG,
+    },
+    example: 'mesh inbox reply inb-3f9c04d1a2b7 "Yes, go ahead"',
+    call: reply,
+    show: ({ action, correlation_id }, { terminal }) =>
+      terminal.print(styled("green", action), "  ", styled("dim", correlation_id ?? "")),
+  }),
+  {
+    usage: "inbox watch",
+    summary: "Show new items as they arrive, until Ctrl-C",
+    flags: JSON_FLAG,
+    example: "mesh inbox watch",
+    run: watchInbox,
+  },
+];
+
+async function reply(context: CommandContext, args: Args) {
+  const params = { id: args.text("id") };
+  const item = await context.call(getInboxItem, { params });
+  if (item.replied && !args.flag("again")) {
+    throw new CommandError(
+      `${item.item_id} was answered at ${formatInstant(item.replied_at)}; a second reply would ` +
+        `ask ${item.from} a new question. To do that, add --again`,
+    );
+  }
+  const option_id = args.get("option"), text = args.get("text");
+  const attached = await resolveAttachments(context, args);
+  const needsText = text === undefined && option_id === undefined && !attached.attachments;
+  const body = needsText
+    ? { text: await writeReply(context, item) }
+    : { text: await context.readText(text ?? ""), option_id, ...attached };
+  return await context.call(replyInboxItem, { params, body: { surface: SURFACE, ...body } });
+}
+
+/** A reply without a text would close the ask with nothing. */
+async function writeReply({ terminal, env }: CommandContext, item: InboxItem): Promise<string> {
+  const text = terminal.device.keys ? await writeInEditor(env, aboutItem(item)) : "";
+  if (text !== "") return text;
+  throw new UsageError(
+    `No text is given, so nothing was sent. Answer with: mesh inbox reply ${item.item_id} TEXT`,
+    `To close the ask without a text: mesh ack ${item.correlation_id ?? "ID"}`,
+  );
+}
+
+/** The hint on how to answer an item that is still open. */
+function printAnswerHint(item: InboxItem, terminal: Terminal): void {
+  if (item.replied) return;
+  const [option] = item.question?.options ?? [];
+  const what = option ? `--option ${option.id}` : "TEXT";
+  const verb = item.kind === "ask" ? "Answer" : "Ask back";
+  terminal.printError(styled("dim", `${verb} with: mesh inbox reply ${item.item_id} ${what}`));
+}
+
+async function watchInbox(context: CommandContext, args: Args): Promise<number> {
+  const { daemon, clock, terminal } = context;
+  if (!args.flag("json")) {
+    terminal.printError(styled("dim", "Waiting for messages; stop with Ctrl-C."));
+  }
+  await interruptible(async (signal) => {
+    for await (const event of watchEvents({ daemon, clock, signal })) {
+      const id = itemIdOf(event);
+      if (id === undefined) continue;
+      const item = await context.call(getInboxItem, { params: { id } });
+      if (args.flag("json")) terminal.printJson(item, 0);
+      else {
+        showInboxItem(terminal, item);
+        printAnswerHint(item, terminal);
+        terminal.print();
+      }
+    }
+  });
+  return EXIT.done;
+}
+
+function itemIdOf({ type, data }: StreamEvent): string | undefined {
+  if (type !== "inbox_item") return undefined;
+  return z.object({ item_id: z.string() }).safeParse(data).data?.item_id;
+}

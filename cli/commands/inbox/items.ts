@@ -1,0 +1,58 @@
+/** What the inbox's commands share: the surface's name, and an item as text for the editor. */
+
+import type { Call, WireResponse } from "kit/http/client.ts";
+import {
+  getInboxItem,
+  readInboxItem,
+  replyInboxItem,
+} from "../../../daemon/features/inbox/contract.ts";
+import { CommandError } from "../../client/failures.ts";
+import { clean } from "../../output/terminal.ts";
+import { formatInstant } from "../../output/time.ts";
+
+export type InboxItem = WireResponse<typeof getInboxItem>;
+
+/** The CLI's name as a surface. The dashboard and chats have other names. */
+export const SURFACE = "cli";
+
+/** What the editor shows below the text that is written. */
+export function aboutItem(
+  { from, text, kind }: InboxItem,
+): string {
+  const wrote = kind === "ask" ? "asks" : "wrote";
+  const lines = text.split(/\r\n|[\n\r]/).map(clean);
+  return [
+    "",
+    "Write your answer above. These lines are not sent; without a text, nothing is sent.",
+    "",
+    `${clean(from)} ${wrote}:`,
+    ...lines,
+  ].join("\n");
+}
+
+/** What a person answers an item with. */
+export type ItemAnswer = { readonly text: string } | { readonly option_id: string };
+
+/**
+ * Answers an item, unless that was done meanwhile: a second reply would ask its sender a new
+ * question.
+ */
+export async function answerItem(
+  call: Call,
+  item_id: string,
+  answer: ItemAnswer,
+  headers: Record<string, string> = {},
+) {
+  const params = { id: item_id };
+  const item = await call(getInboxItem, { params });
+  if (item.replied) {
+    throw new CommandError(
+      `It was answered at ${formatInstant(item.replied_at)}; nothing was sent`,
+    );
+  }
+  return await call(replyInboxItem, { params, body: { surface: SURFACE, ...answer }, headers });
+}
+
+export function markItemRead(call: Call, item_id: string) {
+  return call(readInboxItem, { params: { id: item_id }, body: { surface: SURFACE } });
+}

@@ -1,0 +1,133 @@
+/** Runs a program in the current tmux pane, as a peer from its start to its end. */
+
+import { ApiError } from "kit/http/client.ts";
+import { offlinePeer, peerByPane, registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { ANY_PROGRAM } from "../../../daemon/features/agents/contract.ts";
+import type { Env } from "../../../daemon/host/paths.ts";
+import { isDescendant } from "../../../daemon/host/processes.ts";
+import { DaemonUnreachable, tmuxSocketOf, undefinedOnRefusal } from "../../client/daemon_client.ts";
+import { CommandError } from "../../client/failures.ts";
+import type { CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+
+export interface PaneProgram {
+  /** The program and its arguments. */
+  readonly argv: readonly string[];
+  /** The name of the peer. */
+  readonly name: string;
+  readonly circle: string | undefined;
+}
+
+interface PaneLocation {
+  readonly pane_id: string;
+  readonly tmux_socket: string;
+}
+
+/** The signals that only this process gets. Keys such as Ctrl-C signal the program, too. */
+const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
+const FROM_KEYS = ["SIGINT", "SIGQUIT"] as const;
+
+/**
+ * Registers this process, which stays in the foreground of the pane together with the program, and
+ * runs the program. Returns its exit code; after a signal, 128 and the signal's number.
+ */
+export async function runInPane(context: CommandContext, program: PaneProgram): Promise<number> {
+  const { call, env, terminal } = context;
+  const pane = paneOf(env);
+  await mustNotBeInside(context, pane);
+  const { peer_id, display_name, circle } = await call(registerPeer, {
+    body: {
+      name: program.name,
+      backend: ANY_PROGRAM,
+      path: Deno.cwd(),
+      agent_pid: Deno.pid,
+      tmux_session: await sessionOf(pane, env),
+      circle: program.circle,
+      ...pane,
+    },
+  });
+  terminal.printError(styled("dim", `${display_name} is a peer in the circle ${circle}`));
+  try {
+    return await runProgram(program.argv, env);
+  } finally {
+    await reportEnd(context, { peer_id, pane_id: pane.pane_id });
+  }
+}
+
+function paneOf(env: Env): PaneLocation {
+  const [pane_id, tmux_socket] = [env["TMUX_PANE"], tmuxSocketOf(env)];
+  if (!pane_id || !tmux_socket) throw new CommandError("This is not a tmux pane");
+  return { pane_id, tmux_socket };
+}
+
+/** Refuses to run below a peer of this pane, which would lose the pane to the program. */
+async function mustNotBeInside(
+  { call }: CommandContext,
+  { pane_id, tmux_socket }: PaneLocation,
+): Promise<void> {
+  const owner = await undefinedOnRefusal(
+    "no_pane_peer",
+    () => call(peerByPane, { params: { pane_id }, query: { tmux_socket } }),
+  );
+  if (!owner?.agent_pid || !isDescendant(Deno.pid, owner.agent_pid)) return;
+  throw new CommandError(
+    `${owner.name} runs in this pane and would lose it; use another pane, or: mesh spawn PATH`,
+  );
+}
+
+async function sessionOf({ pane_id, tmux_socket }: PaneLocation, env: Env): Promise<string> {
+  const { success, stdout } = await new Deno.Command("tmux", {
+    args: ["-S", tmux_socket, "display-message", "-p", "-t", pane_id, "#{session_name}"],
+    env: { ...env },
+    stderr: "null",
+  }).output();
+  if (success) return new TextDecoder().decode(stdout).trimEnd();
+  throw new CommandError(`tmux does not answer on ${tmux_socket}`);
+}
+
+/** Runs the program on this terminal, with the environment that was given to us. */
+async function runProgram([program = "", ...args]: readonly string[], env: Env): Promise<number> {
+  const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
+  const child = new Deno.Command(program, { args, env: { ...env }, clearEnv: true, ...stdio })
+    .spawn();
+  using _ = forwardSignals(FORWARDED, (signal) => child.kill(signal));
+  using _keys = forwardSignals(FROM_KEYS, () => undefined);
+  return (await child.status).code;
+}
+
+/** Handles signals until it is disposed. A signal after the program's end is ignored. */
+export function forwardSignals(
+  signals: readonly Deno.Signal[],
+  forward: (signal: Deno.Signal) => void,
+): Disposable {
+  const listeners = signals.map((signal) => {
+    const listener = () => {
+      try {
+        forward(signal);
+      } catch (error) {
+        const hasEnded = error instanceof TypeError || error instanceof Deno.errors.NotFound;
+        if (!hasEnded) throw error;
+      }
+    };
+    Deno.addSignalListener(signal, listener);
+    return { signal, listener };
+  });
+  return {
+    [Symbol.dispose]() {
+      for (const { signal, listener } of listeners) Deno.removeSignalListener(signal, listener);
+    },
+  };
+}
+
+/** If the daemon is gone, or the peer is retired, the daemon finds out by the process. */
+async function reportEnd(
+  { call }: CommandContext,
+  { peer_id, pane_id }: { peer_id: string; pane_id: string },
+): Promise<void> {
+  const body = { reason: "agent_exited", source: "run", pane_id, agent_pid: Deno.pid };
+  try {
+    await call(offlinePeer, { params: { id: peer_id }, query: {}, body });
+  } catch (error) {
+    if (!(error instanceof ApiError || error instanceof DaemonUnreachable)) throw error;
+  }
+}

@@ -1,0 +1,74 @@
+/** `mesh run`: runs a program as a peer in the current tmux pane, or in a new tmux session. */
+
+import { basename } from "node:path";
+import { isInstalled } from "../../../daemon/host/executables.ts";
+import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
+import { tmuxSocketOf } from "../../client/daemon_client.ts";
+import { mustGetHealth } from "../../client/daemon_process.ts";
+import { CommandError, UsageError } from "../../client/failures.ts";
+import type { Args, Command, CommandContext } from "../../command/command.ts";
+import { type PaneProgram, runInPane } from "./pane.ts";
+import { runFromFolder, runInSession } from "./session.ts";
+
+/** What shells return for a program that does not exist. */
+const NOT_FOUND = 127;
+
+export const RUN_COMMANDS: readonly Command[] = [
+  {
+    usage: "run <program> [args...]",
+    summary: "Run any program as a peer in a tmux pane: it reads messages as typed lines",
+    details: "In tmux the program runs in the current pane, else in a new tmux session that this " +
+      "terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt " +
+      "sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C " +
+      "reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell " +
+      "is refused, because it would run each message as a command.",
+    flags: {
+      "--name <name>": "the peer's name; by default that of the program",
+      "--circle <name>": "the circle it joins; by default that of the tmux session",
+    },
+    example: "mesh run --name tests -- npm run test:watch",
+    takesProgram: true,
+    run,
+  },
+  {
+    usage: "run-from <folder>",
+    summary: "Run the program that a folder describes, in the tmux session made for it",
+    example: "mesh run-from /tmp/mesh-run-1",
+    hidden: true,
+    run: (context, args) => runFromFolder(context, args.text("folder")),
+  },
+];
+
+async function run(context: CommandContext, args: Args): Promise<number> {
+  const { daemon, env, terminal } = context;
+  const program = programOf(args);
+  const { argv: [first = ""] } = program;
+  if (isShellPrompt(program.argv)) {
+    throw new UsageError(
+      `"${first}" is a shell, which would run each message as a command; name another program`,
+    );
+  }
+  if (terminal.device.keys === undefined) {
+    throw new CommandError(
+      "mesh run needs a terminal, because messages are typed into it. A program without one " +
+        "connects to /ws by itself",
+    );
+  }
+  if (!await isInstalled({ argv: program.argv, cwd: Deno.cwd() }, [env["PATH"] ?? ""])) {
+    terminal.printError(`mesh: "${first}" is not installed, or not on the PATH`);
+    return NOT_FOUND;
+  }
+  await mustGetHealth(daemon);
+  const isInPane = env["TMUX_PANE"] && tmuxSocketOf(env);
+  return await (isInPane ? runInPane(context, program) : runInSession(context, program));
+}
+
+function programOf(args: Args): PaneProgram {
+  const argv = [args.text("program"), ...args.list("args")];
+  return { argv, name: args.get("name") ?? nameOf(argv), circle: args.get("circle") };
+}
+
+/** The program's file name, without what a name may not contain. */
+function nameOf([program = ""]: readonly string[]): string {
+  return basename(program).replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
+}

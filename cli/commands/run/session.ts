@@ -1,0 +1,148 @@
+/** Runs a program outside of tmux: in a new tmux session, which this terminal shows. */
+
+import { join } from "node:path";
+import { messageOf } from "kit/core/text.ts";
+import * as z from "zod";
+import {
+  type Env,
+  readTextOrNothing,
+  removeIfPresent,
+  unlessMissing,
+} from "../../../daemon/host/paths.ts";
+import { meshCommand } from "../../client/program.ts";
+import { CommandError, EXIT } from "../../client/failures.ts";
+import { CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
+
+/**
+ * The folder by which the two sides speak. The program's environment is handed over in a file,
+ * because a tmux server gives its sessions the environment that it was itself started with, and
+ * because every user can read the arguments of a process.
+ */
+const FILES = { program: "program.json", process: "process", end: "end.json" } as const;
+
+const Program = z.object({
+  argv: z.array(z.string()).readonly(),
+  name: z.string(),
+  circle: z.string().optional(),
+  cwd: z.string(),
+  env: z.record(z.string(), z.string()),
+});
+const End = z.object({ code: z.number(), error: z.string().optional() });
+
+/** What tmux sets in its panes, and the program must therefore not inherit from elsewhere. */
+const OF_TMUX = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
+
+/** Opens the session, and shows it until the program ends or its user detaches from it. */
+export async function runInSession(
+  { env, terminal }: CommandContext,
+  program: PaneProgram,
+): Promise<number> {
+  const folder = Deno.makeTempDirSync({ prefix: "mesh-run-" });
+  const outsideEnv = without(env, ["TMUX", "TMUX_PANE"]);
+  try {
+    const session = await freeSession(program.name, outsideEnv);
+    const description: z.input<typeof Program> = { ...program, cwd: Deno.cwd(), env: { ...env } };
+    writeFile(join(folder, FILES.program), JSON.stringify(description));
+    using _ = forwardSignals(["SIGTERM", "SIGUSR1", "SIGUSR2"], (signal) => {
+      const pid = Number(readTextOrNothing(join(folder, FILES.process)));
+      if (pid > 0) Deno.kill(pid, signal);
+    });
+    const command = ["new-session", "-s", session, ...meshCommand(), "run-from", folder];
+    const { code } = await tmux(command, outsideEnv, "inherit");
+    const end = readTextOrNothing(join(folder, FILES.end));
+    if (end !== undefined) return resultOf(End.parse(JSON.parse(end)));
+    if (!(await sessions(outsideEnv)).includes(session)) {
+      throw new CommandError(`tmux ended with code ${code}, and the program with it`);
+    }
+    terminal.print(
+      styled("cyan", program.name),
+      ` keeps running in the tmux session ${session}. To see it: mesh attach ${program.name}`,
+    );
+    return EXIT.done;
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
+}
+
+/** The other side, in the pane of that session. */
+export async function runFromFolder(context: CommandContext, folder: string): Promise<number> {
+  const file = join(folder, FILES.program);
+  const { cwd, env, ...program } = Program.parse(JSON.parse(Deno.readTextFileSync(file)));
+  removeIfPresent(file);
+  writeFile(join(folder, FILES.process), String(Deno.pid));
+  Deno.chdir(cwd);
+  const ofPane = Object.entries(context.env).filter(([name]) => OF_TMUX.includes(name));
+  const { args, terminal, clock, verbose } = context;
+  const inPane = new CommandContext({
+    args,
+    env: { ...without(env, OF_TMUX), ...Object.fromEntries(ofPane) },
+    terminal,
+    clock,
+    verbose,
+  });
+  const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
+  // Without the folder, the user has detached, and nobody waits for the result.
+  unlessMissing(() => writeFile(join(folder, FILES.end), JSON.stringify(end)));
+  return end.code;
+}
+
+/** A failure is shown by the other side, because the session closes with this one. */
+async function endOf(run: () => Promise<number>): Promise<z.output<typeof End>> {
+  try {
+    return { code: await run() };
+  } catch (error) {
+    return { code: EXIT.refused, error: messageOf(error) };
+  }
+}
+
+function resultOf({ code, error }: z.output<typeof End>): number {
+  if (error !== undefined) throw new CommandError(error);
+  return code;
+}
+
+/** A session name that is not in use; a session name has no dots and no colons. */
+async function freeSession(name: string, env: Env): Promise<string> {
+  const used = await sessions(env);
+  const wanted = name.replaceAll(/[^A-Za-z0-9_-]+/g, "-") || "mesh";
+  let session = wanted;
+  for (let number = 2; used.includes(session); number++) session = `${wanted}-${number}`;
+  return session;
+}
+
+async function sessions(env: Env): Promise<string[]> {
+  const { stdout } = await tmux(["list-sessions", "-F", "#{session_name}"], env, "piped");
+  return new TextDecoder().decode(stdout).split("\n");
+}
+
+async function tmux(
+  args: readonly string[],
+  env: Env,
+  output: "inherit" | "piped",
+): Promise<{ code: number; stdout: Uint8Array }> {
+  const stderr = output === "piped" ? "null" : output;
+  try {
+    const command = new Deno.Command("tmux", {
+      args: [...args],
+      env: { ...env },
+      clearEnv: true,
+      stdin: "inherit",
+      stdout: output,
+      stderr,
+    });
+    if (output === "piped") return await command.output();
+    return { ...await command.spawn().status, stdout: new Uint8Array() };
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new CommandError("tmux is not installed; mesh run needs it");
+  }
+}
+
+function without(env: Env, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !names.includes(name)));
+}
+
+function writeFile(path: string, text: string): void {
+  Deno.writeTextFileSync(path, text, { mode: 0o600 });
+}

@@ -1,0 +1,123 @@
+/** `mesh upload` and the `--attach` flag: uploads files, each streamed from disk. */
+
+import { basename } from "node:path";
+import { ApiError, type WireResponse } from "kit/http/client.ts";
+import { randomIds } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/text.ts";
+import {
+  ATTACHMENTS_MAX,
+  uploadAttachment,
+} from "../../daemon/features/messages/attachments/contract.ts";
+import { answerCommand, type Args, type CommandContext } from "../command/command.ts";
+import { CommandError, UsageError } from "../client/failures.ts";
+import { DaemonUnreachable } from "../client/daemon_client.ts";
+
+type Attachment = WireResponse<typeof uploadAttachment>;
+
+export const ATTACH_FLAG = {
+  "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
+} as const;
+
+export const UPLOAD_COMMAND = answerCommand({
+  usage: "upload <file>",
+  summary: "Upload a file and print its id, for use with --attach",
+  example: "mesh upload screenshot.png",
+  call: (context, args) => uploadFile(context, args.text("file")),
+  show: ({ id }, { terminal }) => terminal.print(id),
+});
+
+/** The form of an attachment id, which `mesh upload` prints. */
+const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
+
+/** Uploads the files of `--attach` in order and returns all ids; `{}` without the flag. */
+export async function resolveAttachments(
+  context: CommandContext,
+  args: Args,
+): Promise<{ attachments?: string[] }> {
+  const paths = args.list("attach");
+  if (paths.length === 0) return {};
+  if (paths.length > ATTACHMENTS_MAX) {
+    throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files, not ${paths.length}`);
+  }
+  const isAttachmentId = (path: string) => ATTACHMENT_ID.test(path);
+  // Checks all paths before the first upload, so that a mistyped path uploads nothing.
+  for (const path of paths.filter((path) => !isAttachmentId(path))) mustBeFile(path);
+  const attachments: string[] = [];
+  for (const path of paths) {
+    attachments.push(isAttachmentId(path) ? path : (await uploadFile(context, path)).id);
+  }
+  return { attachments };
+}
+
+async function uploadFile({ daemon }: CommandContext, path: string): Promise<Attachment> {
+  mustBeFile(path);
+  const file = await Deno.open(path).catch((error) => {
+    throw unreadableFile(path, error);
+  });
+  const boundary = `mesh-${randomIds.hex(16)}`;
+  const response = await daemon.get(uploadAttachment.path, {
+    method: uploadAttachment.method,
+    headers: { "content-type": `${uploadAttachment.bodyType}; boundary=${boundary}` },
+    body: ReadableStream.from(multipartForm(basename(path), file.readable, boundary)),
+  });
+  const answer = await response.json().catch((error) => {
+    throw new DaemonUnreachable(daemon.url, error);
+  });
+  if (!response.ok) throw new ApiError(response.status, answer);
+  return answer;
+}
+
+/** Yields a multipart form with one file, read from disk as it is sent. */
+async function* multipartForm(
+  filename: string,
+  content: ReadableStream<Uint8Array>,
+  boundary: string,
+): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  const name = filename.replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
+  yield encoder.encode(
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n` +
+      `content-type: ${contentTypeOf(name)}\r\n\r\n`,
+  );
+  yield* content;
+  yield encoder.encode(`\r\n--${boundary}--\r\n`);
+}
+
+function mustBeFile(path: string): void {
+  try {
+    if (Deno.statSync(path).isFile) return;
+  } catch (error) {
+    throw unreadableFile(path, error);
+  }
+  throw new CommandError(`"${path}" is not a file`);
+}
+
+function unreadableFile(path: string, error: unknown): CommandError {
+  return new CommandError(`Cannot read "${path}": ${messageOf(error)}`);
+}
+
+/** Content types by extension; any other file is `application/octet-stream`. */
+const CONTENT_TYPES = new Map(Object.entries({
+  csv: "text/csv",
+  gif: "image/gif",
+  gz: "application/gzip",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  json: "application/json",
+  log: "text/plain",
+  md: "text/markdown",
+  mp3: "audio/mpeg",
+  mp4: "video/mp4",
+  pdf: "application/pdf",
+  png: "image/png",
+  tar: "application/x-tar",
+  txt: "text/plain",
+  wav: "audio/wav",
+  webp: "image/webp",
+  zip: "application/zip",
+}));
+
+function contentTypeOf(name: string): string {
+  const extension = name.slice(name.lastIndexOf(".") + 1).toLowerCase();
+  return CONTENT_TYPES.get(extension) ?? "application/octet-stream";
+}

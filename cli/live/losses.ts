@@ -1,0 +1,103 @@
+/** What is lost when a peer is killed, in lines. */
+
+import type { Clock } from "kit/core/clock.ts";
+import type { Call } from "kit/http/client.ts";
+import { pendingAsks } from "../../daemon/features/asks/contract.ts";
+import { listJobs } from "../../daemon/features/jobs/contract.ts";
+import { listMessages } from "../../daemon/features/messages/log/contract.ts";
+import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { styled } from "../output/terminal.ts";
+import { formatAge } from "../output/time.ts";
+import { firstLine, type Line } from "../screen/lines.ts";
+
+/** Jobs in these states have an executor. */
+const RUNNING = ["dispatching", "delivered", "running", "awaiting_input", "blocked"] as const;
+const PAGE_MAX = "500";
+const JOBS_MAX = "200";
+const SHOWN_MAX = 3;
+
+interface LossContext {
+  readonly call: Call;
+  readonly clock: Clock;
+}
+
+export async function lossesOf(peer_id: string, context: LossContext): Promise<readonly Line[]> {
+  const { call, clock } = context;
+  const [peer, { asks }, { messages }, jobs] = await Promise.all([
+    call(getPeer, { params: { id: peer_id }, query: {} }),
+    call(pendingAsks, { query: { peer_id, direction: "both" } }),
+    call(listMessages, { query: { peer: peer_id, state: "queued", limit: PAGE_MAX } }),
+    jobsOf(peer_id, call),
+  ]);
+  const asked = asks.filter(({ to_peer_id }) => to_peer_id === peer_id);
+  const own = asks.filter(({ to_peer_id }) => to_peer_id !== peer_id);
+  // An ask in the queue is one of the open asks.
+  const queued = messages.filter(({ kind, to_peer_id }) =>
+    to_peer_id === peer_id && kind !== "ask"
+  );
+  const ageOf = (instant: string) => `${formatAge(instant, clock)} ago`;
+  return [
+    processLine(peer),
+    ...lost(
+      asked,
+      "open ask to it is closed unanswered",
+      "open asks to it are closed unanswered",
+      (ask) => `${ask.from_peer_name}, ${ageOf(ask.created_at)}: ${firstLine(ask.text)}`,
+    ),
+    ...lost(
+      own,
+      "ask of its own loses its reader",
+      "asks of its own lose their reader",
+      (ask) => `to ${ask.to_peer_name}, ${ageOf(ask.created_at)}: ${firstLine(ask.text)}`,
+    ),
+    ...lost(
+      queued,
+      "queued message is dropped",
+      "queued messages are dropped",
+      (one) => `${one.from_peer_name}, ${ageOf(one.created_at)}: ${firstLine(one.text)}`,
+    ),
+    ...lost(
+      jobs,
+      "job loses the peer that runs it",
+      "jobs lose the peer that runs them",
+      ({ title }) => title,
+    ),
+  ];
+}
+
+function processLine(
+  { agent_pid, turn_state }: {
+    readonly agent_pid: number | null;
+    readonly turn_state: string | null;
+  },
+): Line {
+  const ended = agent_pid === null
+    ? "No process of it is known, so the daemon may refuse."
+    : `Process ${agent_pid} is ended, and the peer is retired.`;
+  const working = turn_state === "working" ? " It is at work now." : "";
+  return [`${ended}${working} What it has not written to disk is lost.`];
+}
+
+async function jobsOf(peer_id: string, call: Call) {
+  const lists = await Promise.all(
+    RUNNING.map((state) => call(listJobs, { query: { state, limit: JOBS_MAX } })),
+  );
+  return lists.flatMap(({ work }) => work).filter(({ runner, assigned_peer_id }) =>
+    (runner?.attempts.at(-1)?.executor_peer_id ?? assigned_peer_id) === peer_id
+  );
+}
+
+function lost<A>(
+  records: readonly A[],
+  one: string,
+  many: string,
+  textOf: (record: A) => string,
+): Line[] {
+  if (records.length === 0) return [];
+  const more = records.length - SHOWN_MAX;
+  return [
+    [styled("yellow", `${records.length} ${records.length === 1 ? one : many}`)],
+    ...records.slice(0, SHOWN_MAX).map((record): Line => ["  ", textOf(record)]),
+    ...(more > 0 ? [[styled("dim", `  and ${more} more`)]] : []),
+  ];
+}

@@ -1,0 +1,229 @@
+/** What each key does while the sections or a detail are shown. */
+
+import type { Input } from "../screen/keys.ts";
+import { fieldOf } from "../screen/text_field.ts";
+import type { Item } from "./records.ts";
+import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
+import {
+  type Detail,
+  type Model,
+  openField,
+  peerInView,
+  type PeerRef,
+  type Pressed,
+  recordOf,
+  selectedRow,
+  type Target,
+  type View,
+} from "./view.ts";
+import { pressOverlay } from "./press_overlay.ts";
+
+/** What the last frame showed, for keys that move by what is visible. */
+export interface Metrics {
+  /** The rows of the section or the detail. */
+  readonly page: number;
+  /** How far the detail can be scrolled. */
+  readonly scroll_max: number;
+  /** How wide a detail is, or would be. */
+  readonly columns: number;
+}
+
+export function press(before: View, model: Model, input: Input, metrics: Metrics): Pressed {
+  const view = { ...before, notice: undefined };
+  if (view.overlay) return pressOverlay(view, input);
+  if (typeof input === "object") return { view };
+  if (view.detail) {
+    const pressed = pressDetail(view, view.detail, input, metrics);
+    if (pressed) return pressed;
+  } else {
+    const pressed = pressList(view, model, input, metrics);
+    if (pressed) return pressed;
+  }
+  return pressAct(view, model, input);
+}
+
+function pressDetail(
+  view: View,
+  detail: Detail,
+  key: string,
+  { page, scroll_max }: Metrics,
+): Pressed | undefined {
+  const to = (scroll: number): Pressed => {
+    const bounded = Math.max(0, Math.min(scroll, scroll_max));
+    return { view: { ...view, detail: { ...detail, scroll: bounded } } };
+  };
+  const scroll = Math.min(detail.scroll, scroll_max);
+  // deno-fmt-ignore
+  switch (key) {
+    case "j": case "down": return to(scroll + 1);
+    case "k": case "up": return to(scroll - 1);
+    case "pagedown": case " ": return to(scroll + page);
+    case "pageup": return to(scroll - page);
+    case "home": return to(0);
+    case "end": return to(scroll_max);
+    case "escape": case "enter": case "left": case "q": case "backspace":
+      return { view: { ...view, detail: undefined } };
+    default: return undefined;
+  }
+}
+
+function pressList(view: View, model: Model, key: string, metrics: Metrics): Pressed | undefined {
+  const rows = model.lists[view.section];
+  const index = indexOf(rows, view.selections[view.section]);
+  // deno-fmt-ignore
+  switch (key) {
+    case "j": case "down": return moveTo(view, model, index + 1);
+    case "k": case "up": return moveTo(view, model, index - 1);
+    case "pagedown": case " ": return moveTo(view, model, index + metrics.page);
+    case "pageup": return moveTo(view, model, index - metrics.page);
+    case "home": return moveTo(view, model, 0);
+    case "end": return moveTo(view, model, rows.length - 1);
+    case "tab": return { view: { ...view, section: neighbour(view.section, 1) } };
+    case "shift-tab": return { view: { ...view, section: neighbour(view.section, -1) } };
+    case "1": case "2": case "3":
+      return { view: { ...view, section: SECTIONS[Number(key) - 1] ?? view.section } };
+    case "enter": case "right": return open(view, model);
+    case "escape":
+      return model.records.found ? { view, act: { kind: "search", query: undefined } } : { view };
+    case "q": return quit(view);
+    default: return undefined;
+  }
+}
+
+/** Reaching the end of the feed loads older messages. */
+function moveTo(view: View, { lists }: Model, index: number): Pressed {
+  const { section } = view;
+  const rows = lists[section];
+  const bounded = Math.max(0, Math.min(index, rows.length - 1));
+  const selections = { ...view.selections, [section]: select(section, rows, bounded) };
+  const moved = { ...view, selections };
+  const isAtEnd = section === "feed" && bounded === rows.length - 1;
+  return isAtEnd ? { view: moved, act: { kind: "older" } } : { view: moved };
+}
+
+function neighbour(section: Section, by: number): Section {
+  const at = SECTIONS.indexOf(section) + by + SECTIONS.length;
+  return SECTIONS[at % SECTIONS.length] ?? section;
+}
+
+function open(view: View, model: Model): Pressed {
+  const row = selectedRow(view, model, view.section);
+  if (row === undefined) return { view };
+  const of = "message_id" in row ? "message" : "item" in row ? "item" : "peer";
+  const id = idOf(row);
+  const detail = { of, id, peer: peerInView(view, model), lines: undefined, scroll: 0 } as const;
+  return { view: { ...view, detail }, act: { kind: "load" } };
+}
+
+/** Drafts are printed when the view has ended, but a person may want to send them first. */
+function quit(view: View): Pressed {
+  return { view, act: { kind: "quit" } };
+}
+
+function pressAct(view: View, model: Model, key: string): Pressed {
+  const peer = peerInView(view, model);
+  switch (key) {
+    case "a":
+      return answer(view, model);
+    case "c":
+      return withPeer(view, peer, (to) => openField(view, { kind: "ask", peer: to }));
+    case "n":
+      return withPeer(view, peer, (to) => openField(view, { kind: "notify", peer: to }));
+    case "e":
+      return writeElsewhere(view, model, peer);
+    case "s":
+      return markRead(view, model);
+    case "/":
+      return { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
+    case "x":
+      return kill(view, model, peer);
+    case "g":
+    case "J":
+      return peer ? { view, act: { kind: "attach", peer } } : noPeer(view);
+    case "o":
+      return { view, act: { kind: "dashboard" } };
+    case "?":
+      return { view: { ...view, overlay: { kind: "help" } } };
+    default:
+      return { view: withNotice(view, "Unknown key; ? shows the keys") };
+  }
+}
+
+/** The item that waits for an answer: the opened one, else the selected one. */
+function itemInView(view: View, model: Model): { item: Item; isOpen: boolean } | undefined {
+  const entries = model.lists.attention.filter((entry) => entry.kind !== "dialog");
+  const human_peer_id = model.records.inbox?.human_peer_id;
+  const ofMessage = (message_id: string) =>
+    entries.find(({ item }) => item.correlation_id === message_id);
+  const found = view.detail
+    ? entries.find(({ id }) => id === view.detail?.id) ?? ofMessage(view.detail.id)
+    : view.section === "attention"
+    ? entries.find(({ id }) => id === selectedRow(view, model, "attention")?.id)
+    : view.section === "feed" && selectedRow(view, model, "feed")?.to_peer_id === human_peer_id
+    ? ofMessage(selectedRow(view, model, "feed")?.message_id ?? "")
+    : undefined;
+  return found && { item: found.item, isOpen: found.kind === "question" };
+}
+
+function answer(view: View, model: Model): Pressed {
+  const found = itemInView(view, model);
+  if (found) {
+    const { item, isOpen } = found;
+    const hasOptions = isOpen && (item.question?.options?.length ?? 0) > 0;
+    if (hasOptions) return { view: { ...view, overlay: { kind: "choose", item, index: 0 } } };
+    return { view: openField(view, { kind: "answer", item, closes: isOpen }) };
+  }
+  const isDialog = view.section === "attention" &&
+    selectedRow(view, model, "attention")?.kind === "dialog";
+  const advice = isDialog
+    ? "It waits at a dialog of its own: g shows its pane"
+    : "This does not wait for your answer; c asks its peer, n notifies it";
+  return { view: withNotice(view, advice) };
+}
+
+/** The editor writes an answer if the item waits for one, else an ask. */
+function writeElsewhere(view: View, model: Model, peer: PeerRef | undefined): Pressed {
+  const found = itemInView(view, model);
+  const target: Target | undefined = found
+    ? { kind: "answer", item: found.item, closes: found.isOpen }
+    : peer && { kind: "ask", peer };
+  if (!target) return noPeer(view);
+  const { overlay } = openField(view, target);
+  const text = overlay?.kind === "write" ? overlay.field.text : "";
+  return { view, act: { kind: "edit", target, text } };
+}
+
+function markRead(view: View, model: Model): Pressed {
+  const found = itemInView(view, model);
+  if (found && !found.isOpen) return { view, act: { kind: "read", item: found.item } };
+  const advice = found
+    ? "An open question stays until it is answered: a answers"
+    : "Only a message to you can be marked as read";
+  return { view: withNotice(view, advice) };
+}
+
+function kill(view: View, model: Model, peer: PeerRef | undefined): Pressed {
+  if (!peer) return noPeer(view);
+  if (!recordOf(model, peer)) {
+    return { view: withNotice(view, `${peer.name} is not a peer that can be killed`) };
+  }
+  const overlay = { kind: "kill", peer, losses: undefined } as const;
+  return { view: { ...view, overlay }, act: { kind: "losses", peer } };
+}
+
+function withPeer(view: View, peer: PeerRef | undefined, act: (peer: PeerRef) => View): Pressed {
+  return peer ? { view: act(peer) } : noPeer(view);
+}
+
+function noPeer(view: View): Pressed {
+  return { view: withNotice(view, "Select a peer first: Tab goes to the peers") };
+}
+
+export function withNotice(view: View, text: string, isError = false): View {
+  return { ...view, notice: { text, isError } };
+}
+
+/** The view with a text from the editor in the field, so that it is read once more. */
+export function withWritten(view: View, target: Target, text: string): View {
+  return { ...view, overlay: { kind: "write", target, field: fieldOf(text) } };
+}

@@ -1,0 +1,91 @@
+/** What each key does while something is typed, chosen or confirmed. */
+
+import type { Input } from "../screen/keys.ts";
+import { edit } from "../screen/text_field.ts";
+import {
+  keepDraft,
+  openField,
+  type Overlay,
+  type Pressed,
+  type Target,
+  type View,
+} from "./view.ts";
+
+type Kind<K extends Overlay["kind"]> = Extract<Overlay, { kind: K }>;
+
+export function pressOverlay(view: View, input: Input): Pressed {
+  const { overlay } = view;
+  switch (overlay?.kind) {
+    case "write":
+      return pressField(view, overlay, input);
+    case "choose":
+      return typeof input === "string" ? pressChoice(view, overlay, input) : { view };
+    case "kill":
+      return pressKill(view, overlay, input);
+    default:
+      return { view: { ...view, overlay: undefined } };
+  }
+}
+
+function pressField(view: View, overlay: Kind<"write">, input: Input): Pressed {
+  const { target, field } = overlay;
+  switch (input) {
+    case "escape":
+      return { view: keepDraft(view) };
+    case "enter":
+      return submit(view, target, field.text);
+    case "ctrl-g":
+      if (target.kind === "search") return { view };
+      return { view: keepDraft(view), act: { kind: "edit", target, text: field.text } };
+    case "tab":
+      return { view: { ...view, overlay: { ...overlay, target: otherVerb(target) } } };
+    default: {
+      const edited = edit(field, input);
+      return { view: edited ? { ...view, overlay: { ...overlay, field: edited } } : view };
+    }
+  }
+}
+
+/** The draft is kept until the daemon has taken the text. */
+function submit(view: View, target: Target, text: string): Pressed {
+  const kept = keepDraft(view);
+  if (target.kind === "search") {
+    const query = text.trim() === "" ? undefined : text;
+    return { view: { ...kept, section: "feed" }, act: { kind: "search", query } };
+  }
+  return text.trim() === "" ? { view: kept } : { view: kept, act: { kind: "send", target, text } };
+}
+
+/** An ask becomes a notification, and the other way round. */
+function otherVerb(target: Target): Target {
+  if (target.kind === "ask") return { ...target, kind: "notify" };
+  return target.kind === "notify" ? { ...target, kind: "ask" } : target;
+}
+
+function pressChoice(view: View, overlay: Kind<"choose">, key: string): Pressed {
+  const { item, index } = overlay;
+  const options = item.question?.options ?? [];
+  const closed = { ...view, overlay: undefined };
+  const to = (next: number): Pressed => {
+    const bounded = Math.max(0, Math.min(next, options.length - 1));
+    return { view: { ...view, overlay: { ...overlay, index: bounded } } };
+  };
+  const numbered = /^[1-9]$/.test(key) ? options[Number(key) - 1] : undefined;
+  const chosen = key === "enter" ? options[index] : numbered;
+  if (chosen) return { view: closed, act: { kind: "choose", item, option_id: chosen.id } };
+  // deno-fmt-ignore
+  switch (key) {
+    case "j": case "down": return to(index + 1);
+    case "k": case "up": return to(index - 1);
+    case "a": case "t": return { view: openField(view, { kind: "answer", item, closes: true }) };
+    case "escape": case "q": return { view: closed };
+    default: return { view };
+  }
+}
+
+/** Nothing but `y` kills, and only once it is known what would be lost. */
+function pressKill(view: View, { peer, losses }: Kind<"kill">, input: Input): Pressed {
+  if (input === "y" && losses === undefined) return { view };
+  const closed = { ...view, overlay: undefined };
+  return input === "y" ? { view: closed, act: { kind: "kill", peer } } : { view: closed };
+}

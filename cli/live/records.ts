@@ -1,0 +1,113 @@
+/** What the live view shows, as the daemon returned it, and what each event changes of it. */
+
+import type { EventType } from "kit/data/events.ts";
+import type { WireResponse } from "kit/http/client.ts";
+import type { pendingAsks } from "../../daemon/features/asks/contract.ts";
+import type { listInbox } from "../../daemon/features/inbox/contract.ts";
+import type { listMessages } from "../../daemon/features/messages/log/contract.ts";
+import type { listPeers } from "../../daemon/features/peers/contract.ts";
+
+export type Peer = WireResponse<typeof listPeers>["peers"][number];
+export type Ask = WireResponse<typeof pendingAsks>["asks"][number];
+export type Item = WireResponse<typeof listInbox>["items"][number];
+export type Message = WireResponse<typeof listMessages>["messages"][number];
+
+/** The messages of a page and its older neighbours, newest first. */
+export interface Messages {
+  readonly rows: readonly Message[];
+  /** Whether there are older ones. */
+  readonly hasMore: boolean;
+}
+
+/** The inbox of the human. */
+export interface Inbox {
+  readonly human: string;
+  readonly human_peer_id: string;
+  /** Items whose ask is open, and unread items. */
+  readonly items: readonly Item[];
+  /** The open asks to the human. */
+  readonly asks: readonly Ask[];
+}
+
+/** Everything that is known about the mesh. */
+export interface Records {
+  /** Not retired, and without the human. */
+  readonly peers: readonly Peer[];
+  readonly open_asks: readonly Ask[];
+  /** Undefined if no human is registered. */
+  readonly inbox: Inbox | undefined;
+  /** How many of the latest messages wait for a transport, by recipient. */
+  readonly queued: ReadonlyMap<string, number>;
+  readonly messages: Messages;
+  /** The results of a search; undefined while nothing is searched. */
+  readonly found: (Messages & { readonly query: string }) | undefined;
+  readonly loaded: boolean;
+  /** When the connection was lost, in milliseconds; undefined while it is there. */
+  readonly lost_at: number | undefined;
+}
+
+const NO_MESSAGES: Messages = { rows: [], hasMore: false };
+
+export const NO_RECORDS: Records = {
+  peers: [],
+  open_asks: [],
+  inbox: undefined,
+  queued: new Map(),
+  messages: NO_MESSAGES,
+  found: undefined,
+  loaded: false,
+  lost_at: undefined,
+};
+
+/** What is loaded at once. */
+export type Topic = "peers" | "asks" | "inbox" | "messages" | "queued";
+
+const PEERS = ["peers"] as const;
+const ASKS = ["asks", "messages", "peers", "queued", "inbox"] as const;
+
+/** What each event changes. */
+const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
+  peer_registered: PEERS,
+  peer_updated: PEERS,
+  peer_online: PEERS,
+  peer_offline: ["peers", "asks"],
+  peer_retired: ["peers", "asks"],
+  peer_removed: ["peers", "asks"],
+  peer_contradiction: [],
+  peer_restart_offline_ignored: PEERS,
+  peer_restart_started: PEERS,
+  peer_restart_launched: PEERS,
+  peer_restart_restarted: PEERS,
+  peer_restart_failed: PEERS,
+  peer_not_addressable: ["peers", "asks", "messages", "queued"],
+  ask: ASKS,
+  ack: ASKS,
+  question: ["asks", "inbox"],
+  answer: ["asks", "inbox"],
+  notification: ["messages", "queued"],
+  broadcast: ["messages", "queued"],
+  deliveries_dropped: ["messages", "queued"],
+  inbox_item: ["inbox", "asks", "messages"],
+  inbox_updated: ["inbox"],
+  surface_pushed: [],
+  chat_turn: PEERS,
+  spawn: PEERS,
+  job_state_changed: [],
+  job_updated: [],
+  job_template_changed: [],
+  schedule_changed: [],
+  schedule_fired: ["messages"],
+  relay_status: [],
+};
+
+export const ALL_TOPICS: readonly Topic[] = ["peers", "asks", "inbox", "messages", "queued"];
+
+/** What an event of the stream changes, the step of a delivery included. */
+export function topicsOf(type: string): readonly Topic[] {
+  if (type === "delivery") return ["messages", "queued"];
+  // The log has dropped events that were not read yet.
+  if (type === "gap" || type === "ready") return ALL_TOPICS;
+  return isEventType(type) ? CONCERNS[type] : [];
+}
+
+const isEventType = (type: string): type is EventType => Object.hasOwn(CONCERNS, type);

@@ -1,0 +1,103 @@
+/** The panel above the footer: a text that is typed, a choice, or a question before a kill. */
+
+import { styled } from "../../output/terminal.ts";
+import { type Line, ruled, wrap } from "../../screen/lines.ts";
+import { fieldRows } from "../../screen/text_field.ts";
+import type { Item } from "../records.ts";
+import type { Overlay, Target, View } from "../view.ts";
+import { firstVisible } from "./layout.ts";
+
+export interface Panel {
+  readonly lines: readonly Line[];
+  /** Where the cursor is in it. */
+  readonly cursor: { readonly row: number; readonly column: number } | undefined;
+}
+
+type Kind<K extends Overlay["kind"]> = Extract<Overlay, { kind: K }>;
+
+const NO_PANEL: Panel = { lines: [], cursor: undefined };
+const FIELD_ROWS_MAX = 8;
+const LOSSES_SHOWN_MAX = 12;
+
+export function panelOf({ overlay }: View, columns: number, height: number): Panel {
+  switch (overlay?.kind) {
+    case "write":
+      return fieldPanel(overlay, columns, height);
+    case "choose":
+      return { lines: choiceLines(overlay, columns, height), cursor: undefined };
+    case "kill":
+      return { lines: killLines(overlay, columns, height), cursor: undefined };
+    default:
+      return NO_PANEL;
+  }
+}
+
+function fieldPanel({ target, field }: Kind<"write">, columns: number, height: number): Panel {
+  const about = target.kind === "answer" ? questionLines(target.item, columns, height) : [];
+  const { rows, row, column } = fieldRows(field, columns - 2);
+  const shown = Math.max(1, Math.min(FIELD_ROWS_MAX, height - about.length - 2));
+  const start = firstVisible(rows.length, row, shown);
+  const head = [...about, rule(titleOf(target), columns)];
+  const typed = rows.slice(start, start + shown).map((line): Line => ["> ", ...line]);
+  return {
+    lines: [...head, ...typed],
+    cursor: { row: head.length + row - start, column: column + 2 },
+  };
+}
+
+function titleOf(target: Target): string {
+  switch (target.kind) {
+    case "search":
+      return "Search all messages";
+    case "answer":
+      return `${target.closes ? "Answer" : "Ask back"} ${target.item.from}`;
+    default:
+      return `${target.kind === "ask" ? "Ask" : "Notify"} ${target.peer.name}`;
+  }
+}
+
+/** The beginning of what is answered, in at most a third of the screen. */
+function questionLines({ from, text, question }: Item, columns: number, height: number): Line[] {
+  const max = Math.max(1, Math.floor(height / 3));
+  const prompt = question?.prompt;
+  const whole = prompt && prompt !== text ? `${text}\n${prompt}` : text;
+  const lines = whole.slice(0, max * columns).split(/\r\n|[\r\n]/)
+    .flatMap((line) => wrap([line], columns));
+  const shown = lines.length > max
+    ? [...lines.slice(0, max - 1), [styled("dim", "… Enter on its row shows all of it")]]
+    : lines;
+  return [rule(`${from} wrote`, columns), ...shown];
+}
+
+function choiceLines({ item, index }: Kind<"choose">, columns: number, height: number): Line[] {
+  const about = questionLines(item, columns, height);
+  const options = item.question?.options ?? [];
+  const shown = Math.max(1, height - about.length - 1);
+  const start = firstVisible(options.length, index, shown);
+  const rows = options.slice(start, start + shown).map(({ id, title }, at): Line => {
+    const number = start + at + 1;
+    const isSelected = start + at === index;
+    const key = number <= 9 ? `${number} ` : "  ";
+    return [
+      isSelected ? styled("cyan", "▸ ") : "  ",
+      styled("bold", key),
+      isSelected ? styled("inverse", id) : id,
+      `  ${title}`,
+    ];
+  });
+  return [...about, rule("Choose an answer", columns), ...rows];
+}
+
+function killLines({ peer, losses }: Kind<"kill">, columns: number, height: number): Line[] {
+  const loading: Line = [styled("dim", "Looking up what would be lost…")];
+  const lines = (losses ?? [loading]).flatMap((line) => wrap(line, columns));
+  const max = Math.max(2, Math.min(LOSSES_SHOWN_MAX, height - 2));
+  const shown = lines.length > max
+    ? [...lines.slice(0, max - 1), [styled("dim", `… and ${lines.length - max + 1} more lines`)]]
+    : lines;
+  return [rule(`Kill ${peer.name}?`, columns, "red"), ...shown];
+}
+
+function rule(title: string, columns: number, style: "cyan" | "red" = "cyan"): Line {
+  return ruled([styled(style, "━━ "), styled("bold", title)], columns, { style, sign: "━" });
+}

@@ -1,0 +1,156 @@
+/** One row for each thing that waits, each peer and each message, at a given width. */
+
+import { formatCloseReason } from "../../output/message_explanation.ts";
+import { displayWidth } from "../../output/table.ts";
+import { clean, styled, type StyledText, toPlainText } from "../../output/terminal.ts";
+import { styledStatus } from "../../output/views.ts";
+import { fill, firstLine, type Line } from "../../screen/lines.ts";
+import { type Attention, waitingSince } from "../attention.ts";
+import type { Message, Peer, Records } from "../records.ts";
+import type { Ages } from "./ages.ts";
+
+/** What rows need besides their record. */
+export interface RowContext {
+  readonly columns: number;
+  readonly ages: Ages;
+}
+
+/** From this width on a row has all its columns. */
+const ROOMY_COLUMNS = 90;
+/** From this width on it has those that say less, too. */
+const WIDE_COLUMNS = 110;
+const NAME_COLUMNS_MAX = 20;
+const AGE_COLUMNS = 4;
+
+/** A cell of fixed width, and the gap after it. */
+function cell(text: StyledText, columns: number): StyledText[] {
+  return [...fill([text], columns), " "];
+}
+
+/** The widest of the names, within bounds. */
+export function nameColumns(names: readonly string[], { columns }: RowContext): number {
+  const widest = Math.max(6, ...names.map((name) => displayWidth(clean(name))));
+  return Math.min(widest, columns < ROOMY_COLUMNS ? 14 : NAME_COLUMNS_MAX);
+}
+
+export function attentionRow(entry: Attention, width: number, context: RowContext): Line {
+  const since = waitingSince(entry);
+  const age = since === undefined ? "" : context.ages.since(since);
+  const { label, text } = attentionTexts(entry);
+  const name = entry.kind === "dialog" ? entry.peer.name : entry.item.from;
+  return [
+    ...cell(styled("yellow", age.padStart(AGE_COLUMNS)), AGE_COLUMNS),
+    ...cell(label, 8),
+    ...cell(styled("cyan", name), width),
+    text,
+  ];
+}
+
+function attentionTexts(entry: Attention): { label: StyledText; text: string } {
+  if (entry.kind === "dialog") {
+    const { description } = entry.peer;
+    const doing = description === null ? "" : `: ${firstLine(description)}`;
+    return { label: styled("yellow", "dialog"), text: `waits in its terminal${doing}` };
+  }
+  const { item } = entry;
+  if (entry.kind === "note") {
+    const isMissed = item.kind === "ask";
+    return { label: isMissed ? "missed" : "note", text: firstLine(item.text) };
+  }
+  const { ask, behind } = entry;
+  const options = item.question?.options?.length ?? 0;
+  const choice = options === 0 ? "" : `[${options} options] `;
+  const prompt = item.question?.prompt || item.text;
+  const label = ask.question?.blocking
+    ? styled("red", "blocked")
+    : behind.names.length > 0
+    ? styled("red", `+${behind.names.length} wait`)
+    : styled("yellow", "ask");
+  return { label, text: choice + firstLine(prompt) };
+}
+
+/** The widths of the columns that depend on all rows. */
+interface PeerWidths {
+  readonly name: number;
+  readonly waits: number;
+}
+
+export function peerRow(
+  peer: Peer,
+  waits: StyledText,
+  widths: PeerWidths,
+  { columns }: RowContext,
+): Line {
+  const isRoomy = columns >= ROOMY_COLUMNS;
+  const doing = peer.description ?? peer.path ?? "";
+  return [
+    ...cell(styled(peer.status === "offline" ? "dim" : "cyan", peer.name), widths.name),
+    ...cell(styledStatus(peer), 14),
+    ...(columns >= WIDE_COLUMNS ? cell(styled("dim", peer.backend ?? peer.role), 11) : []),
+    ...(isRoomy ? cell(styled("dim", viaOf(peer)), 9) : []),
+    ...(widths.waits > 0 ? cell(waits, widths.waits) : []),
+    peer.description ? firstLine(doing) : styled("dim", firstLine(doing)),
+  ];
+}
+
+function viaOf({ transport, inbound_status }: Peer): string {
+  return inbound_status === "ok" || inbound_status === "offline" ? transport : "no way in";
+}
+
+/** How much waits for a peer, and since when: `2 asks 4m, 1 queued`. */
+export function waitsFor(
+  { peer_id, pending_ask_count: asks }: Peer,
+  { open_asks, queued: counts }: Records,
+  { ages }: RowContext,
+): StyledText {
+  const queued = counts.get(peer_id) ?? 0;
+  const oldest = open_asks.filter((ask) => ask.to_peer_id === peer_id)
+    .map(({ created_at }) => created_at).sort()[0];
+  const age = oldest === undefined ? "" : ` ${ages.since(oldest)}`;
+  const asked = asks > 0 ? [`${asks} ${asks === 1 ? "ask" : "asks"}${age}`] : [];
+  const text = [...asked, ...(queued > 0 ? [`${queued} queued`] : [])].join(", ");
+  return queued > 0 ? styled("yellow", text) : text;
+}
+
+/** The width of the widest text. */
+export function widthOf(texts: readonly StyledText[]): number {
+  return Math.max(0, ...texts.map((text) => displayWidth(toPlainText(text))));
+}
+
+const KINDS: Readonly<Record<Message["kind"], string>> = {
+  ask: "asks",
+  ack: "answers",
+  notify: "tells",
+  broadcast: "tells all",
+  inbox_item: "tells",
+};
+
+export function messageRow(message: Message, width: number, context: RowContext): Line {
+  const { from_peer_name: from, to_peer_name: to, created_at } = message;
+  const isRoomy = context.columns >= ROOMY_COLUMNS;
+  const text = firstLine(message.snippet ?? message.text) ||
+    (message.close_reason ? formatCloseReason(message.close_reason) : "");
+  return [
+    ...cell(styled("dim", context.ages.since(created_at).padStart(AGE_COLUMNS)), AGE_COLUMNS),
+    ...cell(stateOf(message), 9),
+    ...(isRoomy
+      ? [
+        ...cell(styled("cyan", from), width),
+        ...cell(styled("dim", KINDS[message.kind]), 9),
+        ...cell(styled("cyan", to), width),
+      ]
+      : [styled("cyan", clean(from)), " → ", styled("cyan", clean(to)), "  "]),
+    text,
+  ];
+}
+
+/** How far a message has come; of a closed ask, how it was closed. */
+function stateOf({ kind, state, close_reason }: Message): StyledText {
+  if (kind === "ask" && close_reason !== null) {
+    const closed = formatCloseReason(close_reason);
+    const isAnswer = closed === "answered" || closed === "acknowledged";
+    return styled(isAnswer ? "green" : "yellow", isAnswer ? "answered" : closed);
+  }
+  if (state === "failed" || state === "expired" || state === "dropped") return styled("red", state);
+  return state === "queued" ? styled("yellow", state) : state;
+}

@@ -1,0 +1,69 @@
+/** The terminal of this process, its keys and its signals. */
+
+import type { Env } from "../../daemon/host/paths.ts";
+import { type Device, type ScreenDevice, type ScreenSignal, Terminal } from "./terminal.ts";
+
+/** How much is read at once. A paste is longer and arrives in pieces. */
+const READ_BYTES = 4096;
+
+export function processTerminal(env: Env): Terminal {
+  const encoder = new TextEncoder();
+  const isTerminal = Deno.stdout.isTerminal();
+  const isDumb = !env["TERM"] || env["TERM"] === "dumb";
+  const takesKeys = Deno.stdin.isTerminal() && isTerminal;
+  return new Terminal({
+    // A terminal of unknown width reports 0.
+    columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
+    colours: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
+    interactive: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),
+    progress: Deno.stderr.isTerminal(),
+    keys: takesKeys ? readKeys : undefined,
+    // Windows has no signals of a terminal.
+    screen: takesKeys && !isDumb && Deno.build.os !== "windows" ? SCREEN : undefined,
+    out: (text) => writeAll(Deno.stdout, encoder.encode(text)),
+    err: (text) => writeAll(Deno.stderr, encoder.encode(text)),
+    read: () => new Response(Deno.stdin.readable).text(),
+  });
+}
+
+const SCREEN: ScreenDevice = {
+  size: () => Deno.consoleSize(),
+  setRaw,
+  listen(signal: ScreenSignal, listener: () => void) {
+    Deno.addSignalListener(signal, listener);
+    return { [Symbol.dispose]: () => Deno.removeSignalListener(signal, listener) };
+  },
+  stop: () => Deno.kill(Deno.pid, "SIGSTOP"),
+};
+
+function setRaw(on: boolean): void {
+  if (on) Deno.stdin.setRaw(true, { cbreak: true });
+  else Deno.stdin.setRaw(false);
+}
+
+function writeAll(to: typeof Deno.stdout | typeof Deno.stderr, bytes: Uint8Array): void {
+  let index = 0;
+  while (index < bytes.length) index += to.writeSync(bytes.subarray(index));
+}
+
+/**
+ * Reads only while the caller waits for the next key, so that an editor may read the terminal
+ * between two of them. Ctrl-C still interrupts.
+ */
+const readKeys: Device["keys"] = async function* (signal) {
+  const aborted = new Promise<null>((resolve) =>
+    signal.addEventListener("abort", () => resolve(null), { once: true })
+  );
+  const decoder = new TextDecoder();
+  setRaw(true);
+  try {
+    while (!signal.aborted) {
+      const buffer = new Uint8Array(READ_BYTES);
+      const count = await Promise.race([Deno.stdin.read(buffer), aborted]);
+      if (count === null) return;
+      yield decoder.decode(buffer.subarray(0, count), { stream: true });
+    }
+  } finally {
+    setRaw(false);
+  }
+};

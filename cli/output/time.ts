@@ -1,0 +1,72 @@
+/** Formats durations, and instants in local time with the zone's offset. */
+
+import type { Clock } from "kit/core/clock.ts";
+
+const DURATION_UNITS = [
+  { ms: 86_400_000, unit: "d" },
+  { ms: 3_600_000, unit: "h" },
+  { ms: 60_000, unit: "m" },
+  { ms: 1_000, unit: "s" },
+] as const;
+
+/** Formats a duration in the largest unit that fits, such as `3m`, as options take it. */
+export function formatDuration(ms: number): string {
+  const step = DURATION_UNITS.find((step) => ms >= step.ms);
+  return step ? `${Math.floor(ms / step.ms)}${step.unit}` : "now";
+}
+
+export function formatAge(instant: string | null, clock: Clock): string {
+  return instant === null ? "" : formatDuration(clock.now() - Date.parse(instant));
+}
+
+/** Local date and time with the offset, such as `2030-01-31 14:05:09 +01:00`. */
+export function formatInstant(instant: string): string;
+export function formatInstant(instant: string | null): string | null;
+export function formatInstant(instant: string | null): string | null {
+  if (instant === null) return null;
+  const at = new Date(instant);
+  return isValid(at) ? `${dateOf(at)} ${timeOf(at)} ${offsetOf(at)}` : instant;
+}
+
+/** Local time of day with milliseconds and the offset: `14:05:09.123 +01:00`. */
+export function formatClockTime(instant: string): string {
+  const at = new Date(instant);
+  if (!isValid(at)) return instant;
+  const ms = String(at.getMilliseconds()).padStart(3, "0");
+  return `${timeOf(at)}.${ms} ${offsetOf(at)}`;
+}
+
+/** How wide `formatClockTime` is. */
+export const CLOCK_TIME_COLUMNS = "14:05:09.123 +01:00".length;
+
+/** The local time, with the date unless it is today. */
+export function formatDayTime(instant: string, clock: Clock): string {
+  const at = new Date(instant), now = new Date(clock.now());
+  if (!isValid(at)) return instant;
+  const isToday = dateOf(at) === dateOf(now);
+  return isToday ? `${timeOf(at)} ${offsetOf(at)}` : `${dateOf(at)} ${timeOf(at).slice(0, 5)}`;
+}
+
+function isValid(at: Date): boolean {
+  return !Number.isNaN(at.getTime());
+}
+
+function dateOf(at: Date): string {
+  const month = twoDigits(at.getMonth() + 1);
+  return `${at.getFullYear()}-${month}-${twoDigits(at.getDate())}`;
+}
+
+function timeOf(at: Date): string {
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
+}
+
+function offsetOf(at: Date): string {
+  const minutes = -at.getTimezoneOffset();
+  const distance = Math.abs(minutes);
+  const hours = `${minutes < 0 ? "-" : "+"}${twoDigits(Math.floor(distance / 60))}`;
+  return `${hours}:${twoDigits(distance % 60)}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
+}

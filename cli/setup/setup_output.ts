@@ -1,0 +1,127 @@
+/** What `mesh setup` prints: one line for each file, and the next steps. */
+
+import type { Env } from "../../daemon/host/paths.ts";
+import type { Device } from "../output/terminal.ts";
+import type { AgentResult } from "./agents.ts";
+import type { Joined } from "./relay.ts";
+
+/** Where the command prints results and errors, line by line, and asks. */
+export interface SetupOutput extends Pick<Device, "out" | "err"> {
+  /** Asks a person; undefined if they give no answer. Absent without a terminal. */
+  readonly ask?: (question: string, suggestion?: string) => string | undefined;
+}
+
+export const TERMINAL: SetupOutput = {
+  out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
+  err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
+  ...(Deno.stdin.isTerminal() && Deno.stdout.isTerminal() && {
+    ask: (question, suggestion) => prompt(question, suggestion)?.trim() || undefined,
+  }),
+};
+
+/** Everything that one run has changed, or would change. */
+export interface SetupReport {
+  readonly agents: readonly AgentResult[];
+  /** The configuration file, if a token was added to it. */
+  readonly token_written_to: string | null;
+  /** The configuration file, if the human was named in it. */
+  readonly name_written_to?: string;
+  /** The service's file, if it was written or removed. */
+  readonly service?: string;
+  readonly relay?: Joined;
+  readonly warnings: readonly string[];
+  /** What could not be done. */
+  readonly errors: readonly string[];
+  readonly dry_run: boolean;
+  readonly uninstall: boolean;
+}
+
+type Tense = "changed" | "would change" | "will change";
+
+interface LineOptions {
+  readonly tense: Tense;
+  /** Prints the changed lines, too. */
+  readonly diff: boolean;
+}
+
+/** One line for each file. */
+export function fileLines(report: SetupReport, options: LineOptions, env: Env): string[] {
+  const agents = report.agents.flatMap((agent) => agentLines(agent, options, env));
+  return [...agents, ...configLines(report, options)];
+}
+
+function agentLines(
+  { agent, differences, error }: AgentResult,
+  { tense, diff }: LineOptions,
+  env: Env,
+): string[] {
+  // After the change, the errors are printed together at the end.
+  if (error !== undefined) return tense === "changed" ? [] : [`${agent}: left out: ${error}`];
+  if (differences.length === 0) return [`${agent}: nothing to change`];
+  const files = differences.flatMap((difference) => {
+    const [path = "", ...changed] = difference.split("\n");
+    const count = (sign: string) => changed.filter((line) => line.startsWith(sign)).length;
+    const counts = `+${count("+")} -${count("-")}`.padEnd(10);
+    return [`  ${counts} ${shortPath(path, env)}`, ...(diff ? changed : [])];
+  });
+  return [`${agent}: ${tense}`, ...files];
+}
+
+function configLines({ token_written_to: path }: SetupReport, { tense }: LineOptions): string[] {
+  if (path === null) return [];
+  const verb =
+    { "changed": "added", "would change": "would add", "will change": "will add" }[tense];
+  return [
+    `${path}: ${verb} a token, daemon.auth_token; all callers but the dashboard must send it`,
+  ];
+}
+
+function shortPath(path: string, env: Env): string {
+  const home = env["HOME"];
+  return home && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+/** What the user has to do after setup, and the next three steps. */
+export function nextSteps(report: SetupReport, isDaemonRunning: boolean): string[] {
+  const { agents, uninstall, token_written_to, name_written_to, service } = report;
+  const changed = agents.filter(({ differences }) => differences.length > 0);
+  if (uninstall) {
+    const text = "Next: restart the agents' open sessions; they still use the old settings.";
+    return changed.length > 0 ? [text] : [];
+  }
+  const needsRestart = isDaemonRunning && (token_written_to !== null || name_written_to);
+  const start = service
+    ? "mesh status             the daemon runs, and starts again at every login"
+    : needsRestart
+    ? "mesh down && mesh up    restart the daemon, which uses the new settings then"
+    : isDaemonRunning
+    ? "mesh status             the daemon is running"
+    : "mesh up                 start the daemon";
+  const restarted = changed.map(({ agent }) => agent).join(", ");
+  return [
+    ...agents.flatMap(({ notice, differences }) =>
+      notice && differences.length > 0 ? [notice] : []
+    ),
+    "Next:",
+    `  1. ${start}`,
+    restarted
+      ? `  2. start ${restarted}; an open session uses the new settings after a restart`
+      : "  2. start an agent",
+    '  3. mesh peers              list the peers; then: mesh ask PEER "…" --wait',
+  ];
+}
+
+export function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
+  if (dry_run) {
+    const what = secret === "kept" ? "keep its secret" : "register for a new secret";
+    return [`${written_to}: would join ${relay} and ${what}`];
+  }
+  return [
+    `${written_to}: joined ${relay} with ${
+      secret === "kept" ? "the existing secret" : "a new secret"
+    }`,
+    "Sign in to the relay with relay.secret. Anyone who has it can reach your machines: share it " +
+    "only with your own machines.",
+    "Next: restart the daemon with `mesh down` and `mesh up`, then check `mesh status`.",
+  ];
+}

@@ -1,0 +1,51 @@
+"""Finds the running daemon and its token, by the same files and variables as the mesh command."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from .errors import MeshUnreachable
+
+
+def running_url() -> str:
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+    file = Path(os.environ.get("MESH_STATE") or Path(base, "mesh")) / "daemon.json"
+    info = json.loads(_read(file) or "{}")
+    if info.get("url") and _is_running(info):
+        return info["url"]
+    raise MeshUnreachable("No daemon is running; start it with: mesh up")
+
+
+def _is_running(info: dict) -> bool:
+    """If the daemon has ended, another program could listen there and would get the token."""
+    if sys.platform != "linux" or "process_started" not in info:
+        return True
+    fields = _read(Path(f"/proc/{info['pid']}/stat")).rpartition(")")[2].split()
+    return len(fields) > 19 and fields[19] == info["process_started"]
+
+
+def configured_token() -> str | None:
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    file = Path(os.environ.get("MESH_CONFIG") or Path(base, "mesh/config.yaml"))
+    return os.environ.get("MESH_DAEMON__AUTH_TOKEN") or token_in(_read(file))
+
+
+def token_in(yaml: str) -> str | None:
+    """daemon.auth_token on a line of its own; written in another way, pass it as `token`."""
+    found = re.search(r"^daemon\.auth_token:[ \t]+(\S.*)$", yaml, re.M)
+    daemon = r"^daemon:[ \t]*(?:#.*)?\n((?:[ \t].*\n|[ \t]*\n|#.*\n)*)"
+    section = re.search(daemon, yaml + "\n", re.M)
+    if not found and section:
+        found = re.search(r"^[ \t]+auth_token:[ \t]+(\S.*)$", section[1], re.M)
+    text = found[1] if found else ""
+    if text.startswith('"'):
+        return json.JSONDecoder().raw_decode(text)[0]
+    if quoted := re.match(r"'((?:[^']|'')*)'", text):
+        return quoted[1].replace("''", "'")
+    return re.sub(r"\s+#.*$", "", text).strip() or None
+
+
+def _read(path: Path) -> str:
+    return path.read_text("utf-8") if path.exists() else ""

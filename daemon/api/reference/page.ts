@@ -1,0 +1,167 @@
+/** The API reference as an HTML page without scripts, made from the API description. */
+
+import type { Contract } from "kit/http/contract.ts";
+import { toPublicCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { escapeMarkup } from "kit/core/text.ts";
+import { describedPath, type openapi } from "kit/http/openapi.ts";
+import { QUERIES } from "./samples.ts";
+import { renderSchema } from "./schema_rows.ts";
+import { STYLES } from "./styles.ts";
+import { tagOf, TAGS } from "./tags.ts";
+
+const CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+  "frame-ancestors 'none'";
+
+type Document = ReturnType<typeof openapi>;
+
+interface Operation {
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly description?: string;
+    readonly schema: Readonly<Record<string, unknown>>;
+    readonly example?: unknown;
+  }[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+type Content = Readonly<
+  Record<string, { readonly schema: Readonly<Record<string, unknown>>; readonly example?: unknown }>
+>;
+
+/** Who may call a route, in words. */
+const ACCESS = {
+  public: "everybody",
+  user: "programs of your user",
+  caller: "holders of the token, and the dashboard",
+  token: "holders of the token",
+  checked: "everybody; the route checks a token of its own",
+} as const;
+
+export function docsPage(
+  document: Document,
+  contracts: readonly Contract[],
+  origin: string,
+): Response {
+  const groups = TAGS.map((tag) => ({
+    ...tag,
+    routes: contracts.filter(({ id }) => tagOf(id) === tag.name),
+  }));
+  const contents = groups.map(({ name, routes }) =>
+    `<details><summary>${name}</summary><ul>${
+      routes.map((contract) =>
+        `<li><a href="#${contract.id}"><b>${contract.method}</b> ${
+          escapeMarkup(describedPath(contract))
+        }</a>`
+      ).join("")
+    }</ul></details>`
+  );
+  const sections = groups.map(({ name, description, routes }) =>
+    `<section><h2 id="${anchorOf(name)}"><a href="#${anchorOf(name)}">${name}</a></h2><p>${
+      escapeMarkup(description)
+    }</p>${routes.map((contract) => renderRoute(contract, document, origin)).join("\n")}</section>`
+  );
+  const schemas = Object.entries(document.components.schemas).map(([name, schema]) =>
+    `<article id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>${
+      renderSchema(schema as object)
+    }</article>`
+  );
+  return new Response(
+    `<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Agent Mesh API</title><style>${STYLES}</style>
+<nav aria-label="Routes"><p><b>Agent Mesh API</b></p>${contents.join("\n")}
+<p><a href="#schemas">Schemas</a></p></nav>
+<main><h1>Agent Mesh API</h1><p>${withCode(document.info.description)}</p>
+<p>The daemon answers at <code>${
+      escapeMarkup(origin)
+    }</code>. Commands below are for a terminal. If a token is
+configured, put it into the environment first, and add the header to each command:</p>
+<pre><code>export MESH_TOKEN=$(mesh token)
+curl -H "Authorization: Bearer $MESH_TOKEN" ${escapeMarkup(origin)}/peers</code></pre>
+<p>The same as OpenAPI: <code>mesh docs --openapi</code>.</p>
+${sections.join("\n")}
+<section><h2 id="schemas"><a href="#schemas">Schemas</a></h2>${
+      schemas.join("\n")
+    }</section></main></html>`,
+    {
+      headers: {
+        ...UNCACHED_HEADERS,
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": CSP,
+      },
+    },
+  );
+}
+
+function renderRoute(contract: Contract, document: Document, origin: string): string {
+  const { id, method, summary, access, fails = [] } = contract;
+  const path = describedPath(contract);
+  const operation = document.paths[path]?.[method.toLowerCase()] as Operation;
+  const { parameters = [], requestBody } = operation;
+  const json = operation.responses["200"]?.content?.["application/json"];
+  const body = requestBody?.content["application/json"];
+  const query = { properties: {}, required: [] as string[] };
+  for (const { name, required, schema, description } of parameters) {
+    Object.assign(query.properties, { [name]: { description, ...schema } });
+    if (required) query.required.push(name);
+  }
+  const part = (title: string, text: string) => `<h4>${title}</h4>${text}`;
+  const refusals = fails.map((code) => `<code>${toPublicCode(code)}</code>`).join(", ");
+  return `<article id="${id}"><h3><a href="#${id}"><b>${method}</b> ${escapeMarkup(path)}</a></h3>
+<p>${withCode(escapeMarkup(summary), true)}. Open to ${ACCESS[access]}.</p>
+<pre><code>${escapeMarkup(curlLine(contract, operation, origin))}</code></pre>
+${parameters.length > 0 ? part("Parameters", renderSchema(query)) : ""}
+${body ? part("Body", renderSchema(body.schema)) : ""}
+${
+    json
+      ? part(
+        "Answer",
+        renderSchema(json.schema) +
+          `<details><summary>Example</summary><pre><code>${
+            escapeMarkup(JSON.stringify(json.example, null, 2))
+          }</code></pre></details>`,
+      )
+      : ""
+  }${refusals ? `<p>May refuse with ${refusals}.</p>` : ""}</article>`;
+}
+
+/** A command that calls the route with the example of its request. */
+function curlLine(contract: Contract, operation: Operation, origin: string): string {
+  const { id, method, bodyType } = contract;
+  const shown = QUERIES[id] ?? [];
+  let path = describedPath(contract);
+  const query: string[] = [];
+  for (const { name, in: place, required, example } of operation.parameters ?? []) {
+    const value = encodeURIComponent(String(example));
+    if (place === "path") path = path.replace(`{${name}}`, value);
+    else if (place === "query" && (required || shown.includes(name))) {
+      query.push(`${name}=${value}`);
+    }
+  }
+  const body = operation.requestBody?.content["application/json"]?.example;
+  const address = origin + path + (query.length > 0 ? `?${query.join("&")}` : "");
+  const words = [
+    "curl",
+    ...(method === "GET" || (method === "POST" && (body ?? bodyType)) ? [] : [`-X ${method}`]),
+    ...(bodyType ? ["-F file=@FILE"] : []),
+    quoted(address),
+    ...(body === undefined ? [] : [`\\\n  -d ${quoted(JSON.stringify(body))}`]),
+  ];
+  return words.join(" ");
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+function anchorOf(name: string): string {
+  return name.toLowerCase();
+}
+
+/** Marks what is in backticks as code. */
+function withCode(text: string, isEscaped = false): string {
+  const escaped = isEscaped ? text : escapeMarkup(text);
+  return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}

@@ -1,0 +1,77 @@
+/** The configuration in force, as people may see it: no value that is or may hold a secret. */
+
+import { Secret } from "kit/core/settings.ts";
+import { type Config, type ConfigInForce, SETTINGS } from "./config.ts";
+import type { Setting } from "./contract.ts";
+
+type Key = keyof typeof SETTINGS;
+
+/** How each setting is shown. A setting without a decision does not compile. */
+// deno-fmt-ignore
+const FORMS: Readonly<Record<Key, Setting["form"]>> = {
+  "daemon.host":                        "shown",
+  "daemon.port":                        "shown",
+  "daemon.auth_token":                  "hidden",
+  "daemon.allowed_hosts":               "shown",
+  "daemon.description_ttl_seconds":     "shown",
+  "daemon.ask_ttl_hours":               "shown",
+  "daemon.history_days":                "shown",
+  "daemon.history_messages":            "shown",
+  "daemon.queue.ttl_seconds":           "shown",
+  "daemon.queue.max_per_peer":          "shown",
+  "daemon.limits.hops":                 "shown",
+  "daemon.limits.pair_per_minute":      "shown",
+  "daemon.attachments.file_bytes_max":  "shown",
+  "daemon.attachments.total_bytes_max": "shown",
+  "daemon.attachments.ttl_days":        "shown",
+  "daemon.circle_boundary":             "shown",
+  "daemon.mcp.enabled":                 "shown",
+  "daemon.mcp.allow_admin_tools":       "shown",
+  "human.name":                         "shown",
+  "routing.strategy":                   "shown",
+  "routing.min_confidence":             "shown",
+  "routing.allow_service_targets":      "shown",
+  "routing.webhook":                    "hidden", // Its user name, path or query may hold a key.
+  "spawn.commands":                     "names",  // Arguments and variables may hold keys.
+  "spawn.profiles":                     "names",
+  "spawn.allowed_paths":                "shown",
+  "spawn.env":                          "names",
+  "panes.allow_typing":                 "shown",
+  "jobs.checks":                        "names",
+  "approvals.gated_tools":              "shown",
+  "approvals.timeout_seconds":          "shown",
+  "relay.enabled":                      "shown",
+  "relay.url":                          "shown",
+  "relay.secret":                       "hidden",
+  "relay.allow_admin":                  "shown",
+  "surfaces.telegram.token":            "hidden",
+  "surfaces.telegram.chat_id":          "shown",
+};
+
+const KEYS = Object.keys(SETTINGS) as Key[];
+
+export function settingsInForce(
+  { config, path, origins }: ConfigInForce,
+): { path: string; settings: Setting[] } {
+  const settings = KEYS.map((key): Setting => {
+    const origin = origins.get(key);
+    const form = FORMS[key], value = config[key];
+    return {
+      key,
+      source: origin?.kind ?? "default",
+      origin: origin?.name ?? null,
+      form,
+      is_set: value !== undefined,
+      value: visibleValue(form, value),
+    };
+  });
+  return { path, settings };
+}
+
+/** What may leave the process. A secret stays in it, whatever the table says. */
+function visibleValue(form: Setting["form"], value: Config[Key]): Setting["value"] {
+  if (form === "hidden" || value === undefined || value instanceof Secret) return null;
+  if (Array.isArray(value)) return [...value];
+  if (typeof value === "object") return Object.keys(value).sort();
+  return value;
+}

@@ -1,0 +1,24 @@
+/** What the features of this folder need from this machine and from lower features. */
+
+import type { ProcessTable } from "../../host/processes.ts";
+import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
+import type { AgentTransports } from "../agents/transports.ts";
+import type { Dispatcher } from "../messages/dispatch/dispatcher.ts";
+import type { Certificates } from "../peers/identity/certificates.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { PeerRecords, Reachability } from "../peers/records.ts";
+
+export interface LifecycleDeps {
+  readonly certificates: Certificates;
+  readonly dispatcher: Dispatcher;
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly paneObserver: PaneObserver;
+  readonly peers: Peers;
+  /** The daemon's own pid. */
+  readonly pid: number;
+  readonly processes: ProcessTable;
+  readonly reachability: Reachability;
+  readonly records: PeerRecords;
+  readonly transports: AgentTransports;
+}

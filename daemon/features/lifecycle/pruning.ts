@@ -1,0 +1,64 @@
+/** Pruning: closes offline peers that nothing waits for. */
+
+import type { Context } from "kit/data/context.ts";
+import type { ProcessTable } from "../../host/processes.ts";
+import type { Peers } from "../peers/peers.ts";
+import * as rows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { KeptReason, Pruned } from "./contract.ts";
+
+/** Why a peer is still needed; undefined if it is not. */
+export type Need = (peer: StoredPeer) => KeptReason | undefined;
+
+export interface PruningDeps {
+  readonly machine: string;
+  readonly peers: Peers;
+  readonly processes: ProcessTable;
+  /** What other features need the peer for. */
+  readonly needs: readonly Need[];
+}
+
+export class Pruning {
+  readonly #ctx: Context;
+  readonly #deps: PruningDeps;
+
+  constructor(ctx: Context, deps: PruningDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Closes what nothing waits for; with `dry_run`, only reports it. */
+  prune({ dry_run }: { dry_run: boolean }): Pruned {
+    const { db } = this.#ctx;
+    return db.transact(() => {
+      const closed: Pruned["closed"] = [];
+      const kept: Pruned["kept"] = [];
+      for (const peer of rows.all(db).filter(({ status }) => status === "offline")) {
+        const { peer_id, name, circle } = peer;
+        const reason = this.#needOf(peer);
+        if (reason === undefined) closed.push({ peer_id, name, circle });
+        else kept.push({ peer_id, name, circle, reason });
+      }
+      if (!dry_run) { for (const { peer_id } of closed) this.#deps.peers.close(peer_id); }
+      return { dry_run, closed, kept };
+    });
+  }
+
+  #needOf(peer: StoredPeer): KeptReason | undefined {
+    if (peer.role === "human") return "human";
+    // A surface or a bridge, which gets the inbox items that it has missed.
+    if (peer.initiator === "system") return "surface";
+    if (this.#isRunning(peer)) return "running";
+    for (const need of this.#deps.needs) {
+      const reason = need(peer);
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  #isRunning({ agent_pid, agent_started, machine }: StoredPeer): boolean {
+    const { processes } = this.#deps;
+    if (agent_pid === null || agent_started === null) return false;
+    return machine === this.#deps.machine && processes.isAlive(agent_pid, agent_started);
+  }
+}

@@ -1,0 +1,22 @@
+/** What the request of a message proves, which the API layer finds out for the features' routes. */
+
+import type { Caller } from "kit/http/route.ts";
+import type { Directory } from "../peers/directory.ts";
+
+export interface RequestContext {
+  /** Whether the request has a proven human origin (contract 2). */
+  readonly proven_human: boolean;
+  readonly traceparent?: string | undefined;
+}
+
+export interface CallerChecks {
+  requestContextOf(caller: Caller, headers: Headers): RequestContext;
+  /** Whether an answer or a reply, through a surface, counts as the human's (contract 2). */
+  isHumanAnswer(caller: Caller, headers: Headers, surface?: string): boolean;
+}
+
+/** How an idempotent route recognizes the sender of a repeated request. */
+export function senderOf(directory: Directory) {
+  return ({ body }: { body: { from_peer: string; circle?: string | undefined } }): string =>
+    directory.senderId(body.from_peer, { circle: body.circle });
+}

@@ -1,0 +1,28 @@
+/** Clients of `/ws` that connect again: recognized by the `client_id` that they keep (contract 4). */
+
+import { createHash } from "node:crypto";
+import type { Registration } from "../schemas.ts";
+
+/** The key of a client's metadata. Only the client knows its value, so no record contains it. */
+const CLIENT_ID = "client_id";
+
+/**
+ * The digest by which a client's peer is found: of its `client_id`, and of the name, the backend and
+ * the circle that it gives. Undefined without a `client_id`.
+ */
+export function clientKeyOf(
+  { name, backend, metadata }: Registration,
+  circle: string,
+): string | undefined {
+  const client_id = metadata?.[CLIENT_ID];
+  if (typeof client_id !== "string" || client_id === "") return undefined;
+  const claim = JSON.stringify([client_id, name ?? null, backend, circle]);
+  return createHash("sha256").update(claim).digest("hex");
+}
+
+/** A registration without the `client_id`, which is neither stored nor shown. */
+export function withoutClientId(registration: Registration): Registration {
+  if (registration.metadata === undefined) return registration;
+  const { [CLIENT_ID]: _, ...metadata } = registration.metadata;
+  return { ...registration, metadata };
+}

@@ -1,0 +1,151 @@
+/** Identification: which known peer a registration is. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { RegistryDeps } from "../changes.ts";
+import { isLive } from "../directory.ts";
+import {
+  circleOfRegistration,
+  hasEnded,
+  type RegistrationEvidence,
+  startTimeOf,
+} from "../registration.ts";
+import type { Registration } from "../schemas.ts";
+import * as rows from "../store.ts";
+import type { StoredPeer } from "../store.ts";
+import { mustMatchPeer, mustMatchPresented } from "./certificates.ts";
+import { clientKeyOf } from "./clients.ts";
+import { isSuffixed } from "./naming.ts";
+
+export class Identification {
+  readonly #ctx: Context;
+  readonly #deps: RegistryDeps;
+
+  constructor(ctx: Context, deps: RegistryDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Finds the known peer of a registration: by id, process, session, or name while offline. */
+  find(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
+    const { db } = this.#ctx;
+    const { peer_id, agent_pid, runtime_session_id, backend } = registration;
+    if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
+    const started = agent_pid && startTimeOf(this.#deps, registration);
+    const byProcess = started && evidence.isProcess?.(agent_pid)
+      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isAnotherAgent(peer, registration))
+      : [];
+    const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
+    const reusable = bySession.filter((peer) => this.#mayReuse(peer, evidence));
+    const found = [...byProcess, ...reusable].find((peer) => peer.backend === backend);
+    return found ?? this.#findClient(registration, evidence) ??
+      this.#findOffline(registration, evidence);
+  }
+
+  /** The peer that the registration's `client_id` proves it to be, connected or not. */
+  #findClient(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
+    const client_key = this.clientKeyOf(registration, evidence);
+    const found = client_key === undefined ? undefined : rows.byClient(this.#ctx.db, client_key);
+    return found && this.#isUnclaimed(found, registration) ? found : undefined;
+  }
+
+  /** Whether no session and no other running process may prove that it is this peer. */
+  #isUnclaimed(peer: StoredPeer, { agent_pid }: Pick<Registration, "agent_pid">): boolean {
+    const isOtherProcess = peer.agent_pid !== null && peer.agent_pid !== agent_pid;
+    return peer.runtime_session_id === null && (!isOtherProcess || hasEnded(this.#deps, peer));
+  }
+
+  /** The digest of a WebSocket client's `client_id`; undefined without one. */
+  clientKeyOf(registration: Registration, evidence: RegistrationEvidence): string | undefined {
+    if (!evidence.isClient) return undefined;
+    return clientKeyOf(registration, circleOfRegistration(this.#deps, registration, evidence));
+  }
+
+  /**
+   * An offline peer of the same name, circle and backend that nothing else identifies. A WebSocket
+   * client replaces such a peer, unless the peer has a certificate; any other registration must
+   * have the same path.
+   */
+  #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
+    const { backend, path, runtime_session_id, agent_pid, pane_id, name } = registration;
+    if (runtime_session_id || pane_id || !name) return undefined;
+    if (agent_pid && !evidence.isClient) return undefined;
+    const isSame = (peer: StoredPeer) =>
+      evidence.isClient
+        ? !peer.certified && peer.pane_id === null && this.#isUnclaimed(peer, {})
+        : (evidence.omitsPath || peer.path === path) &&
+          peer.runtime_session_id === null && peer.agent_pid === null;
+    return rows.offlineByName(
+      this.#ctx.db,
+      name,
+      circleOfRegistration(this.#deps, registration, evidence),
+    )
+      .find((peer) => peer.backend === backend && peer.client_key === null && isSame(peer));
+  }
+
+  /**
+   * Whether the registration may continue the peer's session. A hook of the session may. Otherwise
+   * it must come from the peer's own process, or that process must have ended.
+   */
+  #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
+    if (evidence.by_hook || peer.agent_pid === null || hasEnded(this.#deps, peer)) return true;
+    return this.isProcessOf(peer, evidence);
+  }
+
+  /** Whether the registration is proved to come from the process on a peer's record. */
+  isProcessOf(
+    { agent_pid, agent_started }: StoredPeer,
+    { isProcess }: RegistrationEvidence,
+  ): boolean {
+    if (agent_pid === null || agent_started === null || !isProcess) return false;
+    return this.#deps.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
+  }
+
+  #findClaimed(peer_id: string, registration: Registration, evidence: RegistrationEvidence) {
+    const found = rows.get(this.#ctx.db, peer_id);
+    if (!found) return undefined;
+    const { agent_pid, backend, name, circle } = registration;
+    if (found.closed) throw new Problem("peer_retired", { peer_id });
+    if (found.status === "retired" && !(agent_pid && startTimeOf(this.#deps, registration))) {
+      throw new Problem("peer_retired", { peer_id });
+    }
+    if (evidence.certificate) {
+      const { path, ...presented } = registration;
+      mustMatchPresented(evidence.certificate, {
+        ...presented,
+        ...(!evidence.omitsPath && { path }),
+      });
+      mustMatchPeer(evidence.certificate, found);
+      return found;
+    }
+    if (evidence.proven_peer_id === peer_id) return found;
+    if (this.isProcessOf(found, evidence)) return found;
+    const client_key = this.clientKeyOf(registration, evidence);
+    const isClient = client_key !== undefined && client_key === found.client_key;
+    if (isClient && this.#isUnclaimed(found, registration)) return found;
+    const matches = backend === found.backend && (!name || name === found.name) &&
+      (!circle || circle === found.circle);
+    // The caller's own live process brings a retired peer back (specification 3).
+    if (found.status === "retired" && matches && evidence.isProcess?.(agent_pid ?? 0)) return found;
+    // A peer with a process, a session or a client's key is identified by these, never by its name.
+    const isIdentified = found.agent_pid !== null || found.runtime_session_id !== null ||
+      found.client_key !== null;
+    if (isIdentified || !matches || this.#deps.reachability.isConnected(peer_id)) {
+      throw new Problem("identity_not_proven", { peer_id });
+    }
+    return found;
+  }
+}
+
+/**
+ * Whether a registration from the process of `peer` is a different peer: a program may register
+ * several peers under different names. An agent's hooks give no name.
+ */
+function isAnotherAgent(
+  peer: StoredPeer,
+  { name, pane_id, runtime_session_id }: Registration,
+): boolean {
+  if (!isLive(peer) || isSuffixed(peer.name, name)) return false;
+  if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
+  return !pane_id || pane_id !== peer.pane_id;
+}

@@ -1,0 +1,36 @@
+/** Which peers a name means: those of the caller's circle first, then those everywhere. */
+
+import { type Address, ROLES_OF_ALL_CIRCLES } from "../schemas.ts";
+
+type NamedPeer = Pick<Address, "circle" | "role" | "status">;
+
+/** The circles in which a name is looked up. */
+export interface LookupCircles {
+  /** The circle that the request names: no other one is searched. */
+  readonly only?: string | undefined;
+  /** The caller's circle, which is searched first. */
+  readonly first?: string | undefined;
+}
+
+/**
+ * The peers that a name means, of the peers that have it (contract 1). The caller must refuse more
+ * than one. Peers of some roles are found from every circle.
+ */
+export function matchesOf<P extends NamedPeer>(
+  named: readonly P[],
+  { only, first }: LookupCircles,
+): readonly P[] {
+  if (only !== undefined) return liveFirst(inCircle(named, only));
+  const near = first === undefined ? [] : inCircle(named, first);
+  return liveFirst(near.length > 0 ? near : named);
+}
+
+function inCircle<P extends NamedPeer>(peers: readonly P[], circle: string): readonly P[] {
+  return peers.filter((peer) => peer.circle === circle || ROLES_OF_ALL_CIRCLES.includes(peer.role));
+}
+
+/** The live peers; without any, the offline ones. */
+function liveFirst<P extends NamedPeer>(peers: readonly P[]): readonly P[] {
+  const live = peers.filter(({ status }) => status !== "offline");
+  return live.length > 0 ? live : peers;
+}

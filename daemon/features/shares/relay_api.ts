@@ -1,0 +1,92 @@
+/** Calls the relay's own routes with the relay secret, and maps its refusals to the daemon's. */
+
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import type { Secret } from "kit/core/settings.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { Problem } from "kit/core/problem.ts";
+
+/** How long to wait for the relay, which may ask this daemon through the tunnel first. */
+const RELAY_WAIT_MS_MAX = 15_000;
+
+/** The relay that this daemon is connected to. */
+export interface RelayAccess {
+  /** The relay's origin, such as `https://relay.example`. */
+  readonly url: string;
+  readonly secret: Secret;
+  readonly daemon_id: string;
+}
+
+export interface RelayApiDeps {
+  readonly clock: Clock;
+  /** Undefined when no relay is configured. */
+  readonly relay: RelayAccess | undefined;
+  /** Sends a request to the relay. Rejects when the relay cannot be reached. */
+  send(request: Request): Promise<Response>;
+}
+
+/** The relay's refusals that the daemon's routes pass on as their own. */
+const PASSED = ["unknown_share", "unknown_app", "oauth_disabled"] as const;
+
+const Refusal = z.object({ error: z.string(), detail: z.string().default("") });
+
+export class RelayApi {
+  readonly #deps: RelayApiDeps;
+
+  constructor(deps: RelayApiDeps) {
+    this.#deps = deps;
+  }
+
+  /** The id of this machine at the relay. */
+  mustGetDaemonId(): string {
+    return this.#mustHaveRelay().daemon_id;
+  }
+
+  /** The parsed JSON of the response. Redirects are not followed. */
+  async call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { url, secret } = this.#mustHaveRelay();
+    const { ok, status, text } = await this.#send(new URL(path, url), {
+      method,
+      headers: { authorization: `Bearer ${secret.reveal()}`, "content-type": "application/json" },
+      redirect: "manual",
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const json = tryJson(text);
+    if (ok) return json;
+    const refusal = Refusal.safeParse(json);
+    const { error, detail } = refusal.data ?? { error: `HTTP ${status}`, detail: "" };
+    const code = PASSED.find((passed) => passed === error);
+    if (code) throw new Problem(code, {});
+    throw new Problem("relay_refused", { reason: detail || error });
+  }
+
+  #mustHaveRelay(): RelayAccess {
+    const { relay } = this.#deps;
+    if (!relay) throw new Problem("relay_disabled", {});
+    return relay;
+  }
+
+  async #send(address: URL, init: RequestInit) {
+    const { clock, send } = this.#deps;
+    const request = async (signal: AbortSignal) => {
+      const response = await send(new Request(address, { ...init, signal }));
+      return { ok: response.ok, status: response.status, text: await response.text() };
+    };
+    const answer = await timeout(clock, RELAY_WAIT_MS_MAX, request).catch((error) => {
+      const reason = messageOf(error);
+      throw new Problem("relay_unreachable", { reason }, error);
+    });
+    if (answer) return answer;
+    const reason = `no answer within ${RELAY_WAIT_MS_MAX / 1000} s`;
+    throw new Problem("relay_unreachable", { reason });
+  }
+}
+
+export function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
+  const result = schema.safeParse(answer);
+  if (result.success) return result.data;
+  throw new Problem("relay_refused", {
+    reason: "its response is invalid; update this daemon or the relay",
+  });
+}

@@ -1,0 +1,77 @@
+/** Completes the path of a folder within `spawn.allowed_paths`. */
+
+import { Problem } from "kit/core/problem.ts";
+import { type Folders, FOLDERS_MAX } from "./contract.ts";
+import { allowedFolder, expandHome } from "./paths.ts";
+
+/** How many entries of a folder are read. */
+const ENTRIES_MAX = 5_000;
+
+export interface FolderScope {
+  readonly allowed: readonly string[];
+  readonly home: string;
+}
+
+/**
+ * The folders that a prefix may become: allowed roots that begin with it, else the folders inside
+ * the one that it names. Links are followed; a folder that lies elsewhere is left out.
+ */
+export async function completeFolder(prefix: string, scope: FolderScope): Promise<Folders> {
+  const roots = scope.allowed.filter((root) => beginsWith(root, prefix, scope.home));
+  if (roots.length > 0 || prefix === "") return capped(await existing(roots, scope));
+  const { parent, name } = split(prefix);
+  const found = await allowedFolder(parent, scope);
+  if (!found.ok) throw new Problem("path_not_allowed", { path: prefix, reason: found.why });
+  const names = await namesIn(found.folder, prefix, (entry) => entry.startsWith(name));
+  return capped(await existing(names.map((entry) => parent + entry), scope));
+}
+
+function beginsWith(root: string, prefix: string, home: string): boolean {
+  return root.startsWith(prefix) || expandHome(root, home).startsWith(expandHome(prefix, home));
+}
+
+/** `~/work/ap` is `ap` in `~/work/`. */
+function split(prefix: string): { parent: string; name: string } {
+  const at = prefix.lastIndexOf("/") + 1;
+  return { parent: prefix.slice(0, at), name: prefix.slice(at) };
+}
+
+/** Names of folders and of links, in order, hidden ones last. */
+async function namesIn(
+  folder: string,
+  prefix: string,
+  isWanted: (name: string) => boolean,
+): Promise<string[]> {
+  const names: string[] = [];
+  let entries = 0;
+  try {
+    for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {
+      if (++entries > ENTRIES_MAX) break;
+      if ((isDirectory || isSymlink) && isWanted(name)) names.push(name);
+    }
+  } catch (error) {
+    const unreadable = error instanceof Deno.errors.PermissionDenied ||
+      error instanceof Deno.errors.NotFound;
+    if (!unreadable) throw error;
+    throw new Problem("path_not_allowed", { path: prefix, reason: "it cannot be read" });
+  }
+  return names.sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || (a < b ? -1 : 1));
+}
+
+function isHidden(name: string): boolean {
+  return name.startsWith(".");
+}
+
+/** The first of these paths that are allowed folders; one more than an answer has. */
+async function existing(paths: readonly string[], scope: FolderScope): Promise<string[]> {
+  const found: string[] = [];
+  for (const path of paths) {
+    if (found.length > FOLDERS_MAX) break;
+    if ((await allowedFolder(path, scope)).ok) found.push(path);
+  }
+  return found;
+}
+
+function capped(folders: readonly string[]): Folders {
+  return { folders: folders.slice(0, FOLDERS_MAX), truncated: folders.length > FOLDERS_MAX };
+}

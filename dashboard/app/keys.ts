@@ -1,0 +1,134 @@
+/** Keys: they work everywhere but in fields and windows. */
+
+import { signal } from "@preact/signals";
+import { go, link } from "../state/router.ts";
+import { isDeaf } from "./focus.ts";
+import { VIEWS } from "./views.ts";
+
+export const overlay = signal<"none" | "palette" | "keys">("none");
+
+/** A second key counts for this long. */
+const SEQUENCE_MS = 1500;
+
+const SWITCH = "mesh-single-keys";
+
+/** Whether single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
+export const singleKeys = signal(stored((storage) => storage.getItem(SWITCH)) !== "off");
+
+export function switchSingleKeys(on: boolean): void {
+  singleKeys.value = on;
+  stored((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
+}
+
+/** The storage may be blocked; the choice then lasts as long as the page. */
+function stored<T>(use: (storage: Storage) => T): T | undefined {
+  try {
+    return use(localStorage);
+  } catch {
+    return undefined;
+  }
+}
+
+export const KEYS: readonly (readonly [keys: string, text: string])[] = [
+  ["⌘K or Ctrl K", "Go to a view or a peer"],
+  ...VIEWS.map(({ key, title }) => [`g ${key}`, title] as const),
+  ["j, k", "Next, previous row"],
+  ["Enter", "Open the row"],
+  ["a", "Answer the row, or the first question"],
+  ["/", "Search"],
+  ["c", "Write to the peer"],
+  ["n", "Start an agent"],
+  ["Escape", "Leave a field, close a window"],
+  ["?", "These keys"],
+];
+
+let sequence_until = 0;
+
+export function installKeys(): void {
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
+      event.preventDefault();
+      overlay.value = "palette";
+      return;
+    }
+    if (event.metaKey || event.ctrlKey || event.altKey || overlay.value !== "none") return;
+    const { target } = event;
+    if (target instanceof HTMLElement && target.closest("input, textarea, select, dialog")) {
+      if (event.key === "Escape") target.blur();
+      return;
+    }
+    const is_single = event.key.length === 1;
+    if (is_single && (isDeaf() || !singleKeys.value)) return;
+    if (press(event.key)) event.preventDefault();
+  });
+}
+
+/** Whether the key did something. */
+function press(key: string): boolean {
+  const in_sequence = Date.now() < sequence_until;
+  sequence_until = 0;
+  const view = in_sequence ? VIEWS.find((one) => one.key === key) : undefined;
+  if (view) {
+    go(link(view.name));
+    return true;
+  }
+  switch (key) {
+    case "g":
+      sequence_until = Date.now() + SEQUENCE_MS;
+      return true;
+    case "j":
+      return moveFocus(1);
+    case "k":
+      return moveFocus(-1);
+    case "a":
+      return answer();
+    case "/":
+      return focusOn("[data-search]") || (go(link("log")), true);
+    case "c":
+      return focusOn("[data-compose]");
+    case "Enter":
+      return openRow();
+    case "n":
+      go(link("mesh", "", { new: "agent" }));
+      return true;
+    case "?":
+      overlay.value = "keys";
+      return true;
+    default:
+      return false;
+  }
+}
+
+function moveFocus(by: 1 | -1): boolean {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")]
+    .filter((row) => row.checkVisibility());
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
+  const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by;
+  rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
+  return true;
+}
+
+/** A row that is no link or button itself opens by its link. */
+function openRow(): boolean {
+  const row = document.activeElement;
+  if (!row?.matches("main [data-row]:not(a, button)")) return false;
+  const to = row.querySelector<HTMLElement>("[data-open]") ??
+    row.querySelector<HTMLElement>("a[href]");
+  to?.click();
+  return to !== null;
+}
+
+function answer(): boolean {
+  const row = document.activeElement?.closest("[data-row]");
+  const found = row?.querySelector<HTMLElement>("[data-answer]") ??
+    document.querySelector<HTMLElement>("main [data-answer]");
+  if (found) found.focus();
+  else go(link("attention"));
+  return true;
+}
+
+function focusOn(selector: string): boolean {
+  const found = document.querySelector<HTMLElement>(`main ${selector}`);
+  found?.focus();
+  return found !== null;
+}

@@ -1,0 +1,221 @@
+/** The frame of every view: navigation, for whom the page speaks, and the connection. */
+
+import type { ComponentChildren, ComponentType } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Age, Empty } from "../components/basics.tsx";
+import { Boundary } from "../components/boundary.tsx";
+import { announced } from "../state/announce.ts";
+import { demoRunning, endDemo } from "../state/demo/demo.ts";
+import { isConnected, machineName } from "../state/relay.ts";
+import { link, route } from "../state/router.ts";
+import { humanName, type Standing, standing } from "../state/session.ts";
+import { answerCount, attentionCount, livePeers, notice, peers } from "../state/store.ts";
+import { connection, lostAt, reopenNow } from "../state/stream.ts";
+import { overlay } from "./keys.ts";
+import { Machines, SignedOut } from "./machines.tsx";
+import { Overlays } from "./palette.tsx";
+import { type View, viewOf, VIEWS } from "./views.ts";
+
+export function Shell() {
+  const shown = viewOf(route.value.view);
+  const count = answerCount.value;
+  const title = shown?.view.title ?? "Not found";
+  const place = machineName.value ?? "Agent Mesh";
+  useEffect(() => {
+    document.title = `${count > 0 ? `(${count}) ` : ""}${title} · ${place}`;
+  }, [count, title, place]);
+  const { view, id } = route.value;
+  const stale = connection.value === "down";
+  return (
+    <div class={`shell ${stale ? "stale" : ""}`}>
+      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <Side current={shown?.view} />
+      <div class="content">
+        <Machines />
+        <Banner />
+        {demoRunning.value && <DemoBanner />}
+        <main id="main" tabIndex={-1} aria-busy={connection.value === "connecting"}>
+          {route.value.view !== "peers" && <h1 class="view-title">{title}</h1>}
+          <Boundary key={`${view}/${id}`}>
+            <Content component={shown?.component} />
+          </Boundary>
+        </main>
+      </div>
+      <Overlays />
+      <p class="notice" aria-hidden="true">{notice.value}</p>
+      <p class="unseen" role="status">{notice.value}</p>
+      <p class="unseen" role="status">{announced.value}</p>
+    </div>
+  );
+}
+
+function Content({ component: Component }: { component: ComponentType | undefined }) {
+  if (standing.value === "unknown" || standing.value === "ended") return <Locked />;
+  if (standing.value === "signed_out") return <SignedOut />;
+  return Component ? <Component /> : <NoView />;
+}
+
+function Side({ current }: { current: View | undefined }) {
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the views are a row that is longer than the screen.
+  useEffect(() => {
+    nav.current?.querySelector("[aria-current]")?.scrollIntoView({
+      block: "nearest",
+      inline: "center",
+    });
+  }, [current]);
+  return (
+    <aside class="side">
+      <p class="brand">Agent Mesh</p>
+      <nav aria-label="Views" ref={nav}>
+        <ul>
+          {VIEWS.map((view) => (
+            <li key={view.name}>
+              <a href={link(view.name)} aria-current={view === current ? "page" : undefined}>
+                {view.title}
+                {view.name === "attention" && attentionCount.value > 0 && (
+                  <span class="badge">{attentionCount.value}</span>
+                )}
+                {view.name === "mesh" && <span class="count">{onlineCount()}</span>}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="side-foot">
+        <button type="button" class="quiet" onClick={() => void (overlay.value = "palette")}>
+          Go to… <kbd>Ctrl K</kbd>
+        </button>
+        <button type="button" class="quiet" onClick={() => void (overlay.value = "keys")}>
+          Keys <kbd>?</kbd>
+        </button>
+        <Speaker />
+        <Connection />
+      </div>
+    </aside>
+  );
+}
+
+function onlineCount(): string {
+  const all = livePeers.value;
+  return `${all.filter(({ status }) => status !== "offline").length}/${all.length}`;
+}
+
+function Speaker() {
+  if (standing.value !== "human") return null;
+  return (
+    <p class="speaker">
+      You are{" "}
+      <strong>
+        <bdi>{humanName.value}</bdi>
+      </strong>
+    </p>
+  );
+}
+
+function Connection() {
+  return (
+    <p class="connection" role="status">
+      <ConnectionState />
+    </p>
+  );
+}
+
+function ConnectionState() {
+  return (
+    <>
+      <span class={`dot ${connection.value}`} />
+      {{ connecting: "Connecting", live: "Live", down: "Disconnected" }[connection.value]}
+    </>
+  );
+}
+
+/** One line above the view: what is not as it should be, and how to change it. */
+function Banner() {
+  if (standing.value === "unknown" || standing.value === "ended") return null;
+  if (connection.value === "down" && lostAt.value !== undefined) {
+    return (
+      <p class="banner warn">
+        <span>
+          {isConnected() === false && (
+            <>
+              <bdi>{machineName.value ?? "This machine"}</bdi> is not connected to the relay.{" "}
+            </>
+          )}
+          {peers.value.value === undefined
+            ? <span role="alert">Disconnected. Nothing has been loaded yet.</span>
+            : (
+              <>
+                <span role="alert">Disconnected</span> for{" "}
+                <Age at={new Date(lostAt.value).toISOString()} />. What is shown may be older.
+                Messages are kept by the daemon.
+              </>
+            )}
+        </span>
+        <button type="button" onClick={reopenNow}>Connect now</button>
+      </p>
+    );
+  }
+  const notice = NOTICES[standing.value];
+  return notice ? <p class="banner">{notice(humanName.value ?? "")}</p> : null;
+}
+
+function DemoBanner() {
+  return (
+    <p class="banner">
+      <span>
+        This page plays two agents, <code>api</code> and{" "}
+        <code>web</code>. They are removed when you leave it.
+      </span>
+      <button type="button" onClick={endDemo}>End the demo</button>
+    </p>
+  );
+}
+
+const NOTICES: Partial<Record<Standing, (name: string) => ComponentChildren>> = {
+  operator: (name) => (
+    <span>
+      What you send from this page does not count as{" "}
+      <bdi>{name}</bdi>'s: it was not opened with a ticket. Run <code>mesh open</code>{" "}
+      in a terminal to change that.
+    </span>
+  ),
+  nobody: () => (
+    <span>
+      No human is registered. Run{" "}
+      <code>mesh config set human.name YOU</code>, restart the daemon, then run{" "}
+      <code>mesh open</code>.
+    </span>
+  ),
+  refused: () => (
+    <span role="alert">
+      The ticket was already used, or is older than a minute. Run <code>mesh open</code> again.
+    </span>
+  ),
+};
+
+function Locked() {
+  return (
+    <Empty
+      title={standing.value === "ended"
+        ? "This browser is no longer signed in"
+        : "The daemon does not accept this page"}
+    >
+      Run <code>mesh open</code> in a terminal of the user who runs the daemon.
+    </Empty>
+  );
+}
+
+function NoView() {
+  return (
+    <Empty title="There is no such page">
+      <a href={link("attention")}>Go to Attention</a>
+    </Empty>
+  );
+}
+
+/** The address stays: its fragment is the view. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}

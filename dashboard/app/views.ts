@@ -1,0 +1,105 @@
+/** The views of the navigation, with their keys. */
+
+import type { ComponentType } from "preact";
+import { lazy } from "../components/lazy.tsx";
+import { preload } from "../state/parts.ts";
+import { Mesh } from "../views/mesh.tsx";
+
+/** Files with the code of several views. */
+const FILES = {
+  reading: () => import("../views/lazy/reading.ts"),
+  managing: () => import("../views/lazy/managing.ts"),
+} as const;
+type Files = typeof FILES;
+type FileName = keyof Files;
+
+/** The file of the peers' pages, which are no view of the navigation. */
+const PEER_FILE: FileName = "reading";
+const PeerView = lazy(async () => (await FILES[PEER_FILE]()).PeerView);
+
+export interface View {
+  readonly name: string;
+  readonly title: string;
+  /** After `g`. */
+  readonly key: string;
+  /** Absent if the page always has the code of this view. */
+  readonly file?: FileName;
+  readonly component: ComponentType;
+}
+
+export const VIEWS: readonly View[] = [
+  {
+    name: "attention",
+    title: "Attention",
+    key: "a",
+    file: "reading",
+    component: lazy(async () => (await FILES.reading()).Attention),
+  },
+  { name: "mesh", title: "Mesh", key: "p", component: Mesh },
+  {
+    name: "log",
+    title: "Log",
+    key: "l",
+    file: "reading",
+    component: lazy(async () => (await FILES.reading()).Log),
+  },
+  {
+    name: "asks",
+    title: "Asks",
+    key: "q",
+    file: "reading",
+    component: lazy(async () => (await FILES.reading()).Asks),
+  },
+  {
+    name: "jobs",
+    title: "Jobs",
+    key: "j",
+    file: "managing",
+    component: lazy(async () => (await FILES.managing()).Jobs),
+  },
+  {
+    name: "schedules",
+    title: "Schedules",
+    key: "s",
+    file: "managing",
+    component: lazy(async () => (await FILES.managing()).Schedules),
+  },
+  {
+    name: "health",
+    title: "Health",
+    key: "h",
+    file: "managing",
+    component: lazy(async () => (await FILES.managing()).Health),
+  },
+  {
+    name: "relay",
+    title: "Relay",
+    key: "r",
+    file: "managing",
+    component: lazy(async () => (await FILES.managing()).Relay),
+  },
+  {
+    name: "settings",
+    title: "Settings",
+    key: ",",
+    file: "managing",
+    component: lazy(async () => (await FILES.managing()).Settings),
+  },
+];
+
+/** The view with this name in an address. In the navigation, a peer's page belongs to the mesh. */
+export function viewOf(name: string): { view: View; component: ComponentType } | undefined {
+  const view = VIEWS.find((one) => one.name === (name === "peers" ? "mesh" : name));
+  return view && { view, component: name === "peers" ? PeerView : view.component };
+}
+
+/** Begins to load the code of a view, before the view is drawn. */
+export function preloadView(name: string): void {
+  const file = name === "peers" ? PEER_FILE : viewOf(name)?.view.file;
+  if (file) preload(file);
+}
+
+/** Loads the code of all views, so that each opens at once. */
+export async function loadViews(): Promise<void> {
+  await Promise.all(Object.values(FILES).map((load) => load()));
+}

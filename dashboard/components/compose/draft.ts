@@ -1,0 +1,29 @@
+/** Keeps the draft for a peer: its text, its kind and its files outlive a reload of the page. */
+
+import { type Draft, parseDraft } from "./kept.ts";
+
+const keyOf = (peer_id: string) => `mesh-draft-${peer_id}`;
+
+export function loadDraft(peer_id: string, now = Date.now()): Draft {
+  return parseDraft(stored(keyOf(peer_id)) ?? "", now);
+}
+
+/** Null, too, if the browser keeps nothing for this page. */
+function stored(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps a draft; an empty one is forgotten. A full storage keeps the draft on the page only. */
+export function keepDraft(peer_id: string, draft: Draft): void {
+  const is_empty = draft.text === "" && draft.files.length === 0;
+  try {
+    if (is_empty) localStorage.removeItem(keyOf(peer_id));
+    else localStorage.setItem(keyOf(peer_id), JSON.stringify(draft));
+  } catch {
+    // The browser keeps nothing for this page.
+  }
+}

@@ -1,0 +1,64 @@
+/** Reads what the browser kept for this page: drafts and templates. Rubbish is left out. */
+
+import type { FileFacts } from "../../state/records.ts";
+
+export type Mode = "ask" | "notify";
+
+/** A file of a draft: uploaded already, and deleted by the daemon when it expires. */
+export interface DraftFile extends FileFacts {
+  readonly expires_at: string;
+}
+
+export interface Draft {
+  readonly text: string;
+  readonly mode: Mode;
+  readonly files: readonly DraftFile[];
+}
+
+export interface Template {
+  readonly name: string;
+  readonly text: string;
+}
+
+export const EMPTY: Draft = { text: "", mode: "ask", files: [] };
+export const TEMPLATES_MAX = 50;
+
+/** A kept draft without expired files; what cannot be read is a text. */
+export function parseDraft(kept: string, now: number): Draft {
+  if (!kept.startsWith("{")) return { ...EMPTY, text: kept };
+  try {
+    const { text, mode, files } = JSON.parse(kept);
+    return {
+      text: typeof text === "string" ? text : "",
+      mode: mode === "notify" ? "notify" : "ask",
+      files: Array.isArray(files)
+        ? files.filter(isDraftFile).filter(({ expires_at }) => Date.parse(expires_at) > now)
+        : [],
+    };
+  } catch {
+    return { ...EMPTY, text: kept };
+  }
+}
+
+function isDraftFile(file: unknown): file is DraftFile {
+  if (typeof file !== "object" || file === null) return false;
+  const texts = ["id", "filename", "content_type", "expires_at"];
+  return texts.every((key) => typeof Reflect.get(file, key) === "string") &&
+    typeof Reflect.get(file, "size") === "number";
+}
+
+/** Kept templates, up to their limit. */
+export function parseTemplates(kept: string): Template[] {
+  try {
+    const found: unknown = JSON.parse(kept);
+    return Array.isArray(found) ? found.filter(isTemplate).slice(0, TEMPLATES_MAX) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isTemplate(one: unknown): one is Template {
+  if (typeof one !== "object" || one === null) return false;
+  return typeof Reflect.get(one, "name") === "string" &&
+    typeof Reflect.get(one, "text") === "string";
+}

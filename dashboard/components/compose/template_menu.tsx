@@ -1,0 +1,86 @@
+/** The templates of messages: insert one, keep the present text as one, forget one. */
+
+import { useState } from "preact/hooks";
+import { Dialog } from "../basics.tsx";
+import { firstLine } from "../message.tsx";
+import { TEMPLATES_MAX } from "./kept.ts";
+import { forgetTemplate, keepTemplate, templates } from "./templates.ts";
+
+export function TemplateMenu(
+  { text, insert }: { text: string; insert: (text: string) => void },
+) {
+  const [open, setOpen] = useState(false);
+  const use = (template: string) => {
+    insert(template);
+    setOpen(false);
+  };
+  return (
+    <>
+      <button type="button" class="quiet" onClick={() => setOpen(true)}>Templates</button>
+      {open && (
+        <Dialog title="Templates" close={() => setOpen(false)}>
+          {templates.value.length === 0 && (
+            <p class="hint">
+              Texts that you send often. Write one in the message box, then keep it here.
+            </p>
+          )}
+          <ul class="templates">
+            {templates.value.map(({ name, text: content }) => (
+              <li key={name}>
+                <button type="button" onClick={() => use(content)}>
+                  <bdi>{name}</bdi>
+                  <span class="hint">
+                    <bdi>{firstLine(content)}</bdi>
+                  </span>
+                </button>
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Forget ${name}`}
+                  onClick={() => forgetTemplate(name)}
+                >
+                  ✕
+                </button>
+              </li>
+            ))}
+          </ul>
+          <Keep text={text} />
+          <p class="hint">Templates are kept in this browser only.</p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function Keep({ text }: { text: string }) {
+  const [name, setName] = useState("");
+  if (text.trim() === "") return null;
+  const wanted = name.trim();
+  const replaces = templates.value.some((one) => one.name === wanted);
+  const full = templates.value.length >= TEMPLATES_MAX && !replaces;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (wanted === "" || full) return;
+    keepTemplate(wanted, text);
+    setName("");
+  };
+  return (
+    <form class="form window" onSubmit={submit}>
+      <label>
+        Keep the present text as
+        <input
+          value={name}
+          maxLength={60}
+          placeholder="a name"
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </label>
+      {full && <p class="reason">{TEMPLATES_MAX} templates are kept: forget one first.</p>}
+      <div class="answer-tools">
+        <button type="submit" disabled={wanted === "" || full}>
+          {replaces ? "Replace it" : "Keep it"}
+        </button>
+      </div>
+    </form>
+  );
+}

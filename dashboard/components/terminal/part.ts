@@ -1,0 +1,31 @@
+/** What the page knows of the terminal, which is a file of its own and loaded when wanted. */
+
+import type { Key } from "../../../daemon/features/agents/contract.ts";
+
+/** A screen as the daemon read it. */
+export interface ScreenContent {
+  /** From top to bottom; colours are escape sequences that hold until the next one. */
+  readonly rows: readonly string[];
+  readonly width: number;
+  readonly height: number;
+  readonly cursor: { readonly x: number; readonly y: number } | null;
+}
+
+/** Where the keys go that a person presses in the terminal. */
+export interface TerminalInput {
+  typed(keys: readonly Key[]): void;
+  /** The person pressed the key that ends it. */
+  leave(): void;
+}
+
+export interface TerminalView {
+  show(screen: ScreenContent): void;
+  /** Takes the focus and passes on each key until it is called without an input. */
+  takeInput(input: TerminalInput | undefined): void;
+  dispose(): void;
+}
+
+export interface TerminalPart {
+  /** Shows a terminal in an element. It takes no input until it is told to. */
+  openTerminal(host: HTMLElement): TerminalView;
+}

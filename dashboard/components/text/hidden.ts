@@ -1,0 +1,83 @@
+/**
+ * Characters that cannot be seen, or that change the order of others, are shown by their number: a
+ * text must not look like another one.
+ */
+
+/**
+ * Controls other than tab and line feed, format characters but the visible signs of Arabic and
+ * Syriac, tags, fillers, and separators.
+ */
+export const HIDDEN: RegExp = new RegExp(
+  String.raw`(?![\t\n\u0600-\u0605\u06dd\u070f\u08e2])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}` +
+    String.raw`\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\uffa0\u{e0000}-\u{e0fff}]`,
+  "gu",
+);
+/** Joiners are needed within the words of some scripts, and within emoji. */
+const JOINABLE = /[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f]/u;
+const LATIN = /\p{Script=Latin}/u;
+
+/** A piece of a text: as it is, or a hidden character by its number. */
+export interface Piece {
+  readonly text: string;
+  readonly hidden: boolean;
+}
+
+export function piecesOf(text: string): Piece[] {
+  const pieces: Piece[] = [];
+  let shown = 0;
+  const add = (piece: string, hidden: boolean) => {
+    if (piece) pieces.push({ text: piece, hidden });
+  };
+  for (const { 0: found, index } of text.matchAll(HIDDEN)) {
+    if (joins(text, index, found)) continue;
+    add(text.slice(shown, index), false);
+    add(`U+${numberOf(found)}`, true);
+    shown = index + found.length;
+  }
+  add(text.slice(shown), false);
+  return pieces;
+}
+
+/** What is copied contains nothing that was not to be seen. */
+export function withoutHidden(text: string): string {
+  return piecesOf(text.replaceAll(/\r\n?/g, "\n"))
+    .filter(({ hidden }) => !hidden).map(({ text }) => text).join("").replace(/\n$/, "");
+}
+
+/** A joiner between letters that are not Latin, or between emoji. */
+function joins(text: string, index: number, found: string): boolean {
+  if (found !== "\u200c" && found !== "\u200d") return false;
+  const before = Array.from(text.slice(Math.max(0, index - 2), index)).at(-1) ?? "";
+  const after = Array.from(text.slice(index + 1, index + 3))[0] ?? "";
+  return [before, after].every((char) => JOINABLE.test(char) && !LATIN.test(char));
+}
+
+function numberOf(char: string): string {
+  return (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+}
+
+/** How many words of a link's text may be an address. */
+const WORDS_MAX = 50;
+/** Between the words of a text, and around an address. */
+const NO_ADDRESS = /[\s()<>[\]"',;!]+/;
+/** The last part of a host's name, which is no number. */
+const HOST_END = /\.\p{L}[\p{L}\d-]+$/u;
+
+/** The host of a link, if its text looks like the address of another one. */
+export function otherHost(href: string, text: string): string | undefined {
+  const host = hostOf(href);
+  for (const word of text.split(NO_ADDRESS, WORDS_MAX)) {
+    const said = hostOf(word.includes("://") ? word : `https://${word}`);
+    if (said !== undefined && HOST_END.test(said)) return said === host ? undefined : host;
+  }
+  return undefined;
+}
+
+function hostOf(address: string): string | undefined {
+  try {
+    const { hostname, protocol, pathname } = new URL(address);
+    return protocol === "mailto:" ? pathname.split("@").at(-1) : hostname;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,21 @@
+/** Texts of agents with the hidden characters that they contain. */
+
+import type { ComponentChildren } from "preact";
+import { piecesOf } from "./hidden.ts";
+
+/** More hidden characters of one text have no element of their own. */
+const MARKED_MAX = 300;
+
+/** A text of an agent, with what it hides. */
+export function visible(text: string): ComponentChildren {
+  const pieces = piecesOf(text.replaceAll("\r\n", "\n"));
+  if (pieces.every(({ hidden }) => !hidden)) return text;
+  if (pieces.length > 2 * MARKED_MAX) {
+    return pieces.map(({ text, hidden }) => hidden ? `⟨${text}⟩` : text).join("");
+  }
+  return pieces.map(({ text, hidden }, index) =>
+    hidden
+      ? <span key={index} class="hidden-char" title={`hidden character ${text}`}>⟨{text}⟩</span>
+      : text
+  );
+}

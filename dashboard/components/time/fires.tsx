@@ -1,0 +1,29 @@
+/** The next times at which a pattern fires. */
+
+import { now } from "../../state/store.ts";
+import { Age } from "../basics.tsx";
+import { momentText, nextFires, TIMEZONE } from "./times.ts";
+
+/** The next five times, where the reader is; `first` is the one that the daemon has set. */
+export function NextFires(
+  { cron, timezone, first = null }: { cron: string; timezone: string; first?: string | null },
+) {
+  const after = first === null ? now.value : Date.parse(first) - 1;
+  const fires = nextFires(cron, timezone, after);
+  if (fires.length === 0) return null;
+  return (
+    <div class="fires">
+      <p class="hint">
+        {timezone === TIMEZONE ? "The next times" : `The next times, in ${TIMEZONE}`}
+      </p>
+      <ol aria-label="The next times">
+        {fires.map((at) => (
+          <li key={at}>
+            <time dateTime={new Date(at).toISOString()}>{momentText(at)}</time>
+            <Age at={new Date(at).toISOString()} future />
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+/** The trace of a message: each stage with its time and its proof. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { call } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type { Trace } from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { Loaded } from "./basics.tsx";
+import { visible } from "./text/visible.tsx";
+
+export function TraceLadder({ id }: { id: string }) {
+  const load = () => call(at.trace, { params: { trace_id: id } });
+  const resource = useResource(id, ["messages", "asks"], load);
+  return (
+    <section class="trace" aria-label="Trace">
+      <Loaded resource={resource}>{(trace) => <Stages trace={trace} />}</Loaded>
+    </section>
+  );
+}
+
+function Stages({ trace: { stages } }: { trace: Trace }) {
+  const list = useRef<HTMLOListElement>(null);
+  useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), []);
+  const started = Date.parse(stages[0]?.ts ?? "");
+  return (
+    <ol class="ladder" ref={list}>
+      {stages.map(({ seq, stage, status, ts, detail }) => (
+        <li key={seq} class={status}>
+          <span class="stage">
+            {stage.replaceAll("_", " ")}
+            {status === "fail" && " ✕ failed"}
+          </span>
+          <time dateTime={ts} title={new Date(ts).toLocaleString()}>
+            {elapsed(Date.parse(ts) - started)}
+          </time>
+          <span class="detail">{visible(detail ?? "")}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** The time since the message was created. */
+function elapsed(ms: number): string {
+  if (ms < 1000) return `+${Math.max(0, ms)} ms`;
+  return ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${Math.round(ms / 60_000)} min`;
+}

@@ -1,0 +1,90 @@
+/** The window of an action: what is known, then a button that acts, then what came of it. */
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { Peer } from "../state/records.ts";
+import { Dialog, Failed } from "./basics.tsx";
+
+/** What the window of an action on a peer is given. */
+export interface ActionProps {
+  readonly peer: Peer;
+  readonly close: () => void;
+}
+
+/** An act that runs once at a time, with its result or its error. */
+export function useAct<T>(run: () => Promise<T>) {
+  const [busy, setBusy] = useState(false);
+  const [result, setResult] = useState<T>();
+  const [error, setError] = useState<unknown>();
+  const act = async (): Promise<T | undefined> => {
+    if (busy) return undefined;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const done = await run();
+      setResult(() => done);
+      return done;
+    } catch (failure) {
+      setError(failure);
+      return undefined;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, result, error, act };
+}
+
+export function ActionWindow(
+  { title, close, children, error, done, act, label, busy, disabled = false, danger = false }: {
+    title: string;
+    close: () => void;
+    children: ComponentChildren;
+    error?: unknown;
+    /** Whether the act succeeded: nothing is left to do but to close the window. */
+    done?: boolean;
+    /** Absent while there is nothing to do. */
+    act?: (() => unknown) | undefined;
+    label: string;
+    busy: boolean;
+    disabled?: boolean;
+    danger?: boolean;
+  },
+) {
+  const acts = act !== undefined && !done;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (acts && !disabled) act();
+  };
+  return (
+    <Dialog title={title} close={close}>
+      <form class="form window" onSubmit={submit}>
+        {children}
+        {error !== undefined && <Failed error={error} />}
+        <footer>
+          <button type="button" onClick={close}>{acts ? "Cancel" : "Done"}</button>
+          {acts && (
+            <button type="submit" class={danger ? "danger" : "primary"} disabled={busy || disabled}>
+              {busy ? "Working…" : label}
+            </button>
+          )}
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+/** A command as it would be typed; each argument can be told from the next. */
+export function CommandLine({ argv }: { argv: readonly string[] }) {
+  return (
+    <pre
+      class="command"
+      tabIndex={0}
+      role="region"
+      aria-label="Command"
+    >{argv.map(quoted).join(" ")}</pre>
+  );
+}
+
+function quoted(arg: string): string {
+  return /^[\w@%+=:,./~[\]-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,166 @@
+/** The files of the dashboard, for the daemon and the relay: `deno task gen` makes them. */
+
+import { createHash } from "node:crypto";
+import { Problem } from "kit/core/problem.ts";
+import scripts from "./generated/scripts.json" with { type: "json" };
+import styles from "./generated/dashboard.css" with { type: "text" };
+import charts from "./generated/charts.js" with { type: "text" };
+import icon from "./generated/icon.svg" with { type: "text" };
+import icon192 from "./generated/icon_192.png.base64" with { type: "text" };
+import icon512 from "./generated/icon_512.png.base64" with { type: "text" };
+import maskable from "./generated/icon_maskable.png.base64" with { type: "text" };
+import qr from "./generated/qr.js" with { type: "text" };
+import terminal from "./generated/terminal.js" with { type: "text" };
+import worker from "./generated/worker.js" with { type: "text" };
+
+/** Enough of the digest that two builds never share a name. */
+const HASH_CHARS = 16;
+
+type Content = string | Uint8Array<ArrayBuffer>;
+
+interface Asset {
+  /** Contains a digest of the content. */
+  readonly name: string;
+  readonly type: string;
+  readonly content: Content;
+}
+
+const SCRIPT_TYPE = "text/javascript; charset=utf-8";
+
+const MODULES: ReadonlyMap<string, string> = new Map(Object.entries(scripts.modules));
+export const SCRIPT = asset("dashboard", "js", SCRIPT_TYPE, moduleOf(scripts.entry));
+/** What the script cannot start without. */
+export const IMPORTED = scripts.imported.map(toModule);
+/** What a view needs that is loaded when it is shown first, by the name of its file. */
+export const LATER: Readonly<Record<string, readonly string[]>> = scripts.later;
+/** Loaded when a view is shown first. The bundler gives all modules a name with a digest. */
+const LOADED = [...MODULES.keys()]
+  .filter((name) => name !== scripts.entry && !scripts.imported.includes(name)).map(toModule);
+/** Loaded only by the view that shows a terminal. */
+export const TERMINAL = asset("terminal", "js", SCRIPT_TYPE, terminal);
+/** Loaded when a chart is shown. */
+export const CHARTS = asset("charts", "js", SCRIPT_TYPE, charts);
+/** Loaded when a QR code is shown. */
+export const QR = asset("qr", "js", SCRIPT_TYPE, qr);
+export const STYLES = asset("dashboard", "css", "text/css; charset=utf-8", styles);
+export const ICON = asset("icon", "svg", "image/svg+xml", icon);
+const ICON_192 = asset("icon-192", "png", "image/png", bytesOf(icon192));
+const ICON_512 = asset("icon-512", "png", "image/png", bytesOf(icon512));
+/** Fills its whole square: the device cuts it into its own shape. */
+export const MASKABLE_ICON = asset("icon-maskable", "png", "image/png", bytesOf(maskable));
+
+const ASSETS = [
+  SCRIPT,
+  ...IMPORTED,
+  ...LOADED,
+  TERMINAL,
+  CHARTS,
+  QR,
+  STYLES,
+  ICON,
+  ICON_192,
+  ICON_512,
+  MASKABLE_ICON,
+];
+const BY_NAME = new Map(ASSETS.map((one) => [one.name, one]));
+
+/** The paths from here on are relative to the address of the page, such as `/dashboard`. */
+export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
+
+/** Background of the start screen: `--bg` of the dark scheme. */
+const BACKGROUND = "#0e1216";
+
+/** Installs the page as an app. Each machine behind a relay is an app of its own. */
+const MANIFEST = JSON.stringify({
+  name: "Agent Mesh",
+  short_name: "Mesh",
+  description: "Peers, questions and messages of the coding agents on one machine",
+  start_url: "../dashboard",
+  scope: "../dashboard",
+  display: "standalone",
+  background_color: BACKGROUND,
+  theme_color: BACKGROUND,
+  icons: [
+    { src: `assets/${ICON.name}`, type: ICON.type, sizes: "any" },
+    { src: `assets/${ICON_192.name}`, type: ICON_192.type, sizes: "192x192" },
+    { src: `assets/${ICON_512.name}`, type: ICON_512.type, sizes: "512x512" },
+    {
+      src: `assets/${MASKABLE_ICON.name}`,
+      type: MASKABLE_ICON.type,
+      sizes: "512x512",
+      purpose: "maskable",
+    },
+  ],
+});
+
+/** The worker keeps exactly these files; a build with other files is another worker. */
+const WORKER = `const FILES = ${JSON.stringify(ASSETS.map(({ name }) => `assets/${name}`))};
+${worker}`;
+
+const FILE_HEADERS = {
+  "cross-origin-resource-policy": "same-origin",
+  "x-content-type-options": "nosniff",
+};
+const SANDBOX = "default-src 'none'; sandbox";
+
+/** A file with a digest in its name, from the end of the request's path. */
+export function assetResponse(request: Request): Response {
+  const { pathname } = new URL(request.url);
+  const found = BY_NAME.get(pathname.slice(pathname.lastIndexOf("/") + 1));
+  if (!found) throw new Problem("not_found", { method: request.method, path: pathname });
+  return new Response(found.content, {
+    headers: {
+      ...FILE_HEADERS,
+      "content-type": found.type,
+      "cache-control": "public, max-age=31536000, immutable",
+      "content-security-policy": SANDBOX,
+    },
+  });
+}
+
+export function manifestResponse(): Response {
+  return new Response(MANIFEST, {
+    headers: {
+      ...FILE_HEADERS,
+      "content-type": "application/manifest+json",
+      "cache-control": "no-cache",
+      "content-security-policy": SANDBOX,
+    },
+  });
+}
+
+/**
+ * The service worker of the page at `scope`. Its own folder would be the widest scope that a
+ * browser allows without the header, and the page lies beside that folder.
+ */
+export function workerResponse(request: Request): Response {
+  const { pathname } = new URL(request.url);
+  return new Response(WORKER, {
+    headers: {
+      ...FILE_HEADERS,
+      "content-type": SCRIPT_TYPE,
+      "cache-control": "no-cache",
+      "content-security-policy": "default-src 'none'; connect-src 'self'",
+      "service-worker-allowed": pathname.slice(0, pathname.lastIndexOf("/")),
+    },
+  });
+}
+
+function asset(name: string, extension: string, type: string, content: Content): Asset {
+  const hash = createHash("sha256").update(content).digest("hex").slice(0, HASH_CHARS);
+  return { name: `${name}.${hash}.${extension}`, type, content };
+}
+
+function moduleOf(name: string): string {
+  const content = MODULES.get(name);
+  if (content === undefined) throw new Error(`The dashboard has no module ${name}`);
+  return content;
+}
+
+function toModule(name: string): Asset {
+  return { name, type: SCRIPT_TYPE, content: moduleOf(name) };
+}
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.fromBase64(base64);
+}

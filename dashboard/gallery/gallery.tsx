@@ -1,0 +1,164 @@
+/** The gallery: a section for each component. */
+
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import {
+  Act,
+  Age,
+  Choices,
+  Clock,
+  Dialog,
+  Empty,
+  Failed,
+  Loaded,
+  State,
+} from "../components/basics.tsx";
+import { LineChart } from "../components/chart.tsx";
+import { NextFires } from "../components/time/fires.tsx";
+import { Copy } from "../components/copy.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { Bubble, PeerLink } from "../components/message.tsx";
+import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
+import { MARKDOWN, MESSAGES, RESOURCES, sampleChart, STATES } from "./samples.ts";
+
+const MINUTE_MS = 60_000;
+const CHART = sampleChart();
+const COLOURS = [
+  ...["--bg", "--surface", "--raised", "--line", "--line-strong", "--text", "--muted", "--link"],
+  ...["--accent", "--good", "--busy", "--warn", "--bad", "--warn-surface", "--bad-surface"],
+];
+
+const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+
+export function Gallery() {
+  return (
+    <main id="main" class="gallery">
+      <h1 class="view-title">Components</h1>
+      <Texts />
+      <Controls />
+      <LoadStates />
+      <Part name="Markdown">
+        <Markdown text={MARKDOWN} />
+      </Part>
+      <Part name="Messages">
+        <ul class="bubbles">
+          {MESSAGES.map((one, index) => (
+            <Bubble key={one.delivery_id} message={one} to_peer={index === 0} />
+          ))}
+        </ul>
+      </Part>
+      <Part name="Charts">
+        <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
+      </Part>
+      <Times />
+    </main>
+  );
+}
+
+function Part({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <section class="card" aria-label={name}>
+      <h2>{name}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Texts() {
+  return (
+    <>
+      <Part name="Colours">
+        <ul class="gallery-row">
+          {COLOURS.map((name) => (
+            <li key={name}>
+              <svg class="gallery-colour" viewBox="0 0 10 10" aria-hidden="true">
+                <rect width="10" height="10" fill={`var(${name})`} stroke="var(--line)" />
+              </svg>{" "}
+              <code>{name}</code>
+            </li>
+          ))}
+        </ul>
+      </Part>
+      <Part name="States">
+        {STATES.map((states) => (
+          <p key={states[0]} class="gallery-row">
+            {states.map((state) => <State key={state} of={state} />)}
+          </p>
+        ))}
+      </Part>
+      <Part name="Names, ages and times">
+        <p class="gallery-row">
+          <PeerLink id="peer-1" name="a peer" />
+          <PeerLink id={null} name="nobody's link" />
+          <span class="circle">circle</span>
+          <Age at={ago(42_000)} suffix=" ago" />
+          <Age at={ago(-90 * MINUTE_MS)} future />
+          <Clock at={ago(0)} />
+        </p>
+      </Part>
+    </>
+  );
+}
+
+function Controls() {
+  const [chosen, choose] = useState("one");
+  const [open, setOpen] = useState(false);
+  const fail = () => Promise.reject(new Error("The daemon refused it, and said why."));
+  return (
+    <Part name="Controls">
+      <p class="gallery-row">
+        <button type="button" class="primary">Primary</button>
+        <button type="button">Plain</button>
+        <button type="button" class="danger">Dangerous</button>
+        <button type="button" class="quiet">Quiet</button>
+        <button type="button" disabled>Disabled</button>
+        <Copy text="copied" />
+        <button type="button" onClick={() => setOpen(true)}>A window</button>
+      </p>
+      <Choices
+        label="Choices"
+        chosen={chosen}
+        choose={choose}
+        options={[["one", "One"], ["two", "Two"], ["three", "Three"]]}
+      />
+      <p class="gallery-row">
+        <Act run={() => Promise.resolve()} confirm="What will be lost.">Act that asks first</Act>
+        <Act run={fail}>Act that fails</Act>
+      </p>
+      <label>
+        Field <input placeholder="A placeholder" />
+      </label>
+      {open && (
+        <Dialog title="A window" close={() => setOpen(false)}>
+          <p>It holds the focus until it is closed.</p>
+        </Dialog>
+      )}
+    </Part>
+  );
+}
+
+function LoadStates() {
+  return (
+    <Part name="Loading, empty, failed, stale">
+      <Loaded resource={RESOURCES.loading}>{(text) => text}</Loaded>
+      <Empty title="Nothing is here">What to do next.</Empty>
+      <Failed error={new Error("What happened, and what to do.")} />
+      <Loaded resource={RESOURCES.failed}>{(text) => text}</Loaded>
+      <Loaded resource={RESOURCES.stale}>{(text) => <p>{text}</p>}</Loaded>
+    </Part>
+  );
+}
+
+function Times() {
+  const [when, setWhen] = useState(() => emptyWhen("recurring"));
+  return (
+    <>
+      <Part name="When something is to happen">
+        <WhenFields when={when} change={setWhen} modes={["now", "in", "at", "recurring"]} />
+      </Part>
+      <Part name="The next times">
+        <NextFires cron="0 3 * * *" timezone="Asia/Tokyo" />
+      </Part>
+    </>
+  );
+}

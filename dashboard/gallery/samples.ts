@@ -1,0 +1,141 @@
+/** What the gallery shows: each state of a record, and texts at their limits. */
+
+import type { ChartData } from "../charts/data.ts";
+import { Resource } from "../state/resource.ts";
+import type { Message } from "../state/records.ts";
+
+/** States of peers, turns, deliveries, asks, jobs, schedules and the relay, by their tone. */
+export const STATES: readonly (readonly string[])[] = [
+  ["online", "idle", "seen", "completed", "connected", "answered", "acknowledged", "active"],
+  ["accepted", "sent", "running", "busy", "working", "open", "delivered", "dispatching"],
+  ["awaiting_input", "blocked", "queued", "connecting", "degraded"],
+  ["failed", "expired", "dropped", "unavailable", "down", "pane_unsafe", "no_transport"],
+  ["offline", "cancelled", "declined", "closed", "paused", "a state that this page does not know"],
+];
+
+export const MARKDOWN = `# A heading
+
+A paragraph with **strong**, *stressed*, ~~removed~~ and \`code\`, a [link](https://example.org) and
+<b>markup that stays text</b>.
+
+- a list
+- [x] a task that is done
+- [ ] one that is not
+
+1. first
+2. second
+
+> A quote of an earlier message.
+
+| suite | before | now |
+| --- | --- | --- |
+| unit | 41 s | 12 s |
+
+\`\`\`sql
+alter table users drop column legacy_id;
+\`\`\`
+
+---
+
+${"A_word_without_an_end_".repeat(12)}`;
+
+const MADE_AT = new Date(Date.now() - 180_000).toISOString();
+
+const MESSAGE: Message = {
+  message_id: "ask-00000000000a",
+  delivery_id: "qd-00000000000a",
+  kind: "ask",
+  correlation_id: "ask-00000000000a",
+  from_peer_id: null,
+  from_peer_name: "boss",
+  to_peer_id: "peer-00000000000b",
+  to_peer_name: "api",
+  circle: "shop",
+  text: "Which port do you listen on?",
+  attachments: [],
+  reply_to: null,
+  parent_id: null,
+  state: "seen",
+  reason: null,
+  created_at: MADE_AT,
+  sent_at: MADE_AT,
+  accepted_at: MADE_AT,
+  seen_at: MADE_AT,
+  closed_at: null,
+  close_reason: null,
+  outcome: null,
+  reply: null,
+  responder: null,
+  voice: "peer",
+  reply_voice: null,
+};
+
+/** A message in each of its forms. */
+export const MESSAGES: readonly Message[] = [
+  MESSAGE,
+  {
+    ...MESSAGE,
+    delivery_id: "qd-00000000000b",
+    message_id: "ask-00000000000b",
+    closed_at: new Date().toISOString(),
+    close_reason: "reply",
+    outcome: "answered",
+    reply: "Port **8080**.",
+    responder: "api",
+  },
+  {
+    ...MESSAGE,
+    delivery_id: "notif-00000000000c",
+    message_id: "notif-00000000000c",
+    kind: "notify",
+    text: "The build is red.",
+    attachments: [{
+      id: "att-1",
+      filename: "build.log",
+      size: 48_213,
+      content_type: "text/plain",
+      sha256: "0".repeat(64),
+      path: "/state/attachments/att-1",
+      created_at: MADE_AT,
+      expires_at: MADE_AT,
+    }],
+    state: "failed",
+    reason: "pane_gone",
+  },
+];
+
+/** An hour with a quiet time, and with a peak. */
+export function sampleChart(): ChartData {
+  const last = Math.floor(Date.now() / 60_000) * 60;
+  const minutes = Array.from({ length: 60 }, (_, index) => index);
+  const busy = (minute: number) => minute < 12 || minute > 47;
+  return {
+    times: minutes.map((minute) => last - (59 - minute) * 60),
+    lines: [
+      {
+        label: "p50",
+        colour: "--busy",
+        values: minutes.map((minute) => busy(minute) ? 2 + minute % 5 : null),
+      },
+      {
+        label: "p99",
+        colour: "--warn",
+        values: minutes.map((minute) => busy(minute) ? 20 + minute ** 2 : null),
+      },
+    ],
+  };
+}
+
+/** Resources in the three states of a load. */
+export const RESOURCES = {
+  loading: new Resource<string>([], () => new Promise(() => {})),
+  failed: stopped(undefined, new TypeError("no connection")),
+  stale: stopped("what was loaded last", new TypeError("no connection")),
+} as const;
+
+function stopped(value: string | undefined, error: unknown): Resource<string> {
+  const resource = new Resource<string>([], () => Promise.resolve(""));
+  resource.value.value = value;
+  resource.error.value = error;
+  return resource;
+}

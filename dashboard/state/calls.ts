@@ -1,0 +1,116 @@
+/** Calls of the daemon, relative to the page's address, and the text of their errors. */
+
+import { signal } from "@preact/signals";
+import { ApiError, type Call, client } from "kit/http/client.ts";
+import { setByHeader } from "./clock.ts";
+
+/** The address in front of `/dashboard`: empty on the daemon. */
+export const PREFIX = location.pathname.replace(/\/dashboard\/?$/, "");
+
+/** Whether a relay serves this page (contract 9). */
+export const RELAYED = /^\/m\/[^/]+$/.test(PREFIX);
+
+/** A load that takes longer has failed: its connection may be lost without a word. */
+const LOAD_MS_MAX = 15_000;
+
+const SESSION = "/dashboard/session";
+
+/** How many calls were refused because nobody is signed in. */
+export const unauthorized = signal(0);
+
+let form_token: string | undefined;
+let loads = new AbortController();
+
+/** Ends all loads that are under way; what they wait for may never come. */
+export function abortLoads(): void {
+  loads.abort();
+  loads = new AbortController();
+}
+
+/** The token that ties each call to the sign-in at the relay. */
+export function holdFormToken(token: string): void {
+  form_token = token;
+}
+
+/** Calls the daemon; through the relay, if a relay serves this page. */
+export const call = client(location.origin + PREFIX, send);
+
+/** Calls the relay itself; only on a page that it serves. */
+export const relayCall = client(location.origin, send);
+
+async function send(request: Request): Promise<Response> {
+  if (form_token !== undefined) request.headers.set("x-mesh-form-token", form_token);
+  const response = await (request.method === "GET" ? load(request) : fetch(request));
+  setByHeader(response.headers.get("date"));
+  if (response.status === 401) unauthorized.value++;
+  return response;
+}
+
+/** The time counts until the whole answer has arrived. */
+async function load(request: Request): Promise<Response> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(new LoadTimeout()), LOAD_MS_MAX);
+  const signals = [request.signal, timeout.signal];
+  // Reopening the stream asks for the session itself.
+  if (!request.url.endsWith(SESSION)) signals.push(loads.signal);
+  try {
+    const response = await fetch(request, { signal: AbortSignal.any(signals) });
+    return new Response(await response.arrayBuffer(), response);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+class LoadTimeout extends Error {
+  override readonly message = `The ${RELAYED ? "relay" : "daemon"} has not answered for ${
+    LOAD_MS_MAX / 1000
+  } seconds. Try again.`;
+}
+
+/** Calls with a form as the body, such as an upload. */
+export function callWithForm(form: FormData): Call {
+  return client(location.origin + PREFIX, (request) => send(new Request(request, { body: form })));
+}
+
+/** What happened and what to do, as one text for a person. */
+export function errorText(error: unknown): string {
+  if (error instanceof ApiError) {
+    const { detail, hint, error: code } = error.problem;
+    if (code === "not_found") {
+      return `This daemon is older: ${detail.charAt(0).toLowerCase()}${detail.slice(1)}. ` +
+        "Update it on its machine.";
+    }
+    const known = UNAVAILABLE[code];
+    if (known !== undefined) return known;
+    return hint ? `${detail}. To do: ${hint}.` : `${detail}.`;
+  }
+  if (isNetworkError(error)) {
+    return `The ${RELAYED ? "relay" : "daemon"} does not answer. Try again.`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A request that did not reach its server; other errors of this type are bugs of the page. */
+export function isNetworkError(error: unknown): boolean {
+  return error instanceof TypeError && NETWORK_ERRORS.test(error.message);
+}
+
+/** What Chromium, Firefox and Safari say. */
+const NETWORK_ERRORS = /fetch|network|load failed/i;
+
+/** Refusals of what a machine does not let through; trying again does not help. */
+const UNAVAILABLE: Readonly<Record<string, string>> = {
+  not_through_relay: "Not available through a relay. Open the dashboard on that machine itself.",
+  relay_admin_off: "Not available through a relay, as relay.allow_admin is off on that machine.",
+};
+
+/** Whether an error says that the machine does not offer something, which is no fault of it. */
+export function isUnavailable(error: unknown): boolean {
+  return isRefusal(error, "not_found") ||
+    error instanceof ApiError && Object.hasOwn(UNAVAILABLE, error.problem.error);
+}
+
+/** Whether the daemon refused the call with this code. */
+export function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof ApiError && error.problem.error === code;
+}

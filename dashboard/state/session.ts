@@ -1,0 +1,136 @@
+/** For whom this page speaks: redeems the ticket of `mesh open` (contract 10). */
+
+import { signal } from "@preact/signals";
+import { ApiError } from "kit/http/client.ts";
+import { call, isNetworkError, PREFIX, RELAYED } from "./calls.ts";
+import * as at from "./endpoints.ts";
+import { loadRelaySession } from "./relay.ts";
+
+/**
+ * - `human`: what this page sends counts as the human's;
+ * - `operator`: it shows everything, but what it sends is marked as unverified;
+ * - `nobody`: no human is registered;
+ * - `refused`: the ticket was already used, or is too old;
+ * - `unknown`: the daemon does not accept this page;
+ * - `ended`: the daemon has accepted this page, and does so no longer;
+ * - `signed_out`: nobody is signed in to the relay in this browser.
+ */
+export type Standing =
+  | "asking"
+  | "human"
+  | "operator"
+  | "nobody"
+  | "refused"
+  | "unknown"
+  | "ended"
+  | "signed_out";
+
+export const standing = signal<Standing>("asking");
+export const humanName = signal<string | null>(null);
+
+const RELOADED = "mesh-reloaded";
+const RETRY_MS = 3000;
+
+/** The pages of this browser share one cookie: what one page redeems holds for all. */
+const pages = new BroadcastChannel(`mesh-session ${PREFIX}`);
+
+/** Kept until the daemon has accepted or refused it. */
+let ticket: string | null = null;
+let ticket_refused = false;
+let checking: Promise<void> | undefined;
+let retry: ReturnType<typeof setTimeout> | undefined;
+
+/**
+ * The ticket is in the fragment, which browsers send to no server; it is removed from the address
+ * first.
+ */
+export async function startSession(): Promise<void> {
+  await checking;
+  ticket = RELAYED ? null : new URLSearchParams(location.hash.slice(1)).get("ticket");
+  if (ticket) history.replaceState(history.state, "", location.pathname);
+  await checkSession();
+}
+
+/**
+ * Asks for whom this page speaks: another page may have redeemed a ticket, a cookie ends, and the
+ * daemon may have got a human. If nobody answers, nothing changes.
+ */
+export function checkSession(): Promise<void> {
+  const check = RELAYED ? checkRelayed : checkOwn;
+  return checking ??= check().catch(retryLater).finally(() => checking = undefined);
+}
+
+/** Ends the session of this browser; the daemon then knows none of its pages. */
+export async function signOut(): Promise<void> {
+  await call(at.signOut, {});
+  pages.postMessage("signed out");
+  // What was loaded leaves the page with it.
+  location.reload();
+}
+
+/** Asks again when another page of this browser has redeemed a ticket, or has signed out. */
+export function watchSession(): void {
+  pages.onmessage = () => checkSession();
+}
+
+/** What cannot be reached is asked again when the event stream opens. */
+function retryLater(error: unknown): void {
+  if (RELAYED || isNetworkError(error)) return;
+  clearTimeout(retry);
+  retry = setTimeout(checkSession, RETRY_MS);
+}
+
+async function checkOwn(): Promise<void> {
+  await redeemTicket();
+  try {
+    const { human, human_name } = await call(at.page, {});
+    sessionStorage.removeItem(RELOADED);
+    humanName.value = human_name;
+    if (human) ticket_refused = false;
+    const known = human ? "human" : human_name === null ? "nobody" : "operator";
+    standing.value = ticket_refused ? "refused" : known;
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    const is_new = standing.value === "asking";
+    if (ticket_refused) standing.value = "refused";
+    else if (is_new || standing.value === "unknown") standing.value = "unknown";
+    else standing.value = "ended";
+    // A page that a link on another site opened has no cookie yet: a reload sets it.
+    if (!is_new || ticket_refused || sessionStorage.getItem(RELOADED)) return;
+    sessionStorage.setItem(RELOADED, "1");
+    location.reload();
+  }
+}
+
+async function redeemTicket(): Promise<void> {
+  if (!ticket) return;
+  try {
+    await call(at.redeem, { body: { ticket } });
+    pages.postMessage("redeemed");
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    ticket_refused = true;
+  }
+  ticket = null;
+}
+
+/** Whether the daemon has decided; other failures say nothing about the page. */
+function isRefused(error: unknown): boolean {
+  return error instanceof ApiError && [400, 401, 403].includes(error.status);
+}
+
+/**
+ * What a browser that is signed in to the relay sends counts as the human's (contract 2). The name
+ * is in the list of peers, because the relay knows no peer.
+ */
+async function checkRelayed(): Promise<void> {
+  if (!await loadRelaySession()) {
+    standing.value = "signed_out";
+    return;
+  }
+  if (standing.value === "human") return;
+  const { peers } = await call(at.peers, { query: {} });
+  const human = peers.find(({ role, status }) => role === "human" && status !== "retired");
+  humanName.value = human?.name ?? null;
+  standing.value = human ? "human" : "nobody";
+}

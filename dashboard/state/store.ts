@@ -1,0 +1,118 @@
+/** What the whole page shares: peers, the inbox, open asks, the time. */
+
+import { computed, signal } from "@preact/signals";
+import { call, isRefusal } from "./calls.ts";
+import { now, startClock } from "./clock.ts";
+import * as at from "./endpoints.ts";
+import type { Ask, AskPage, Peer } from "./records.ts";
+import { Resource } from "./resource.ts";
+import { blockedBehind, byUrgency, type WaitingAsk } from "./waiting.ts";
+
+const OPEN_ASKS_MAX = "200";
+const INBOX_MAX = "200";
+const NOTICE_MS = 8000;
+
+export { now };
+
+/** What happened to an act whose place on the page is gone. */
+export const notice = signal("");
+let notice_timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Shows a notice for a short time. */
+export function notify(text: string): void {
+  notice.value = text;
+  clearTimeout(notice_timer);
+  notice_timer = setTimeout(() => notice.value = "", NOTICE_MS);
+}
+
+export const peers = new Resource(
+  ["peers"],
+  async () => (await call(at.peers, { query: { live: "true" } })).peers,
+);
+export const openAsks = new Resource(
+  ["asks"],
+  async () => (await call(at.askList, { query: { state: "open", limit: OPEN_ASKS_MAX } })).asks,
+);
+/**
+ * The inbox with all open asks to the human, once the peers are known too: what is not complete
+ * must not look as if nothing waited. Null when no human is registered.
+ */
+export const inbox = new Resource(["inbox", "asks"], async () => {
+  try {
+    const box = await call(at.inboxList, { query: { open: "true", limit: INBOX_MAX } });
+    const asks = await openAsksOf(box.human_peer_id);
+    await peers.whenLoaded();
+    return { ...box, asks };
+  } catch (error) {
+    if (isRefusal(error, "no_human")) return null;
+    throw error;
+  }
+});
+
+/** All open asks of a peer and to it, page by page: other asks may be newer. */
+async function openAsksOf(peer_id: string): Promise<Ask[]> {
+  const found: Ask[] = [];
+  let cursor: string | null = null;
+  do {
+    const query = { state: "open" as const, peer_id, limit: OPEN_ASKS_MAX };
+    const page: AskPage = await call(at.askList, {
+      query: cursor === null ? query : { ...query, cursor },
+    });
+    found.push(...page.asks);
+    cursor = page.next;
+  } while (cursor !== null);
+  return found;
+}
+
+export const peersById = computed(() =>
+  new Map((peers.value.value ?? []).map((peer) => [peer.peer_id, peer]))
+);
+
+/** The name of a peer; its id if it is not known. */
+export function nameOfPeer(peer_id: string): string {
+  return peersById.value.get(peer_id)?.name ?? peer_id;
+}
+
+/** Agents, orchestrators and services that are not retired; without the human. */
+export const livePeers = computed(() =>
+  (peers.value.value ?? []).filter(({ status, role }) => status !== "retired" && role !== "human")
+);
+
+/** The most urgent first. */
+export const waitingAsks = computed<readonly WaitingAsk[]>(() => {
+  const open = openAsks.value.value ?? [];
+  const to_human = inbox.value.value?.asks ?? [];
+  const asks = new Map(to_human.map((ask) => [ask.correlation_id, ask]));
+  const found = (inbox.value.value?.items ?? []).flatMap((item) => {
+    const ask = item.kind === "ask" && item.correlation_id && asks.get(item.correlation_id);
+    return ask ? [{ item, ask, behind: blockedBehind(ask, open) }] : [];
+  });
+  return found.sort(byUrgency);
+});
+
+/** Unread notes, and questions that were closed before the human has seen or answered them. */
+export const unreadNotes = computed(() => {
+  const open = new Set(inbox.value.value?.asks.map(({ correlation_id }) => correlation_id));
+  return (inbox.value.value?.items ?? []).filter(({ kind, read, replied, correlation_id }) =>
+    !read && !replied && (kind === "notify" || !open.has(correlation_id ?? ""))
+  );
+});
+
+/** Agents that wait for input at a dialog of their own, and have not asked here. */
+export const waitingPeers = computed<readonly Peer[]>(() => {
+  const asking = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
+  return livePeers.value.filter(({ peer_id, turn_state, status }) =>
+    turn_state === "awaiting_input" && status !== "offline" && !asking.has(peer_id)
+  );
+});
+
+/** Asks to the human that nobody has answered yet. */
+export const answerCount = computed(() => waitingAsks.value.length);
+export const attentionCount = computed(() =>
+  waitingAsks.value.length + unreadNotes.value.length + waitingPeers.value.length
+);
+
+export function activateStore(): void {
+  for (const resource of [peers, openAsks, inbox]) resource.activate();
+  startClock();
+}

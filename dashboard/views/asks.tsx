@@ -1,0 +1,159 @@
+/** Asks: open and closed, by age, and one ask with the chain that it belongs to. */
+
+import { Act, Age, Choices, Empty, Loaded, State } from "../components/basics.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { Attachments, PeerLink, To } from "../components/message.tsx";
+import { visible } from "../components/text/visible.tsx";
+import { TraceLadder } from "../components/trace.tsx";
+import { call, isRefusal } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type { Ask } from "../state/records.ts";
+import { only, useResource } from "../state/resource.ts";
+import { filter, link, route } from "../state/router.ts";
+import { humanName } from "../state/session.ts";
+import { AskRow, OpenAsks } from "./asks/open_asks.tsx";
+
+const LIMIT = 200;
+/** A chain is followed this far back. */
+const CHAIN_MAX = 12;
+
+export function Asks() {
+  const { id, query } = route.value;
+  const state = query.get("state") === "closed" ? "closed" : "open";
+  if (id) return <AskDetail id={id} />;
+  return (
+    <>
+      <div class="toolbar">
+        <Choices
+          label="State"
+          chosen={state}
+          choose={(next) => filter({ state: next === "open" ? "" : next })}
+          options={[["open", "Open"], ["closed", "Closed"]]}
+        />
+      </div>
+      <AskList key={state} state={state} />
+    </>
+  );
+}
+
+function AskList({ state }: { state: "open" | "closed" }) {
+  const load = () => call(at.askList, { query: { state, limit: String(LIMIT) } });
+  const resource = useResource(`asks ${state}`, ["asks"], load, { kept: true });
+  return (
+    <Loaded resource={resource}>
+      {({ asks }) => (
+        <>
+          {asks.length === 0 && (
+            <Empty title={state === "open" ? "No open asks" : "No closed asks"}>
+              An ask stays open until it is answered, declined or cancelled.
+            </Empty>
+          )}
+          {state === "open" ? <OpenAsks asks={asks} /> : (
+            <ul class="log">
+              {asks.map((ask) => (
+                <li key={ask.correlation_id}>
+                  <AskRow ask={ask} />
+                </li>
+              ))}
+            </ul>
+          )}
+          {asks.length === LIMIT && <p class="hint">{`The newest ${LIMIT} asks are shown.`}</p>}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function AskDetail({ id }: { id: string }) {
+  const chain = useResource(`ask ${id}`, ["asks"], () => loadChain(id), { kept: true });
+  const resource = only(chain, [id]);
+  return (
+    <div class="column">
+      <p>
+        <a href={link("asks")}>← All asks</a>
+      </p>
+      <Loaded resource={resource}>
+        {(chain) =>
+          chain.length === 0
+            ? <Empty title="This ask is not known">Closed asks are kept for 30 days.</Empty>
+            : (
+              <ol class="chain">
+                {chain.map((ask) => (
+                  <AskCard key={ask.correlation_id} ask={ask} last={ask.correlation_id === id} />
+                ))}
+              </ol>
+            )}
+      </Loaded>
+    </div>
+  );
+}
+
+/** The ask and those that it follows up, oldest first; empty if it is not known. */
+async function loadChain(id: string): Promise<Ask[]> {
+  const chain: Ask[] = [];
+  let next: string | null = id;
+  while (next !== null && chain.length < CHAIN_MAX) {
+    try {
+      const ask: Ask = await call(at.ask, { params: { id: next } });
+      chain.unshift(ask);
+      next = ask.reply_to;
+    } catch (error) {
+      if (!isRefusal(error, "unknown_ask")) throw error;
+      break;
+    }
+  }
+  return chain;
+}
+
+function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
+  const { correlation_id, from_peer_id, from_peer_name } = ask;
+  const options = ask.question?.options ?? [];
+  const cancel = () =>
+    call(at.cancelAsk, {
+      params: { id: correlation_id },
+      body: { peer_id: humanName.value ?? from_peer_id ?? from_peer_name },
+    });
+  return (
+    <li class="card">
+      <header>
+        <PeerLink id={from_peer_id} name={from_peer_name} />
+        <To />
+        <PeerLink id={ask.to_peer_id} name={ask.to_peer_name} />
+        <State of={ask.outcome ?? ask.state} />
+        <span class="grow" />
+        <Age at={ask.created_at} suffix=" ago" />
+      </header>
+      <Markdown text={ask.text} />
+      <Attachments of={ask.attachments} />
+      {options.length > 0 && (
+        <p class="hint">Options: {visible(options.map(({ title }) => title).join(" · "))}</p>
+      )}
+      {ask.closed_at && (
+        <div class="reply">
+          <header>
+            <bdi class="who">{visible(ask.responder ?? "mesh")}</bdi>
+            {!ask.reply && <State of={ask.close_reason ?? "closed"} />}
+            <Age at={ask.closed_at} suffix=" ago" />
+          </header>
+          {ask.reply && <Markdown text={ask.reply} />}
+          <Attachments of={ask.reply_attachments} />
+        </div>
+      )}
+      <p class="hint">
+        <code>{correlation_id}</code>
+      </p>
+      {last && <TraceLadder id={correlation_id} />}
+      {ask.state === "open" && (
+        <div class="answer-tools">
+          <Act
+            run={cancel}
+            class="danger"
+            confirm={`The ask is closed for both sides, and ${ask.to_peer_name} need not answer it.`}
+          >
+            Cancel the ask
+          </Act>
+        </div>
+      )}
+    </li>
+  );
+}

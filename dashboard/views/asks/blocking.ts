@@ -1,0 +1,70 @@
+/** Who blocks whom: an ask waits on the open asks of the peer that has to answer it. */
+
+import type { Ask } from "../../state/records.ts";
+
+/** An open ask, and the open asks of its recipient. */
+export interface Wait {
+  readonly ask: Ask;
+  readonly on: readonly Wait[];
+  /** How many of the recipient's asks are shown elsewhere, because they hold up others too. */
+  readonly elsewhere: number;
+  /** Whether the recipient waits, through others, on this ask itself. */
+  readonly circular: boolean;
+}
+
+/** A peer that has to answer, and how many others wait for it, directly or through others. */
+export interface Blocker {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly waiting: number;
+  readonly since: string;
+}
+
+/**
+ * Open asks as trees: at the root who waits longest, below what the recipient waits on in turn.
+ * Each ask is in one place.
+ */
+export function waitsOf(asks: readonly Ask[]): Wait[] {
+  const oldest_first = byAge(asks);
+  const asked_by = Map.groupBy(oldest_first, ({ from_peer_id }) => from_peer_id);
+  const asked = new Set(asks.map(({ to_peer_id }) => to_peer_id));
+  const placed = new Set<Ask>();
+  const place = (ask: Ask, above: readonly Ask[]): Wait => {
+    placed.add(ask);
+    const path = [...above, ask];
+    const next = asked_by.get(ask.to_peer_id) ?? [];
+    const circular = next.some((one) => path.includes(one));
+    const elsewhere = next.filter((one) => placed.has(one) && !path.includes(one)).length;
+    const on: Wait[] = [];
+    for (const one of next) if (!placed.has(one)) on.push(place(one, path));
+    return { ask, on, elsewhere, circular };
+  };
+  const is_root = ({ from_peer_id }: Ask) => from_peer_id === null || !asked.has(from_peer_id);
+  const roots = oldest_first.filter(is_root).map((ask) => place(ask, []));
+  // What is left waits in a circle.
+  for (const ask of oldest_first) if (!placed.has(ask)) roots.push(place(ask, []));
+  return roots.sort((a, b) => a.ask.created_at.localeCompare(b.ask.created_at));
+}
+
+/** The peers that others wait for, with the most waiting first. */
+export function blockersOf(asks: readonly Ask[]): Blocker[] {
+  const asked_of = Map.groupBy(byAge(asks), ({ to_peer_id }) => to_peer_id);
+  return [...asked_of].flatMap(([peer_id, [first]]) => {
+    if (!first) return [];
+    const waiting = new Set<string>();
+    const visit = (peer: string) => {
+      for (const { from_peer_id, from_peer_name } of asked_of.get(peer) ?? []) {
+        const asker = from_peer_id ?? from_peer_name;
+        if (asker === peer_id || waiting.has(asker)) continue;
+        waiting.add(asker);
+        visit(asker);
+      }
+    };
+    visit(peer_id);
+    return [{ peer_id, name: first.to_peer_name, waiting: waiting.size, since: first.created_at }];
+  }).sort((a, b) => b.waiting - a.waiting || a.since.localeCompare(b.since));
+}
+
+function byAge(asks: readonly Ask[]): Ask[] {
+  return asks.toSorted((a, b) => a.created_at.localeCompare(b.created_at));
+}

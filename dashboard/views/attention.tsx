@@ -1,0 +1,130 @@
+/** Attention: what waits for the human, ranked by who is blocked and for how long. */
+
+import type { ComponentChildren } from "preact";
+import { RecordBoundary } from "../components/act/record_boundary.tsx";
+import { Act, Age, Empty, Loaded, State } from "../components/basics.tsx";
+import { Markdown } from "../components/markdown.tsx";
+import { Attachments, PeerLink } from "../components/message.tsx";
+import { call } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type { InboxItem, Peer } from "../state/records.ts";
+import { link } from "../state/router.ts";
+import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
+import { Where } from "./attention/ask_card.tsx";
+import { Missed } from "./attention/missed.tsx";
+import { Questions, shownQuestions } from "./attention/questions.tsx";
+import { FirstRun } from "./first_run.tsx";
+
+const SURFACE = "dashboard";
+
+export function Attention() {
+  const notes = unreadNotes.value, peers = waitingPeers.value;
+  const questions = waitingAsks.value.length + shownQuestions.value.length;
+  const calm = questions + notes.length + peers.length === 0;
+  return (
+    <Loaded resource={inbox}>
+      {(box) => (
+        <div class="column">
+          <Questions />
+          {peers.length > 0 && <h2>Waiting at their terminal</h2>}
+          <ul class="cards">
+            {peers.map((peer) => (
+              <Row key={peer.peer_id} of={peer}>
+                <Waiting peer={peer} />
+              </Row>
+            ))}
+          </ul>
+          {notes.length > 0 && <h2>Unread</h2>}
+          <ul class="cards">
+            {notes.map((item) => (
+              <Row key={item.item_id} of={item}>
+                <Note item={item} />
+              </Row>
+            ))}
+          </ul>
+          {calm && <Calm registered={box !== null} />}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+/** One record that cannot be shown does not hide the others. */
+function Row({ of, children }: { of: unknown; children: ComponentChildren }) {
+  return <RecordBoundary of={of}>{children}</RecordBoundary>;
+}
+
+function Note({ item }: { item: InboxItem }) {
+  const read = () =>
+    call(at.inboxRead, { params: { id: item.item_id }, body: { surface: SURFACE } }).then(refresh);
+  return (
+    <li class="card" data-row tabIndex={-1}>
+      <header>
+        <PeerLink id={item.from_peer_id} name={item.from} />
+        <span class="grow" />
+        <Age at={item.created_at} suffix=" ago" />
+      </header>
+      {item.correlation_id && item.kind === "ask" && <Missed id={item.correlation_id} />}
+      <Markdown text={item.text} />
+      <Attachments of={item.attachments} />
+      <div class="answer-tools">
+        <Act run={read}>Mark as read</Act>
+        {item.correlation_id && (
+          <a class="button quiet" data-open href={link("asks", item.correlation_id)}>Its ask</a>
+        )}
+        {item.from_peer_id && (
+          <a class="button quiet" href={link("peers", item.from_peer_id)}>Reply</a>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function Waiting({ peer }: { peer: Peer }) {
+  const { tmux_session, pane_id } = peer;
+  return (
+    <li class="card" data-row tabIndex={-1}>
+      <header>
+        <PeerLink id={peer.peer_id} name={peer.name} />
+        <span class="circle">{peer.circle}</span>
+        <State of="awaiting_input" />
+      </header>
+      <Where peer={peer} />
+      {pane_id && (
+        <p class="hint">
+          It shows a dialog in pane <code>{pane_id}</code>
+          {tmux_session && (
+            <>
+              of the tmux session <code>{tmux_session}</code>
+            </>
+          )}.
+        </p>
+      )}
+    </li>
+  );
+}
+
+function Calm({ registered }: { registered: boolean }) {
+  if (livePeers.value.length === 0) return <FirstRun />;
+  return (
+    <Empty title="Nothing waits for you">
+      {registered ? <p>{summary()}</p> : (
+        <p>
+          No human is registered, so no agent can ask you. Run{" "}
+          <code>mesh config set human.name YOU</code> and restart the daemon.
+        </p>
+      )}
+      <a href={link("mesh")}>See what the agents do</a>
+    </Empty>
+  );
+}
+
+function summary(): string {
+  const live = livePeers.value.filter(({ status }) => status !== "offline");
+  const busy = live.filter(({ status, turn_state }) =>
+    status === "busy" || turn_state === "working"
+  );
+  return `${live.length} of ${livePeers.value.length} peers are online, ${busy.length} at work.`;
+}
+
+const refresh = () => inbox.refresh();

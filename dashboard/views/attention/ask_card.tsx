@@ -1,0 +1,112 @@
+/** A question with everything that its answer needs. */
+
+import { Age, State } from "../../components/basics.tsx";
+import { Exact, Markdown } from "../../components/markdown.tsx";
+import { Attachments, PeerLink } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import type { Ask, Peer } from "../../state/records.ts";
+import { peersById } from "../../state/store.ts";
+import { Answer } from "./answer.tsx";
+import { AskerContext } from "./context.tsx";
+import type { Shown } from "./order.ts";
+
+export function AskCard({ shown }: { shown: Shown }) {
+  const { waiting: { ask, behind }, ended } = shown;
+  const { question } = ask;
+  const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
+  return (
+    <li
+      id={`card-${ask.correlation_id}`}
+      class={`card ${ended ? "ended" : question?.blocking ? "blocking" : ""}`}
+      data-row
+      tabIndex={-1}
+    >
+      <header>
+        <PeerLink id={ask.from_peer_id} name={ask.from_peer_name} />
+        {ask.circle && <span class="circle">{visible(ask.circle)}</span>}
+        {question?.scope === "tool_permission" && <State of="permission" tone="warn" />}
+        {question?.blocking && <State of="blocked" />}
+        <span class="grow" />
+        {!ended && (
+          <span class="waits">
+            waits <Age at={ask.created_at} />
+          </span>
+        )}
+      </header>
+      {peer && <Where peer={peer} />}
+      {!ended && behind.names.length > 0 && (
+        <p class="behind">
+          Behind it {behind.names.length === 1 ? "waits" : "wait"}{" "}
+          <bdi>{visible(listed(behind.names))}</bdi>
+          {behind.since < ask.created_at && (
+            <>
+              , the longest for <Age at={behind.since} />
+            </>
+          )}
+        </p>
+      )}
+      <Wording ask={ask} />
+      {question?.metadata && <Details of={question.metadata} />}
+      <Attachments of={ask.attachments} />
+      {peer && !ended && <AskerContext peer={peer} question_id={ask.correlation_id} />}
+      <Answer ask={ask} ended={ended} />
+    </li>
+  );
+}
+
+/**
+ * What is asked. What a person allows or chooses is shown as it was written: Markdown would show
+ * `rm *.bak *.tmp` without its stars.
+ */
+function Wording({ ask: { text, question } }: { ask: Ask }) {
+  const prompt = question?.prompt ?? null;
+  const is_choice = question?.kind === "choice" || question?.scope === "tool_permission";
+  if (!is_choice) {
+    return (
+      <>
+        <Markdown text={text} />
+        {prompt !== null && prompt !== text && <Markdown text={prompt} />}
+      </>
+    );
+  }
+  const is_exact = prompt === null || prompt === text || question?.scope === "tool_permission";
+  return (
+    <>
+      {is_exact ? <Exact text={text} /> : <Markdown text={text} />}
+      {prompt !== null && prompt !== text && <Exact text={prompt} />}
+    </>
+  );
+}
+
+/** At most three names, and how many more. */
+function listed(names: readonly string[]): string {
+  const more = names.length - 3;
+  return names.slice(0, 3).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** Where the asker works, and on what. */
+export function Where({ peer: { backend, model, path, description } }: { peer: Peer }) {
+  const facts = [backend, model, path].filter((fact) => fact !== null);
+  return (
+    <p class="where">
+      <bdi>{visible(facts.join(" · "))}</bdi>
+      {description && <span class="task">{visible(description)}</span>}
+    </p>
+  );
+}
+
+/** What the asker says about the question, such as the tool. */
+function Details({ of }: { of: Record<string, unknown> }) {
+  return (
+    <dl class="details">
+      {Object.entries(of).map(([name, value]) => (
+        <div key={name}>
+          <dt>{visible(name.replaceAll("_", " "))}</dt>
+          <dd>
+            <pre>{visible(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</pre>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

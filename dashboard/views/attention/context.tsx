@@ -1,0 +1,79 @@
+/** The last lines of the asker: the end of its last turn, or what its pane shows. */
+
+import { Age } from "../../components/basics.tsx";
+import { plainText } from "../../components/terminal/colour_rows.ts";
+import { visible } from "../../components/text/visible.tsx";
+import { call, isUnavailable, RELAYED } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { Peer } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
+
+const LINES_MAX = 24;
+const CHARS_MAX = 4000;
+
+interface Lines {
+  readonly text: string;
+  /** When its turn ended, an instant; undefined for what its pane shows. */
+  readonly ended_at?: string;
+}
+
+/** Whether this machine refuses such requests through the relay. */
+let is_refused = false;
+
+/** Loaded once, when the question is first shown; nothing where there are no lines. */
+export function AskerContext({ peer, question_id }: { peer: Peer; question_id: string }) {
+  const load = () => loadLines(peer);
+  const { value } = useResource(`context ${question_id}`, [], load, { kept: true });
+  const lines = value.value;
+  if (!lines) return null;
+  return (
+    <details class="context">
+      <summary>
+        {lines.ended_at
+          ? (
+            <>
+              The end of its last turn, <Age at={lines.ended_at} suffix=" ago" />
+            </>
+          )
+          : "Its screen when this question was shown"}
+      </summary>
+      <pre
+        tabIndex={0}
+        role="region"
+        aria-label={`Last lines of ${peer.name}`}
+        dir="auto"
+      >{visible(lines.text)}</pre>
+    </details>
+  );
+}
+
+/** Null without lines; what cannot be read is no fault of the question. */
+async function loadLines(peer: Peer): Promise<Lines | null> {
+  if (is_refused) return null;
+  try {
+    return await lastTurn(peer) ?? await screen(peer);
+  } catch (error) {
+    is_refused = RELAYED && isUnavailable(error);
+    return null;
+  }
+}
+
+async function lastTurn({ peer_id }: Peer): Promise<Lines | null> {
+  const { turns } = await call(at.turns, { params: { id: peer_id }, query: {} });
+  const last = turns.findLast(({ role, text }) => role === "assistant" && text.trim() !== "");
+  return last ? { text: lastLines(last.text), ended_at: last.at } : null;
+}
+
+async function screen({ peer_id, pane_id }: Peer): Promise<Lines | null> {
+  if (pane_id === null) return null;
+  const { rows } = await call(at.pane, { params: { id: peer_id }, query: {} });
+  const text = lastLines(rows.map((row) => plainText(row).trimEnd()).join("\n"));
+  return text === "" ? null : { text };
+}
+
+/** The end of a text, from the beginning of a line if there is one. */
+export function lastLines(text: string): string {
+  const lines = text.trimEnd().split("\n");
+  const kept = lines.slice(-LINES_MAX).join("\n").replace(/^\n+/, "");
+  return kept.length > CHARS_MAX ? `…${kept.slice(-CHARS_MAX)}` : kept;
+}

@@ -1,0 +1,19 @@
+/** How a question ended that the human did not answer. */
+
+import { State } from "../../components/basics.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import { useResource } from "../../state/resource.ts";
+
+export function Missed({ id }: { id: string }) {
+  const { value } = useResource(`missed ${id}`, [], () => call(at.ask, { params: { id } })).value;
+  return (
+    <p class="where">
+      This question is closed{value?.outcome && (
+        <>
+          : <State of={value.outcome} />
+        </>
+      )}
+    </p>
+  );
+}

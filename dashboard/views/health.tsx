@@ -1,0 +1,200 @@
+/** Health: the daemon, the relay, the account of all messages, and what contradicts itself. */
+
+import { duration, Loaded, State } from "../components/basics.tsx";
+import { Copy } from "../components/copy.tsx";
+import { PeerLink } from "../components/message.tsx";
+import { visible } from "../components/text/visible.tsx";
+import { call, isRefusal, RELAYED } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type {
+  DeliveryCounts,
+  DoctorReport,
+  Health as HealthRecord,
+  Peer,
+} from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { livePeers, peers } from "../state/store.ts";
+import { Figures } from "./health/figures.tsx";
+import { Selftests } from "./health/selftests.tsx";
+
+/** Peers that are examined at once. */
+const EXAMINED_MAX = 40;
+const EXAMINED_AT_ONCE = 4;
+
+export function Health() {
+  const health = useResource("health", ["health", "peers"], () => call(at.health, {}), {
+    kept: true,
+  });
+  return (
+    <div class="tiles">
+      <Figures />
+      <Loaded resource={health}>{(record) => <Daemon record={record} />}</Loaded>
+      {RELAYED ? <NoCounts /> : <Counts />}
+      <Findings />
+      <Selftests />
+    </div>
+  );
+}
+
+function Counts() {
+  const counts = useResource(
+    "counts",
+    ["messages", "asks"],
+    () => call(at.deliveryList, { query: { limit: "1" } }),
+    { kept: true },
+  );
+  return <Loaded resource={counts}>{(record) => <Messages record={record} />}</Loaded>;
+}
+
+/** The list of deliveries never passes the tunnel (contract 9). What each peer waits for does. */
+function NoCounts() {
+  const waiting = livePeers.value.filter(({ pending_ask_count }) => pending_ask_count > 0);
+  const asks = waiting.reduce((sum, { pending_ask_count }) => sum + pending_ask_count, 0);
+  return (
+    <section class="card">
+      <h2>Messages</h2>
+      <dl class="facts">
+        <dt>Asks that wait for a reply</dt>
+        <dd>{asks.toLocaleString()}</dd>
+        <dt>Peers that have such asks</dt>
+        <dd>{waiting.length.toLocaleString()}</dd>
+      </dl>
+      <p class="hint">
+        The account of all messages is not sent through a relay. The dashboard on that machine shows
+        it: <code>mesh open</code>
+      </p>
+    </section>
+  );
+}
+
+function Daemon({ record }: { record: HealthRecord }) {
+  const { version, daemon_id, uptime_seconds, pid, peers } = record;
+  // A daemon of an earlier version may not report it.
+  const relay: HealthRecord["relay"] | undefined = record.relay;
+  return (
+    <section class="card">
+      <h2>
+        Daemon <State of={record.status} tone="good" />
+      </h2>
+      <dl class="facts">
+        <dt>Version</dt>
+        <dd>{version}</dd>
+        <dt>Running for</dt>
+        <dd>{duration(uptime_seconds)} (process {pid})</dd>
+        <dt>Peers on record</dt>
+        <dd>{peers}</dd>
+        <dt>Machine</dt>
+        <dd>
+          <code>{daemon_id}</code>
+        </dd>
+        <dt>Relay</dt>
+        <dd>
+          <State of={relay?.status} /> {relay?.url && <bdi>{relay.url}</bdi>}
+          {relay?.last_error && <p class="reason">{visible(relay.last_error)}</p>}
+        </dd>
+      </dl>
+    </section>
+  );
+}
+
+/** Each message that was accepted is in exactly one state. */
+function Messages({ record }: { record: DeliveryCounts }) {
+  const { counts, total, unproved, unaccounted } = record;
+  return (
+    <section class="card">
+      <h2>
+        Messages{" "}
+        <State
+          of={unaccounted.length === 0 ? "all accounted for" : `${unaccounted.length} unaccounted`}
+          tone={unaccounted.length === 0 ? "good" : "bad"}
+        />
+      </h2>
+      <dl class="facts">
+        {Object.entries(counts).filter(([, count]) => count > 0).map(([state, count]) => [
+          <dt key={state}>{state}</dt>,
+          <dd key={`${state} count`}>{count.toLocaleString()}</dd>,
+        ])}
+        <dt>Sent without proof</dt>
+        <dd>{unproved.toLocaleString()}</dd>
+        <dt>
+          <strong>Together</strong>
+        </dt>
+        <dd>
+          <strong>{total.toLocaleString()}</strong>
+        </dd>
+      </dl>
+      {unaccounted.map(({ delivery_id, problem }) => (
+        <p key={delivery_id} class="finding error">
+          <code>{delivery_id}</code> {problem}
+        </p>
+      ))}
+    </section>
+  );
+}
+
+interface Finding {
+  readonly peer: Peer;
+  readonly report: DoctorReport;
+}
+
+const onlinePeers = () => livePeers.peek().filter(({ status }) => status !== "offline");
+
+/** Examines a few peers at a time; one that has just gone does not hide the others. */
+async function examine(): Promise<Finding[]> {
+  await peers.whenLoaded();
+  const left = onlinePeers().slice(0, EXAMINED_MAX);
+  const examined: Finding[] = [];
+  const examineNext = async () => {
+    for (let peer = left.shift(); peer; peer = left.shift()) {
+      const one = peer;
+      await call(at.doctor, { params: { id: one.peer_id }, query: {} }).then(
+        (report) => examined.push({ peer: one, report }),
+        (error) => {
+          if (!isRefusal(error, "unknown_peer")) throw error;
+        },
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: EXAMINED_AT_ONCE }, examineNext));
+  return examined;
+}
+
+/** How many peers an examination has reached. */
+function reach(examined: number): string {
+  return `${examined} of ${onlinePeers().length} online peers examined.`;
+}
+
+/** What the daemon knows about each live peer that cannot all be true. */
+function Findings() {
+  const resource = useResource("findings", ["health"], examine, { kept: true });
+  return (
+    <section class="card">
+      <h2>Findings</h2>
+      <Loaded resource={resource}>
+        {(examined) => {
+          const found = examined.filter(({ report }) => report.contradictions.length > 0);
+          if (found.length === 0) {
+            return <p>{`${reach(examined.length)} No contradiction.`}</p>;
+          }
+          return (
+            <ul class="findings">
+              {found.map(({ peer, report }) => (
+                <li key={peer.peer_id}>
+                  <PeerLink id={peer.peer_id} name={peer.name} />
+                  {report.contradictions.map(({ code, severity, detail }) => (
+                    <p key={code} class={`finding ${severity}`}>
+                      <strong>{severity}</strong> {visible(detail)}
+                    </p>
+                  ))}
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Loaded>
+      <p class="hint">
+        Everything at once: <code>mesh doctor</code> <Copy text="mesh doctor" />
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,75 @@
+/** Jobs: a board by state, what recurs, one job in full, and a new one. */
+
+import { Empty, Loaded } from "../components/basics.tsx";
+import { call, isRefusal } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import { useResource } from "../state/resource.ts";
+import { go, link, route } from "../state/router.ts";
+import { peers } from "../state/store.ts";
+import { Board } from "./jobs/board.tsx";
+import { CreateJob } from "./jobs/create.tsx";
+import { Detail } from "./jobs/detail.tsx";
+
+const LIMIT = "300";
+/** In place of an id: the form of a new job. */
+const NEW = "new";
+
+export function Jobs() {
+  const { id } = route.value;
+  if (id === NEW) return <NewJob />;
+  return id ? <OneJob key={id} id={id} /> : <AllJobs />;
+}
+
+function AllJobs() {
+  const load = () => call(at.jobList, { query: { view: "summary", limit: LIMIT } });
+  const resource = useResource("jobs", ["jobs"], load, { kept: true });
+  return (
+    <>
+      <div class="toolbar">
+        <a class="button primary" href={link("jobs", NEW)}>New job</a>
+      </div>
+      <Loaded resource={resource}>{(lists) => <Board lists={lists} />}</Loaded>
+    </>
+  );
+}
+
+function NewJob() {
+  return (
+    <div class="column">
+      <Back />
+      <Loaded resource={peers}>
+        {() => <CreateJob created={(id) => go(link("jobs", id))} />}
+      </Loaded>
+    </div>
+  );
+}
+
+function OneJob({ id }: { id: string }) {
+  const resource = useResource(
+    `job ${id}`,
+    ["jobs"],
+    () => call(at.job, { params: { id } }),
+    { kept: true },
+  );
+  const unknown = isRefusal(resource.error.value, "unknown_job");
+  return (
+    <div class="column">
+      <Back />
+      {unknown
+        ? <Empty title="This job is not known">It may have been removed.</Empty>
+        : (
+          <Loaded resource={resource}>
+            {(job) => <Detail job={job} refresh={resource.refresh} />}
+          </Loaded>
+        )}
+    </div>
+  );
+}
+
+function Back() {
+  return (
+    <p>
+      <a href={link("jobs")}>← All jobs</a>
+    </p>
+  );
+}

@@ -1,0 +1,37 @@
+/** The acceptance checks of a job, from its result (docs/jobs.md). */
+
+export interface Check {
+  readonly name: string;
+  readonly result: "passed" | "failed" | "did not end" | "not run";
+  /** The end of what a failed check printed. */
+  readonly output: string;
+}
+
+type Data = Readonly<Record<string, unknown>>;
+
+/**
+ * Checks run in order up to the first that fails. `result_data` is also what an agent reports, so
+ * any part of it may have another form.
+ */
+export function checksOf(names: readonly string[], result_data: Data | null): Check[] {
+  const found = result_data?.["checks"];
+  const outcomes = Array.isArray(found) ? found.filter(isRecord) : [];
+  return names.map((name): Check => {
+    const outcome = outcomes.find((one) => one["name"] === name);
+    if (!outcome) return { name, result: "not run", output: "" };
+    const { exit, output_tail } = outcome;
+    if (exit === 0) return { name, result: "passed", output: "" };
+    const output = typeof output_tail === "string" ? output_tail : "";
+    return { name, result: typeof exit === "number" ? "failed" : "did not end", output };
+  });
+}
+
+/** The rest of a result; null if nothing is left. */
+export function withoutChecks(result_data: Data | null): Data | null {
+  const rest = Object.entries(result_data ?? {}).filter(([key]) => key !== "checks");
+  return rest.length > 0 ? Object.fromEntries(rest) : null;
+}
+
+function isRecord(value: unknown): value is Data {
+  return typeof value === "object" && value !== null;
+}

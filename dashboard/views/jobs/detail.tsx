@@ -1,0 +1,210 @@
+/** One job: what it is, how far it is, its attempts, its checks and its result. */
+
+import type { ComponentChildren } from "preact";
+import { Age, State } from "../../components/basics.tsx";
+import { NextFires } from "../../components/time/fires.tsx";
+import { Markdown } from "../../components/markdown.tsx";
+import { PeerLink } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import type { JobRecord, OneJob } from "../../state/records.ts";
+import { link } from "../../state/router.ts";
+import { nameOfPeer } from "../../state/store.ts";
+import { Attempts } from "./attempts.tsx";
+import { Progress, runsText } from "./board.tsx";
+import { checksOf, withoutChecks } from "./checks.ts";
+import { Verbs } from "./verbs.tsx";
+
+type Template = Exclude<JobRecord, OneJob>;
+
+export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }) {
+  const id = "job_id" in job ? job.job_id : job.calendar_id;
+  return (
+    <article class="card job">
+      <header>
+        <h2>
+          <bdi>{visible(job.title)}</bdi>
+        </h2>
+        <State of={job.state} />
+        <span class="grow" />
+        <code class="hint">{id}</code>
+      </header>
+      {"job_id" in job ? <Standing job={job} /> : null}
+      <Verbs id={id} state={job.state} refresh={refresh} />
+      {"job_id" in job ? <Outcome job={job} /> : <Recurrence template={job} />}
+      <section>
+        <h3>Prompt</h3>
+        <Markdown text={job.execution.prompt.body} />
+      </section>
+      {"job_id" in job && <Attempts job={job} />}
+      <Facts job={job} />
+    </article>
+  );
+}
+
+/** Why it is in its state, and how far it is. */
+function Standing({ job }: { job: OneJob }) {
+  const { state_reason, progress, progress_events, cancellation_reason } = job;
+  const note = progress_events.at(-1);
+  return (
+    <>
+      {state_reason && <p class="reason">{visible(state_reason.replaceAll("_", " "))}</p>}
+      {cancellation_reason && (
+        <p class="reason">
+          <bdi>{visible(cancellation_reason)}</bdi>
+        </p>
+      )}
+      {progress !== null && <Progress value={progress} />}
+      {note?.note && (
+        <p class="hint">
+          <bdi>{visible(note.note)}</bdi> <Age at={note.at} suffix=" ago" />
+        </p>
+      )}
+    </>
+  );
+}
+
+function Outcome({ job }: { job: OneJob }) {
+  const { result_summary, error, artifacts } = job;
+  const checks = checksOf(job.execution.checks, job.result_data);
+  const data = withoutChecks(job.result_data);
+  return (
+    <>
+      {result_summary && (
+        <section class="reply">
+          <h3>Result</h3>
+          <Markdown text={result_summary} />
+        </section>
+      )}
+      {error && (
+        <p class="finding error">
+          <bdi>{visible(error)}</bdi>
+        </p>
+      )}
+      {checks.length > 0 && (
+        <section>
+          <h3>Checks</h3>
+          <ul class="checks">
+            {checks.map(({ name, result, output }) => (
+              <li key={name} class={result === "passed" ? "ok" : result === "failed" ? "fail" : ""}>
+                <strong>
+                  <bdi>{visible(name)}</bdi>
+                </strong>
+                <span>{result}</span>
+                {output && <pre class="details">{visible(output)}</pre>}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {data && <Json title="Data" value={data} />}
+      {artifacts.length > 0 && <Json title="Artifacts" value={artifacts} />}
+    </>
+  );
+}
+
+function Json({ title, value }: { title: string; value: unknown }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      <pre class="details" tabIndex={0} role="region" aria-label={title}>
+        {visible(JSON.stringify(value, null, 2))}
+      </pre>
+    </section>
+  );
+}
+
+function Recurrence({ template }: { template: Template }) {
+  const { cron, timezone, occurrences, last_due_at, last_occurrence_work_id: last } = template;
+  return (
+    <section>
+      <p>
+        <code>{cron}</code> {timezone}, {runsText(occurrences)}
+        {last_due_at && last && (
+          <>
+            , <a href={link("jobs", last)}>last</a> <Age at={last_due_at} suffix=" ago" />
+          </>
+        )}
+      </p>
+      {template.state === "active"
+        ? <NextFires cron={cron} timezone={timezone} first={template.next_due_at} />
+        : <p class="hint">It fires again only after it was resumed, or with “Run now”.</p>}
+    </section>
+  );
+}
+
+/** Who does it, for whom, and when. */
+function Facts({ job }: { job: JobRecord }) {
+  const { execution: { target, process_scope, continuity }, owner_peer_id, kind, circle } = job;
+  const assigned = "job_id" in job ? job.assigned_peer_id : target.assigned_peer_id;
+  return (
+    <dl class="facts">
+      {assigned && (
+        <Fact name="Done by">
+          <PeerLink id={assigned} name={nameOfPeer(assigned)} />
+        </Fact>
+      )}
+      {target.path && (
+        <Fact name="Folder">
+          <code>{visible(target.path)}</code>
+          {target.backend && `, with ${target.backend}`}
+          {target.profile && `, profile ${target.profile}`}
+        </Fact>
+      )}
+      <Fact name="Executor">
+        {process_scope === "per_fire" ? "ends with the job" : "stays after the job"}
+        {target.backend &&
+          (continuity === "resume" ? ", resumes its session" : ", begins a fresh session")}
+      </Fact>
+      <Fact name="Kind">
+        <bdi>{visible(kind)}</bdi>, circle <bdi>{visible(circle)}</bdi>
+      </Fact>
+      {owner_peer_id && (
+        <Fact name="For">
+          <PeerLink id={owner_peer_id} name={nameOfPeer(owner_peer_id)} />
+        </Fact>
+      )}
+      <Fact name="Created">
+        <Age at={job.created_at} suffix=" ago" />
+      </Fact>
+      {"job_id" in job && <Times job={job} />}
+    </dl>
+  );
+}
+
+function Times(
+  { job: { due_at, deadline_at, expires_at, source_kind, source_id } }: { job: OneJob },
+) {
+  return (
+    <>
+      {due_at && (
+        <Fact name="Due">
+          <Age at={due_at} future />
+        </Fact>
+      )}
+      {deadline_at && (
+        <Fact name="Deadline">
+          <Age at={deadline_at} future />
+        </Fact>
+      )}
+      {expires_at && (
+        <Fact name="Expires">
+          <Age at={expires_at} future />
+        </Fact>
+      )}
+      {source_kind === "calendar" && source_id && (
+        <Fact name="Made by">
+          <a href={link("jobs", source_id)}>a recurring job</a>
+        </Fact>
+      )}
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,9 @@
+/** What people open less often: one file, which is loaded with the first of it. */
+
+export { Health } from "../health.tsx";
+export { Jobs } from "../jobs.tsx";
+export { MeshMap } from "../map/mesh_map.tsx";
+export { Relay } from "../relay/relay.tsx";
+export { Schedules } from "../schedules.tsx";
+export { Settings } from "../settings/settings.tsx";
+export { SpawnDialog } from "../spawn/dialog.tsx";

@@ -1,0 +1,80 @@
+/** One thread of the log as a row, which opens in place with everything that belongs to it. */
+
+import { useState } from "preact/hooks";
+import { Age, Clock, State } from "../../components/basics.tsx";
+import { Content, firstLine, To, Voice } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import type { Message } from "../../state/records.ts";
+import { link } from "../../state/router.ts";
+import { stateOf, type Thread } from "./threads.ts";
+
+export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
+  const [open, setOpen] = useState(false);
+  const reply = first.kind === "ask" && first.reply ? firstLine(first.reply) : "";
+  return (
+    <li class="log-row">
+      <button
+        type="button"
+        class="row"
+        data-row
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <Age at={first.created_at} />
+        <Parties message={first} />
+        <span class="kind">{first.kind}</span>
+        <span class="first" dir="auto">
+          {visible(firstLine(first.snippet ?? first.text))}
+          {reply && <span class="replied">↳ {visible(reply)}</span>}
+        </span>
+        <State of={stateOf(first)} />
+      </button>
+      {open && <Detail first={first} rest={rest} />}
+    </li>
+  );
+}
+
+function Parties(
+  { message: { from_peer_name, to_peer_name, kind, voice } }: { message: Message },
+) {
+  return (
+    <span class="parties">
+      <bdi class="who">{visible(from_peer_name)}</bdi>
+      <Voice of={voice} />
+      <To sign={kind === "broadcast" ? "⇉" : "→"} />
+      <bdi class="who">{visible(to_peer_name)}</bdi>
+    </span>
+  );
+}
+
+function Detail({ first, rest }: { first: Message; rest: readonly Message[] }) {
+  const at = new Date(first.created_at);
+  return (
+    <div class="row-detail">
+      <p class="hint">
+        {first.circle && (
+          <>
+            Circle <bdi>{visible(first.circle)}</bdi>,{" "}
+          </>
+        )}
+        <time dateTime={first.created_at}>{at.toLocaleString()}</time>,{" "}
+        {first.kind === "ask" ? <a href={link("asks", first.message_id)}>the ask</a> : null}{" "}
+        <code>{first.message_id}</code>
+      </p>
+      <Content message={first} traced />
+      {rest.length > 0 && (
+        <ol class="thread-steps" aria-label="The rest of the thread">
+          {rest.map((message) => (
+            <li key={message.delivery_id}>
+              <Clock at={message.created_at} />
+              <Parties message={message} />
+              <span class="kind">{message.kind}</span>
+              <span class="first" dir="auto">{visible(firstLine(message.text))}</span>
+              <State of={message.state} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}

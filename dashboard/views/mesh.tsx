@@ -1,0 +1,139 @@
+/** Mesh: the peers by circle, filtered, dense or roomy. */
+
+import { Choices, Empty, Loaded } from "../components/basics.tsx";
+import { lazy } from "../components/lazy.tsx";
+import { SearchField } from "../components/act/search_field.tsx";
+import { visible } from "../components/text/visible.tsx";
+import type { Peer } from "../state/records.ts";
+import { filter, route } from "../state/router.ts";
+import { livePeers, peers } from "../state/store.ts";
+import { FirstRun } from "./first_run.tsx";
+import { type Order, ORDERS, sorted, toOrder } from "./mesh/order.ts";
+import { PeerList, useFreshAges } from "./mesh/peer_card.tsx";
+import { Orphans } from "./spawn/orphans.tsx";
+import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
+
+const MeshMap = lazy(() => import("./lazy/managing.ts").then((part) => part.MeshMap));
+
+type Shown = "all" | "online" | "busy" | "offline";
+
+const IS_SHOWN: Readonly<Record<Shown, (peer: Peer) => boolean>> = {
+  all: () => true,
+  online: ({ status }) => status !== "offline",
+  busy: ({ status, turn_state }) => status === "busy" || turn_state === "working",
+  offline: ({ status }) => status === "offline",
+};
+
+type Tab = "list" | "map";
+
+/** The peers as a list, or as a map of who sends to whom. */
+export function Mesh() {
+  const tab: Tab = route.value.query.get("tab") === "map" ? "map" : "list";
+  return (
+    <>
+      <div class="tabs">
+        <Choices<Tab>
+          label="View of the mesh"
+          chosen={tab}
+          choose={(next) => filter({ tab: next === "map" ? next : "" })}
+          options={[["list", "List"], ["map", "Map"]]}
+        />
+      </div>
+      {tab === "map" ? <MeshMap /> : <PeersByCircle />}
+    </>
+  );
+}
+
+function PeersByCircle() {
+  const { query } = route.value;
+  const text = query.get("q") ?? "";
+  const shown = toShown(query.get("show"));
+  const dense = query.get("dense") === "1";
+  const order = toOrder(query.get("sort"));
+  useFreshAges();
+  const found = livePeers.value.filter(IS_SHOWN[shown]).filter((peer) => matches(peer, text));
+  const count = (which: Shown) => livePeers.value.filter(IS_SHOWN[which]).length;
+  return (
+    <Loaded resource={peers}>
+      {() =>
+        livePeers.value.length === 0 ? <FirstRun /> : (
+          <>
+            <div class="toolbar">
+              <SearchField
+                label="Filter peers"
+                placeholder="Filter by name, circle, path, model…"
+                value={text}
+                search={(q) => filter({ q })}
+              />
+              <Choices
+                label="Show"
+                chosen={shown}
+                choose={(show) => filter({ show: show === "all" ? "" : show })}
+                options={[
+                  ["all", `All ${count("all")}`],
+                  ["online", `Online ${count("online")}`],
+                  ["busy", `At work ${count("busy")}`],
+                  ["offline", `Offline ${count("offline")}`],
+                ]}
+              />
+              <SortBy order={order} />
+              <button
+                type="button"
+                aria-pressed={dense}
+                onClick={() => filter({ dense: dense ? "" : "1" })}
+              >
+                Compact
+              </button>
+              <SpawnButton />
+            </div>
+            <Circles peers={sorted(found, order)} dense={dense} />
+            <Orphans />
+            <SpawnWindow />
+          </>
+        )}
+    </Loaded>
+  );
+}
+
+function Circles({ peers, dense }: { peers: readonly Peer[]; dense: boolean }) {
+  if (peers.length === 0) return <Empty title="No peer matches">Change or clear the filter.</Empty>;
+  return (
+    <>
+      {byCircle(peers).map(([circle, members]) => (
+        <section key={circle} class="group">
+          <h2>
+            <bdi>{visible(circle)}</bdi>
+            <span class="count">{members.length}</span>
+          </h2>
+          <PeerList peers={members} dense={dense} />
+        </section>
+      ))}
+    </>
+  );
+}
+
+function SortBy({ order }: { order: Order }) {
+  const sort = ({ currentTarget: { value } }: { currentTarget: HTMLSelectElement }) =>
+    filter({ sort: value === "need" ? "" : value });
+  return (
+    <select class="narrow" aria-label="Sort by" value={order} onChange={sort}>
+      {Object.entries(ORDERS).map(([value, text]) => (
+        <option key={value} value={value}>{`Sort: ${text.toLowerCase()}`}</option>
+      ))}
+    </select>
+  );
+}
+
+function byCircle(peers: readonly Peer[]): [string, Peer[]][] {
+  return [...Map.groupBy(peers, ({ circle }) => circle)].sort(([a], [b]) => a.localeCompare(b));
+}
+
+function matches(peer: Peer, text: string): boolean {
+  const { name, circle, path, model, backend, description } = peer;
+  const all = [name, circle, path, model, backend, description].join(" ").toLowerCase();
+  return text.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+}
+
+function toShown(text: string | null): Shown {
+  return text !== null && text in IS_SHOWN ? text as Shown : "all";
+}

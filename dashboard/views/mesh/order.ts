@@ -1,0 +1,55 @@
+/** The orders in which the peers of a circle are listed. */
+
+import type { Peer } from "../../state/records.ts";
+
+type Compare = (a: Peer, b: Peer) => number;
+
+/** What a person may sort by, with its text. */
+export const ORDERS = {
+  need: "Who needs somebody",
+  name: "Name",
+  seen: "Last seen",
+  wait: "Longest wait",
+} as const;
+export type Order = keyof typeof ORDERS;
+
+const COMPARISONS: Readonly<Record<Order, Compare>> = {
+  need: byNeed,
+  name: byName,
+  seen: (a, b) => seenAt(b) - seenAt(a) || byName(a, b),
+  wait: (a, b) => waitOf(b) - waitOf(a) || byNeed(a, b),
+};
+
+/** The order of this name in an address. */
+export function toOrder(text: string | null): Order {
+  return text !== null && Object.hasOwn(ORDERS, text) ? text as Order : "need";
+}
+
+export function sorted(peers: readonly Peer[], order: Order): Peer[] {
+  return peers.toSorted(COMPARISONS[order]);
+}
+
+/** Who needs somebody first, then who works, then the others; the offline ones last. */
+function byNeed(a: Peer, b: Peer): number {
+  return rank(a) - rank(b) || byName(a, b);
+}
+
+function byName(a: Peer, b: Peer): number {
+  return a.name.localeCompare(b.name);
+}
+
+function rank({ status, turn_state }: Peer): number {
+  if (status === "offline") return 3;
+  if (turn_state === "awaiting_input") return 0;
+  return status === "busy" || turn_state === "working" ? 1 : 2;
+}
+
+/** In milliseconds; 0 for a peer that was never seen. */
+function seenAt({ last_seen }: Peer): number {
+  return last_seen === null ? 0 : Date.parse(last_seen);
+}
+
+/** The seconds for which the oldest ask to it has been open; below 0 without one. */
+function waitOf({ pending_ask_count, oldest_pending_age_seconds }: Peer): number {
+  return pending_ask_count === 0 ? -1 : oldest_pending_age_seconds ?? 0;
+}

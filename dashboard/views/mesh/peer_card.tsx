@@ -1,0 +1,124 @@
+/** A peer in a list: what it does, who waits for it, and how old the evidence is. */
+
+import { useEffect } from "preact/hooks";
+import { Age, duration, State } from "../../components/basics.tsx";
+import { Steady } from "../../components/act/steady_content.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import type { Peer } from "../../state/records.ts";
+import { link } from "../../state/router.ts";
+import { now, peers as allPeers } from "../../state/store.ts";
+
+/** An agent at work that has given no sign for longer may be stuck. */
+const SILENT_MS = 10 * 60_000;
+/** How often the ages of the evidence are read again. */
+const LOOK_MS = 60_000;
+
+/**
+ * Nothing announces that a peer was seen, so the list is loaded again while a person looks at it.
+ */
+export function useFreshAges(): void {
+  useEffect(() => {
+    const look = () => {
+      if (!document.hidden) allPeers.refresh();
+    };
+    look();
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+}
+
+export function PeerList(
+  { peers, dense, current }: { peers: readonly Peer[]; dense: boolean; current?: string },
+) {
+  return (
+    <ul class={`peers ${dense ? "dense" : ""}`}>
+      {peers.map((peer) => {
+        const is_current = peer.peer_id === current;
+        return (
+          <li key={peer.peer_id}>
+            <Steady of={[peer, is_current, dense]}>
+              {() => <PeerCard peer={peer} current={is_current} dense={dense} />}
+            </Steady>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dense: boolean }) {
+  const { status, backend, model, path, description, pending_ask_count } = peer;
+  const facts = [backend, model, path && tail(path)].filter(Boolean).join(" · ");
+  const oldest = peer.oldest_pending_age_seconds;
+  return (
+    <a
+      class="peer"
+      data-row
+      href={link("peers", peer.peer_id)}
+      aria-current={current ? "page" : undefined}
+    >
+      <span class={`dot ${status}`} />
+      <span class="peer-name">
+        <bdi>{visible(peer.name)}</bdi>
+        {peer.role !== "agent" && <span class="kind">{peer.role}</span>}
+      </span>
+      <span class="peer-state">
+        {pending_ask_count > 0 && (
+          <span class="pending" title="Open asks, and the age of the oldest">
+            {pending_ask_count} open{oldest === null ? "" : ` · ${duration(oldest)}`}
+          </span>
+        )}
+        <State of={activityOf(peer)} />
+      </span>
+      {!dense && (
+        <span class="peer-facts">
+          <bdi>{visible(facts)}</bdi>
+        </span>
+      )}
+      <span class="peer-reach">
+        {!dense && status !== "offline" && (
+          <>
+            <Reach peer={peer} />
+            {peer.last_seen && " · "}
+          </>
+        )}
+        {peer.last_seen && <Evidence peer={peer} at={peer.last_seen} />}
+      </span>
+      {description && <span class="task">{visible(description)}</span>}
+    </a>
+  );
+}
+
+/** How old the last sign of the peer is. */
+function Evidence({ peer, at }: { peer: Peer; at: string }) {
+  const is_silent = activityOf(peer) === "working" && now.value - Date.parse(at) > SILENT_MS;
+  return is_silent
+    ? (
+      <span class="reason">
+        no sign for <Age at={at} />
+      </span>
+    )
+    : (
+      <span class="seen-at">
+        seen <Age at={at} suffix=" ago" />
+      </span>
+    );
+}
+
+/** What it does now; its status where nothing more is known. */
+export function activityOf({ status, turn_state }: Peer): string {
+  const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
+  return known ? turn_state : status;
+}
+
+/** How messages reach the peer, and why not. */
+export function Reach({ peer: { transport, inbound_status } }: { peer: Peer }) {
+  if (inbound_status === "ok") return <>by {transport}</>;
+  return <State of={inbound_status} />;
+}
+
+/** The last two folders of a path. */
+function tail(path: string): string {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : path;
+}

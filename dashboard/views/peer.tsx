@@ -1,0 +1,110 @@
+/** Peer: the conversation, writing to it, and the evidence about it. */
+
+import { Choices, Empty, Loaded, State } from "../components/basics.tsx";
+import { visible } from "../components/text/visible.tsx";
+import { call, isRefusal } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type { Peer } from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { filter, link, route } from "../state/router.ts";
+import { livePeers, peers, peersById } from "../state/store.ts";
+import { sorted } from "./mesh/order.ts";
+import { activityOf, PeerList } from "./mesh/peer_card.tsx";
+import { Actions } from "./peer/actions.tsx";
+import { Conversation } from "./peer/conversation.tsx";
+import { Evidence } from "./peer/evidence.tsx";
+import { PaneScreen } from "./peer/screen.tsx";
+
+const TABS = { conversation: "Conversation", screen: "Screen", evidence: "Evidence" } as const;
+type Tab = keyof typeof TABS;
+const TAB_ORDER: readonly Tab[] = ["conversation", "screen", "evidence"];
+
+export function PeerView() {
+  const { id, query } = route.value;
+  const asked = query.get("tab");
+  const tab = asked === "evidence" || asked === "screen" ? asked : "conversation";
+  return (
+    <Loaded resource={peers}>
+      {() => {
+        const peer = peersById.value.get(id);
+        return peer
+          ? <PeerPage peer={peer} tab={tab} />
+          : <FormerPeer key={id} id={id} tab={tab} />;
+      }}
+    </Loaded>
+  );
+}
+
+function PeerPage({ peer, tab }: { peer: Peer; tab: Tab }) {
+  const { peer_id } = peer;
+  return (
+    <div class="split">
+      <nav class="split-list" aria-label="Peers">
+        <PeerList
+          peers={sorted(livePeers.value, "need")}
+          dense={false}
+          current={peer_id}
+        />
+      </nav>
+      <article class="split-main">
+        <PeerHead peer={peer} tab={tab} />
+        {tab === "evidence" && <Evidence peer={peer} />}
+        {tab === "screen" && <PaneScreen key={peer_id} peer={peer} />}
+        {tab === "conversation" && <Conversation key={peer_id} peer={peer} />}
+      </article>
+    </div>
+  );
+}
+
+/** A peer that is retired, or offline for long: the list of peers leaves it out. */
+function FormerPeer({ id, tab }: { id: string; tab: Tab }) {
+  const resource = useResource<Peer | null>(id, ["peers"], async () => {
+    try {
+      return await call(at.getPeer, { params: { id }, query: {} });
+    } catch (error) {
+      if (isRefusal(error, "unknown_peer")) return null;
+      throw error;
+    }
+  });
+  return (
+    <Loaded resource={resource}>
+      {(peer) => peer ? <PeerPage peer={peer} tab={tab} /> : <Unknown />}
+    </Loaded>
+  );
+}
+
+function Unknown() {
+  return (
+    <Empty title="This peer is not known">
+      It may have been closed. <a href={link("mesh")}>See all peers</a>
+    </Empty>
+  );
+}
+
+function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
+  const { backend, model, circle, path, description, status } = peer;
+  return (
+    <header class="peer-head">
+      <a class="button quiet back" href={link("mesh")} aria-label="All peers">←</a>
+      <div class="grow">
+        <h1>
+          <span class={`dot ${status}`} />
+          <bdi>{visible(peer.name)}</bdi>
+          <State of={activityOf(peer)} />
+        </h1>
+        <p class="where">
+          <bdi>{visible([backend, model, circle, path].filter(Boolean).join(" · "))}</bdi>
+        </p>
+        {description && <p class="task">{visible(description)}</p>}
+      </div>
+      <Choices<Tab>
+        label="Part"
+        chosen={tab}
+        choose={(next) => filter({ tab: next === "conversation" ? "" : next })}
+        options={TAB_ORDER.filter((one) => one !== "screen" || peer.pane_id !== null || tab === one)
+          .map((one) => [one, TABS[one]])}
+      />
+      <Actions key={peer.peer_id} peer={peer} />
+    </header>
+  );
+}

@@ -1,0 +1,130 @@
+/** What a person does to a peer: a menu, and one window for each action. */
+
+import type { ComponentType } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ActionProps } from "../../components/window.tsx";
+import type { Peer } from "../../state/records.ts";
+import { Fork } from "./fork.tsx";
+import { Close, Kill } from "./removal.tsx";
+import { Rehook } from "./rehook.tsx";
+import { Rename } from "./rename.tsx";
+import { RestartWindow } from "./restart.tsx";
+
+interface Action {
+  readonly title: string;
+  readonly hint: string;
+  readonly destructive?: true;
+  /** Whether the peer's record allows it; the daemon may still refuse. */
+  readonly allowed: (peer: Peer) => boolean;
+  readonly window: ComponentType<ActionProps>;
+}
+
+const isAgent = ({ role }: Peer) => role === "agent" || role === "orchestrator";
+const isLive = ({ status }: Peer) => status !== "retired";
+
+const ACTIONS: readonly Action[] = [
+  {
+    title: "Restart…",
+    hint: "Start it again in its pane; shows first what would run",
+    allowed: (peer) => isAgent(peer) && isLive(peer),
+    window: RestartWindow,
+  },
+  {
+    title: "Fork…",
+    hint: "Start another agent in the same folder",
+    allowed: (peer) => isAgent(peer) && isLive(peer) && peer.backend !== null,
+    window: Fork,
+  },
+  {
+    title: "Reconnect…",
+    hint: "Look for a way to reach it, without disturbing it",
+    allowed: (peer) => isLive(peer) && (peer.pane_id !== null || peer.ws_connected),
+    window: Rehook,
+  },
+  { title: "Rename…", hint: "Give it another name", allowed: isLive, window: Rename },
+  {
+    title: "Close…",
+    hint: "Remove it from the mesh; its program goes on",
+    destructive: true,
+    allowed: () => true,
+    window: Close,
+  },
+  {
+    title: "Kill…",
+    hint: "End its program and retire it",
+    destructive: true,
+    allowed: (peer) => isLive(peer) && peer.agent_pid !== null,
+    window: Kill,
+  },
+];
+
+export function Actions({ peer }: { peer: Peer }) {
+  const [open, setOpen] = useState(false);
+  const [chosen, setChosen] = useState<Action>();
+  const area = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useOutside(area, open, () => setOpen(false));
+  if (peer.role === "human") return null;
+  const choose = (action: Action) => {
+    button.current?.focus(); // The window gives the focus back to it.
+    setOpen(false);
+    setChosen(action);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !open) return;
+    event.preventDefault();
+    setOpen(false);
+    button.current?.focus();
+  };
+  const Window = chosen?.window;
+  return (
+    <div class="menu" ref={area} onKeyDown={onKeyDown}>
+      <button
+        type="button"
+        ref={button}
+        aria-expanded={open}
+        aria-controls="peer-actions"
+        onClick={() => setOpen(!open)}
+      >
+        Actions <span aria-hidden="true">▾</span>
+      </button>
+      {open && (
+        <ul id="peer-actions" class="menu-list" aria-label="Actions">
+          {ACTIONS.filter(({ allowed }) => allowed(peer)).map((action) => (
+            <li key={action.title}>
+              <button
+                type="button"
+                class={action.destructive && "destructive"}
+                onClick={() => choose(action)}
+              >
+                {action.title}
+                <span class="hint">{action.hint}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {Window && <Window peer={peer} close={() => setChosen(undefined)} />}
+    </div>
+  );
+}
+
+/** Calls `leave` when the focus or the pointer goes elsewhere. */
+function useOutside(
+  area: { readonly current: HTMLElement | null },
+  active: boolean,
+  leave: () => void,
+): void {
+  useEffect(() => {
+    if (!active) return;
+    const onEvent = ({ target }: Event) => {
+      if (target instanceof Node && !area.current?.contains(target)) leave();
+    };
+    document.addEventListener("pointerdown", onEvent);
+    document.addEventListener("focusin", onEvent);
+    return () => {
+      document.removeEventListener("pointerdown", onEvent);
+      document.removeEventListener("focusin", onEvent);
+    };
+  }, [active]);
+}

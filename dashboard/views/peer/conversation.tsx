@@ -1,0 +1,119 @@
+/** The conversation of a peer: its messages and its own turns, in the order of their times. */
+
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { Steady } from "../../components/act/steady_content.tsx";
+import { AgentTurnEntry } from "../../components/agent_turn.tsx";
+import { Act, Empty, Loaded } from "../../components/basics.tsx";
+import { Compose } from "../../components/compose.tsx";
+import { Bubble } from "../../components/message.tsx";
+import type { Peer } from "../../state/records.ts";
+import { type Entry, type Talk, toEntries } from "./entries.ts";
+import { MESSAGES_MAX, useTalk } from "./talk.ts";
+
+/** A reader this close to the end sees new messages as they arrive. */
+const NEAR_END_PX = 120;
+
+export function Conversation({ peer }: { peer: Peer }) {
+  const { resource, loadEarlier } = useTalk(peer.peer_id);
+  const { scroller, onScroll, keepPlace } = usePlace(resource.value.value);
+  const earlier = () => loadEarlier(keepPlace);
+  return (
+    <>
+      <div
+        class="conversation"
+        ref={scroller}
+        onScroll={onScroll}
+        tabIndex={0}
+        role="region"
+        aria-label="Conversation"
+      >
+        <Loaded resource={resource}>
+          {(talk) => <Entries talk={talk} peer_id={peer.peer_id} earlier={earlier} />}
+        </Loaded>
+      </div>
+      <Writing peer={peer} />
+    </>
+  );
+}
+
+function Entries(
+  { talk, peer_id, earlier }: { talk: Talk; peer_id: string; earlier: () => Promise<void> },
+) {
+  const entries = useMemo(() => toEntries(talk), [talk]);
+  const is_full = talk.messages.length >= MESSAGES_MAX;
+  return (
+    <>
+      {talk.next !== null && !is_full && <Act run={earlier} class="quiet">Earlier messages</Act>}
+      {talk.next !== null && is_full && (
+        <p class="hint">
+          {`The newest ${MESSAGES_MAX} messages are shown. The log finds earlier ones.`}
+        </p>
+      )}
+      {entries.length === 0 && <Empty title="No messages yet" />}
+      <ul class="bubbles">
+        {entries.map((entry) => (
+          <Steady key={entry.key} of={[entry.message, entry.turn, entry.reply_attachments]}>
+            {() => <EntryRow entry={entry} peer_id={peer_id} />}
+          </Steady>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function EntryRow(
+  { entry: { message, turn, reply_attachments }, peer_id }: { entry: Entry; peer_id: string },
+) {
+  if (turn) return <AgentTurnEntry turn={turn} />;
+  return message
+    ? (
+      <Bubble
+        message={message}
+        to_peer={message.from_peer_id !== peer_id}
+        reply_attachments={reply_attachments}
+      />
+    )
+    : null;
+}
+
+function Writing({ peer }: { peer: Peer }) {
+  if (peer.role === "human" || peer.status === "retired") return null;
+  if (peer.addressable) return <Compose key={peer.peer_id} peer={peer} />;
+  const reason = peer.addressable_reason ?? "inbound only";
+  return <p class="compose hint">It takes no messages: {reason}.</p>;
+}
+
+/**
+ * Keeps the end in sight while a reader is near it, and the place of a reader while earlier
+ * messages are put above it.
+ */
+function usePlace(content: unknown) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const at_end = useRef(true);
+  /** What is below the top edge of the view, to be kept when the content changes next. */
+  const below = useRef<number>(undefined);
+  useLayoutEffect(() => {
+    const box = scroller.current;
+    if (!box || below.current === undefined) return;
+    box.scrollTop = box.scrollHeight - below.current;
+    below.current = undefined;
+  }, [content]);
+  useEffect(() => showEnd(scroller, at_end), [content]);
+  const onScroll = ({ currentTarget: box }: { currentTarget: HTMLDivElement }) => {
+    at_end.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
+  };
+  const keepPlace = () => {
+    const box = scroller.current;
+    at_end.current = false;
+    below.current = box ? box.scrollHeight - box.scrollTop : undefined;
+  };
+  return { scroller, onScroll, keepPlace };
+}
+
+function showEnd(
+  { current: box }: RefObject<HTMLDivElement | null>,
+  at_end: { readonly current: boolean },
+): void {
+  if (box && at_end.current) box.scrollTop = box.scrollHeight;
+}

@@ -1,0 +1,74 @@
+/** What the daemon knows about a peer, from where, and how old it is. */
+
+import { Age, Loaded } from "../../components/basics.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { DoctorReport, Peer } from "../../state/records.ts";
+import { only, useResource } from "../../state/resource.ts";
+import { Reach } from "../mesh/peer_card.tsx";
+
+type CheckRecord = DoctorReport["checks"][number];
+
+export function Evidence({ peer }: { peer: Peer }) {
+  const load = () => call(at.doctor, { params: { id: peer.peer_id }, query: {} });
+  // An examination looks at processes and panes: only what concerns this peer causes one.
+  const key = `${peer.peer_id} ${peer.status} doctor`;
+  const resource = only(useResource(key, ["health"], load), [peer.peer_id]);
+  const { pane_id, tmux_session, agent_pid, peer_id, registered_at } = peer;
+  return (
+    <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
+      <dl class="facts">
+        <dt>Messages reach it</dt>
+        <dd>
+          <Reach peer={peer} />
+        </dd>
+        <dt>Registered</dt>
+        <dd>
+          <Age at={registered_at} suffix=" ago" />
+        </dd>
+        <dt>Process</dt>
+        <dd>{agent_pid ?? "unknown"}</dd>
+        <dt>Pane</dt>
+        <dd>{pane_id ? `${pane_id}${tmux_session ? ` in ${tmux_session}` : ""}` : "none"}</dd>
+        <dt>Id</dt>
+        <dd>
+          <code>{peer_id}</code>
+        </dd>
+      </dl>
+      <Loaded resource={resource}>
+        {({ checks, contradictions }) => (
+          <>
+            {contradictions.map(({ code, severity, detail }) => (
+              <p key={code} class={`finding ${severity}`}>
+                <strong>{severity}: {code.toLowerCase().replaceAll("_", " ")}</strong>{" "}
+                {visible(detail)}
+              </p>
+            ))}
+            <p class="screen-head">
+              <strong>Checks</strong>
+              <button type="button" class="quiet" onClick={resource.refresh}>Examine again</button>
+            </p>
+            <ul class="checks">
+              {checks.map((check) => <Check key={check.name} check={check} />)}
+            </ul>
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function Check({ check: { name, ok, source, age_seconds, detail } }: { check: CheckRecord }) {
+  const age = age_seconds === null ? null : `${Math.round(age_seconds)} s old`;
+  return (
+    <li class={ok === null ? "" : ok ? "ok" : "fail"}>
+      <strong>{name.replaceAll("_", " ")}</strong>
+      <span>
+        <span class="check-sign">{ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}</span>
+        {visible(detail.replaceAll("_", " "))}
+      </span>
+      <span class="age">{[source, age].filter(Boolean).join(" · ")}</span>
+    </li>
+  );
+}

@@ -1,0 +1,91 @@
+/** Forks a peer: starts an agent of another kind in the same folder and circle. */
+
+import { useState } from "preact/hooks";
+import { Loaded } from "../../components/basics.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { Backend } from "../../state/records.ts";
+import { refreshTopics, useResource } from "../../state/resource.ts";
+import { backendsOf, commandOf, ProfileChoice } from "../spawn/choices.tsx";
+import { SpawnedAgent } from "../spawn/spawned.tsx";
+import { type ActionProps, ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
+
+export function Fork({ peer: { peer_id, name, path, circle, backend: own }, close }: ActionProps) {
+  const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
+  const found = config.value.value;
+  const backends = found ? backendsOf(found).filter((one) => one !== own) : [];
+  const [chosen, setBackend] = useState<Backend>();
+  const [profile, setProfile] = useState("");
+  const backend = chosen ?? backends[0];
+  const { act, result, ...state } = useAct(async () => {
+    if (!backend) return undefined;
+    const body = { backend, ...(profile !== "" && { profile }) };
+    return await call(at.forkPeer, { params: { id: peer_id }, body });
+  });
+  const submit = async () => {
+    if (await act()) refreshTopics(["peers"]);
+  };
+  return (
+    <ActionWindow
+      title={`Fork ${name}`}
+      label="Start it"
+      close={close}
+      done={result !== undefined}
+      act={backend && found?.enabled ? submit : undefined}
+      {...state}
+    >
+      {result ? <SpawnedAgent spawned={result} /> : (
+        <Loaded resource={config}>
+          {(settings) =>
+            settings.enabled && backend
+              ? (
+                <>
+                  <p>
+                    A new agent starts in <code>{path}</code>, in circle{" "}
+                    <bdi>{visible(circle)}</bdi>. <bdi>{visible(name)}</bdi>{" "}
+                    goes on undisturbed; its conversation is not copied.
+                  </p>
+                  <Kind
+                    backends={backends}
+                    chosen={backend}
+                    choose={(next) => (setBackend(next), setProfile(""))}
+                  />
+                  <ProfileChoice
+                    config={settings}
+                    backend={backend}
+                    chosen={profile}
+                    choose={setProfile}
+                  />
+                  <CommandLine argv={commandOf(settings, backend, profile)} />
+                </>
+              )
+              : (
+                <p>
+                  There is no agent of another kind to start. Add its command to{" "}
+                  <code>spawn.commands</code> in the configuration.
+                </p>
+              )}
+        </Loaded>
+      )}
+    </ActionWindow>
+  );
+}
+
+function Kind({ backends, chosen, choose }: {
+  backends: readonly Backend[];
+  chosen: Backend;
+  choose: (backend: Backend | undefined) => void;
+}) {
+  return (
+    <label>
+      Agent
+      <select
+        value={chosen}
+        onChange={({ currentTarget: { value } }) => choose(backends.find((one) => one === value))}
+      >
+        {backends.map((one) => <option key={one} value={one}>{one}</option>)}
+      </select>
+    </label>
+  );
+}

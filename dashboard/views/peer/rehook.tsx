@@ -1,0 +1,71 @@
+/** Reconnects a peer: reports how it is reached, and brings it back where that is proved. */
+
+import { Loaded, State } from "../../components/basics.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import { refreshTopics, useResource } from "../../state/resource.ts";
+import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
+
+export function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
+  const rehook = (apply: boolean) =>
+    call(at.rehookPeer, { params: { id: peer_id }, query: {}, body: { apply } });
+  const checked = useResource(`${peer_id} rehook`, ["peers"], () => rehook(false));
+  const { act, result, ...state } = useAct(() => rehook(true));
+  const found = result ?? checked.value.value;
+  const submit = async () => {
+    if (await act()) refreshTopics(["peers", "health"]);
+  };
+  return (
+    <ActionWindow
+      title={`Reconnect ${name}`}
+      label="Bring it back"
+      close={close}
+      done={result !== undefined}
+      act={found?.would_do ? submit : undefined}
+      {...state}
+    >
+      <Loaded resource={checked}>
+        {() => (
+          <div role="status" class="plan">
+            {found && <Report found={found} acted={result !== undefined} />}
+          </div>
+        )}
+      </Loaded>
+    </ActionWindow>
+  );
+}
+
+type Found = Awaited<ReturnType<typeof call<typeof at.rehookPeer>>>;
+
+function Report({ found, acted }: { found: Found; acted: boolean }) {
+  const { healthy, transport, would_do, reason, acted: changed } = found;
+  return (
+    <>
+      <dl class="facts">
+        <dt>Messages reach it</dt>
+        <dd>
+          {healthy ? <>by {transport}</> : <State of="no" tone="bad" />}
+        </dd>
+        {reason !== null && (
+          <>
+            <dt>{acted || would_do !== null ? "It was offline" : "Reason"}</dt>
+            <dd>{reason.replaceAll("_", " ")}</dd>
+          </>
+        )}
+        {would_do !== null && (
+          <>
+            <dt>{changed ? "Done" : "Can be done"}</dt>
+            <dd>{would_do}</dd>
+          </>
+        )}
+      </dl>
+      {!acted && would_do === null && (
+        <p class="hint">
+          {healthy
+            ? "There is nothing to mend."
+            : "Nothing can be mended without its program: restart it, or look at its evidence."}
+        </p>
+      )}
+    </>
+  );
+}

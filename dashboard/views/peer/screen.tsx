@@ -1,0 +1,162 @@
+/**
+ * The live screen of a peer's pane. It is read only while a person looks at it: nothing announces
+ * what a program draws.
+ */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Empty, Failed } from "../../components/basics.tsx";
+import { Copy } from "../../components/copy.tsx";
+import { plainText } from "../../components/terminal/colour_rows.ts";
+import type {
+  ScreenContent,
+  TerminalInput,
+  TerminalPart,
+  TerminalView,
+} from "../../components/terminal/part.ts";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import { part } from "../../state/parts.ts";
+import type { Peer, Screen } from "../../state/records.ts";
+import { KeyBar, TypingNotice, TypingSwitch, useTyping } from "./typing.tsx";
+
+const loadTerminal = part<TerminalPart>("terminal");
+
+const INTERVAL_MS = 700;
+/** A person who types reads what the program makes of it. */
+const TYPING_INTERVAL_MS = 250;
+/** After a failure, such as a pane that is gone. */
+const RETRY_MS = 5000;
+
+/** The peer's screen, read again and again while the page is visible. */
+function useScreen(peer_id: string, interval_ms: number) {
+  const [screen, setScreen] = useState<Screen>();
+  const [error, setError] = useState<unknown>();
+  const [round, setRound] = useState(0);
+  const interval = useRef(interval_ms);
+  interval.current = interval_ms;
+  const readNow = useRef(() => {});
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let is_reading = false, again = false;
+    const read = async () => {
+      clearTimeout(timer);
+      if (is_reading) return void (again = true);
+      is_reading = true;
+      again = false;
+      let wait_ms = interval.current;
+      try {
+        const found = await call(at.pane, { params: { id: peer_id }, query: {}, signal });
+        setScreen((before) => isSame(before, found) ? before : found);
+        setError(undefined);
+      } catch (failure) {
+        if (signal.aborted) return;
+        setError(failure);
+        wait_ms = RETRY_MS;
+      }
+      is_reading = false;
+      if (!signal.aborted && !document.hidden) timer = setTimeout(read, again ? 0 : wait_ms);
+    };
+    readNow.current = read;
+    const onVisibility = () => document.hidden ? clearTimeout(timer) : read();
+    document.addEventListener("visibilitychange", onVisibility, { signal });
+    if (!document.hidden) read();
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [peer_id, round]);
+  return { screen, error, readNow, retry: () => setRound(round + 1) };
+}
+
+function isSame(before: Screen | undefined, next: Screen): boolean {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(next);
+}
+
+export function PaneScreen({ peer }: { peer: Peer }) {
+  const [fast, setFast] = useState(false);
+  const { screen, error, readNow, retry } = useScreen(
+    peer.peer_id,
+    fast ? TYPING_INTERVAL_MS : INTERVAL_MS,
+  );
+  const typing = useTyping(peer.peer_id, { screen, typed: () => readNow.current() });
+  useEffect(() => setFast(typing.is_on), [typing.is_on]);
+  if (peer.pane_id === null) {
+    return (
+      <div class="scroll-area">
+        <Empty title="It has no pane">It was not started in tmux, so there is no screen.</Empty>
+      </div>
+    );
+  }
+  const text = screen?.rows.map(plainText).join("\n").trimEnd() ?? "";
+  const place = screen && `Pane ${screen.pane_id}, ${screen.width} × ${screen.height}, `;
+  return (
+    <div class="screen">
+      <p class="screen-head">
+        <span class="hint">{place}{typing.is_on ? "takes your keys" : "read only"}</span>
+        {screen?.in_mode && (
+          <span class="reason">tmux shows its copy mode there; this is what lies below it</span>
+        )}
+        {screen && <TypingSwitch typing={typing} />}
+        {screen && <Copy text={text} label="Copy its text" />}
+      </p>
+      <TypingNotice typing={typing} name={peer.name} />
+      {error !== undefined && <Failed error={error} retry={retry} />}
+      {screen && (
+        <Terminal
+          screen={screen}
+          stale={error !== undefined}
+          name={peer.name}
+          input={typing.input}
+        />
+      )}
+      {typing.is_on && <KeyBar typing={typing} />}
+      {screen && <pre class="visually-hidden">{text}</pre>}
+    </div>
+  );
+}
+
+function Terminal(
+  { screen, stale, name, input }: {
+    screen: ScreenContent;
+    stale: boolean;
+    name: string;
+    input: TerminalInput | undefined;
+  },
+) {
+  const host = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState<TerminalView>();
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    let opened: TerminalView | undefined, gone = false;
+    loadTerminal().then(({ openTerminal }) => {
+      if (gone || !host.current) return;
+      opened = openTerminal(host.current);
+      setView(opened);
+    }).catch(setError);
+    return () => {
+      gone = true;
+      opened?.dispose();
+    };
+  }, []);
+  // At once: a key that follows the switch is meant for the pane.
+  useLayoutEffect(() => {
+    if (!view || !input) return;
+    view.takeInput(input);
+    return () => view.takeInput(undefined);
+  }, [view, input]);
+  useEffect(() => view?.show(screen), [view, screen]);
+  return (
+    <>
+      {error !== undefined && <Failed error={error} />}
+      <div
+        class={`pane-terminal ${stale ? "stale" : ""}`}
+        tabIndex={0}
+        role="region"
+        aria-label={`Screen of ${name}`}
+        ref={host}
+      />
+    </>
+  );
+}

@@ -1,0 +1,72 @@
+/** Loads a conversation: the newest messages, earlier ones on demand, and the agent's turns. */
+
+import { useMemo } from "preact/hooks";
+import { call, RELAYED } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { AgentTurn, Message, MessagePage } from "../../state/records.ts";
+import { only, useResource } from "../../state/resource.ts";
+import type { Talk } from "./entries.ts";
+
+const PAGE = 50;
+/** No more can be loaded at once. */
+export const MESSAGES_MAX = 500;
+
+/** The conversation of a peer, and a function that puts the next page before it. */
+export function useTalk(peer_id: string) {
+  const wanted = useMemo(() => ({ count: PAGE }), [peer_id]);
+  const load = async (signal: AbortSignal): Promise<Talk> => {
+    const turns = loadTurns(peer_id, signal);
+    for (;;) {
+      const { count } = wanted;
+      const { messages, next } = await loadPages(peer_id, count, { signal });
+      // Meanwhile an earlier page may have arrived, which this load has left out.
+      if (count === wanted.count) return { messages, next, turns: await turns };
+    }
+  };
+  const topics = ["messages", "asks", "turns"] as const;
+  const resource = only(useResource(`conversation ${peer_id}`, topics, load), [peer_id]);
+  /** `prepare` runs just before the content changes. */
+  const loadEarlier = async (prepare: () => void): Promise<void> => {
+    const before = resource.value.peek();
+    const count = Math.min(PAGE, MESSAGES_MAX - wanted.count);
+    if (!before || before.next === null || count <= 0) return;
+    const page = await loadPages(peer_id, count, { cursor: before.next });
+    wanted.count += count;
+    const now = resource.value.peek();
+    prepare();
+    if (now?.messages === before.messages) {
+      const messages = [...before.messages, ...page.messages];
+      resource.value.value = { messages, next: page.next, turns: now.turns };
+    } // A new message has moved the pages: their edges no longer meet.
+    else resource.refresh();
+  };
+  return { resource, loadEarlier };
+}
+
+/** A page of the daemon may hold fewer messages than it might. */
+async function loadPages(
+  peer: string,
+  count: number,
+  { cursor, signal }: { cursor?: string; signal?: AbortSignal },
+): Promise<MessagePage> {
+  const messages: Message[] = [];
+  let next = cursor ?? null;
+  do {
+    const limit = String(count - messages.length);
+    const query = next === null ? { peer, limit } : { peer, limit, cursor: next };
+    const page: MessagePage = await call(at.messages, signal ? { query, signal } : { query });
+    messages.push(...page.messages);
+    next = page.next;
+  } while (next !== null && messages.length < count);
+  return { messages, next };
+}
+
+/** None through a relay, which passes them only with `relay.allow_admin`, or of an older daemon. */
+async function loadTurns(peer_id: string, signal: AbortSignal): Promise<readonly AgentTurn[]> {
+  if (RELAYED) return [];
+  try {
+    return (await call(at.turns, { params: { id: peer_id }, query: {}, signal })).turns;
+  } catch {
+    return [];
+  }
+}

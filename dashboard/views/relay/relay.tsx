@@ -1,0 +1,72 @@
+/** Relay: the connection of this machine, the apps that use it, and links for guests. */
+
+import { Age, Empty, Loaded, State } from "../../components/basics.tsx";
+import { Copy } from "../../components/copy.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { Health } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
+import { Apps } from "./apps.tsx";
+import { Shares } from "./shares.tsx";
+
+type RelayStatus = Health["relay"];
+
+export function Relay() {
+  const health = useResource("relay", ["health"], () => call(at.health, {}), { kept: true });
+  return (
+    <Loaded resource={health}>
+      {({ relay, daemon_id }) => {
+        // A daemon of an earlier version may not report it.
+        const known: RelayStatus | undefined = relay;
+        if (known?.status === "disabled") return <NoRelay />;
+        return (
+          <div class="stack">
+            <Connection relay={known} daemon_id={daemon_id} />
+            <Shares />
+            <Apps />
+          </div>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function NoRelay() {
+  const command = "mesh setup --relay URL";
+  return (
+    <Empty title="No relay is configured">
+      <p>
+        A relay opens this dashboard on your phone, lets apps talk to your agents, and gives guests
+        links to one agent. The daemon connects to it; nothing else reaches this machine.
+      </p>
+      <p class="command">
+        <code>{command}</code> <Copy text={command} />
+      </p>
+      <p class="hint">Then restart the daemon.</p>
+    </Empty>
+  );
+}
+
+function Connection({ relay, daemon_id }: { relay: RelayStatus | undefined; daemon_id: string }) {
+  return (
+    <section class="card">
+      <h2>
+        Connection <State of={relay?.status} />
+      </h2>
+      <dl class="facts">
+        <dt>Relay</dt>
+        <dd>{relay?.url ? <bdi>{relay.url}</bdi> : "not known"}</dd>
+        <dt>This machine</dt>
+        <dd>
+          <code>{daemon_id}</code>
+        </dd>
+        <dt>Last connected</dt>
+        <dd>
+          {relay?.last_connected_at ? <Age at={relay.last_connected_at} suffix=" ago" /> : "—"}
+        </dd>
+        <dt>Last error</dt>
+        <dd>{relay?.last_error ? <span class="reason">{relay.last_error}</span> : "none"}</dd>
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+/** Schedules: messages for later by day; creating one, cancelling one. */
+
+import { useState } from "preact/hooks";
+import { Choices, Empty, Loaded } from "../components/basics.tsx";
+import { call } from "../state/calls.ts";
+import * as at from "../state/endpoints.ts";
+import type { Schedule } from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { filter, route } from "../state/router.ts";
+import { humanName } from "../state/session.ts";
+import { livePeers, now } from "../state/store.ts";
+import { agendaOf } from "./schedules/agenda.ts";
+import { Agenda } from "./schedules/agenda_list.tsx";
+import { ScheduleCard } from "./schedules/card.tsx";
+import { CreateSchedule } from "./schedules/create.tsx";
+
+type Tab = "calendar" | "all" | "ended";
+
+export function Schedules() {
+  const load = () => call(at.scheduleList, { query: {} });
+  const resource = useResource("schedules", ["schedules"], load, { kept: true });
+  const [creating, setCreating] = useState(false);
+  const created = () => (setCreating(false), resource.refresh());
+  const tab = toTab(route.value.query.get("tab"));
+  return (
+    <>
+      <div class="toolbar">
+        <Choices<Tab>
+          label="Schedules"
+          chosen={tab}
+          choose={(next) => filter({ tab: next === "calendar" ? "" : next })}
+          options={[["calendar", "Calendar"], ["all", "Active"], ["ended", "Ended"]]}
+        />
+        <span class="grow" />
+        <button
+          type="button"
+          class="primary"
+          aria-expanded={creating}
+          disabled={humanName.value === null || livePeers.value.length === 0}
+          onClick={() => setCreating(!creating)}
+        >
+          New schedule
+        </button>
+      </div>
+      {creating && humanName.value !== null && (
+        <CreateSchedule from={humanName.value} created={created} />
+      )}
+      <Loaded resource={resource}>
+        {({ schedules }) => <Shown tab={tab} schedules={schedules} refresh={resource.refresh} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Shown(
+  { tab, schedules, refresh }: {
+    tab: Tab;
+    schedules: readonly Schedule[];
+    refresh: () => void;
+  },
+) {
+  const active = schedules.filter(({ state }) => state === "active");
+  const shown = tab === "ended" ? schedules.filter(({ state }) => state !== "active") : active;
+  if (shown.length === 0) {
+    return (
+      <Empty title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}>
+        A schedule sends a message later, or again and again.
+      </Empty>
+    );
+  }
+  if (tab === "calendar") return <Agenda days={agendaOf(active, now.value)} refresh={refresh} />;
+  return (
+    <ul class="cards">
+      {shown.map((one) => <ScheduleCard key={one.schedule_id} schedule={one} refresh={refresh} />)}
+    </ul>
+  );
+}
+
+function toTab(text: string | null): Tab {
+  return text === "all" || text === "ended" ? text : "calendar";
+}

@@ -1,0 +1,70 @@
+/** The calendar as a list: a section for each day, a row for each fire. */
+
+import { useState } from "preact/hooks";
+import { Age } from "../../components/basics.tsx";
+import { firstLine, To } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { now } from "../../state/store.ts";
+import { type Day, dayText, type Fire } from "./agenda.ts";
+import { Recipient, ScheduleCard } from "./card.tsx";
+
+export function Agenda({ days, refresh }: { days: readonly Day[]; refresh: () => void }) {
+  return (
+    <div class="agenda">
+      {days.map(({ begins, fires }) => (
+        <section key={begins} class="group">
+          <h2>
+            {dayText(begins, now.value)} <span class="count">{fires.length}</span>
+          </h2>
+          <ul class="log">
+            {fires.map((fire) => (
+              <FireRow
+                key={`${fire.schedule.schedule_id} ${fire.at}`}
+                fire={fire}
+                refresh={refresh}
+              />
+            ))}
+          </ul>
+        </section>
+      ))}
+    </div>
+  );
+}
+
+function FireRow(
+  { fire: { at, schedule, repeated }, refresh }: { fire: Fire; refresh: () => void },
+) {
+  const [open, setOpen] = useState(false);
+  const instant = new Date(at).toISOString();
+  return (
+    <li class={`log-row ${repeated ? "repeated" : ""}`}>
+      <button
+        type="button"
+        class="row fire"
+        data-row
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <time dateTime={instant}>
+          {new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
+        </time>
+        <span class="parties">
+          <bdi class="who">{visible(schedule.from_peer_name)}</bdi>
+          <To />
+          <Recipient schedule={schedule} />
+        </span>
+        <span class="kind">{schedule.kind}</span>
+        <span class="first" dir="auto">{visible(firstLine(schedule.text))}</span>
+        <span class="fire-when">
+          {schedule.cron && <code>{schedule.cron}</code>}
+          <Age at={instant} future />
+        </span>
+      </button>
+      {open && (
+        <ul class="row-detail">
+          <ScheduleCard schedule={schedule} refresh={refresh} />
+        </ul>
+      )}
+    </li>
+  );
+}

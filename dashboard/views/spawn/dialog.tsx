@@ -1,0 +1,172 @@
+/** Starts an agent: folder, kind, profile, name, circle, first message, and what would run. */
+
+import { useRef, useState } from "preact/hooks";
+import { Choices, Dialog, Loaded } from "../../components/basics.tsx";
+import { ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "../../state/endpoints.ts";
+import type { SpawnConfig } from "../../state/records.ts";
+import { refreshTopics, useResource } from "../../state/resource.ts";
+import { filter } from "../../state/router.ts";
+import { humanName } from "../../state/session.ts";
+import { livePeers } from "../../state/store.ts";
+import { CannotStart } from "./cannot_start.tsx";
+import { AgentChoice, type AgentKind, backendsOf, commandOf } from "./choices.tsx";
+import { FolderInput } from "./folder_input.tsx";
+import { NameAndCircle, type Names } from "./naming.tsx";
+import { SpawnedAgent } from "./spawned.tsx";
+
+const TITLE = "Start an agent";
+
+/** The window lies on the mesh, at an address of its own: `#/mesh?new=agent`. */
+export function SpawnDialog() {
+  const close = () => filter({ new: "" });
+  const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
+  const found = config.value.value;
+  if (found?.enabled) return <Form config={found} close={close} />;
+  return (
+    <Dialog title={TITLE} close={close}>
+      <Loaded resource={config}>{(settings) => <CannotStart config={settings} />}</Loaded>
+    </Dialog>
+  );
+}
+
+interface Wish extends Names, AgentKind {
+  readonly path: string;
+  readonly role: "agent" | "orchestrator";
+  readonly message: string;
+  /** The peer in whose window the new pane is opened. */
+  readonly beside: string;
+}
+
+function useSpawn(wish: Wish) {
+  /** Kept while the wish stays the same, so that trying again cannot start two agents. */
+  const attempt = useRef({ wish: "", key: "" });
+  return useAct(async () => {
+    const { path, backend, profile, name, circle, role, message, beside } = wish;
+    if (!backend) return undefined;
+    const text = JSON.stringify(wish);
+    if (attempt.current.wish !== text) attempt.current = { wish: text, key: crypto.randomUUID() };
+    const source = livePeers.value.find(({ peer_id }) => peer_id === beside);
+    const body = {
+      path: path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path,
+      backend,
+      role,
+      ...(profile !== "" && { profile }),
+      ...(name !== "" && { name }),
+      ...(circle !== "" && { circle }),
+      ...(message.trim() !== "" && { message }),
+      ...(humanName.value !== null && { from_peer: humanName.value }),
+      ...(source?.pane_id && { source_pane: source.pane_id }),
+    };
+    const query = source?.tmux_socket ? { tmux_socket: source.tmux_socket } : {};
+    const headers = { "idempotency-key": attempt.current.key };
+    return await call(at.spawnPeer, { query, body, headers });
+  });
+}
+
+function Form({ config, close }: { config: SpawnConfig; close: () => void }) {
+  const beside = config.circle_boundary === "window" ? panedPeers()[0]?.peer_id ?? "" : "";
+  const [wish, setWish] = useState<Wish>({
+    path: config.allowed_paths[0] ?? "",
+    backend: backendsOf(config)[0],
+    profile: "",
+    name: "",
+    circle: "",
+    role: "agent",
+    message: "",
+    beside,
+  });
+  const change = (part: Partial<Wish>) => setWish({ ...wish, ...part });
+  const { act, result, ...state } = useSpawn(wish);
+  const submit = async () => {
+    if (await act()) refreshTopics(["peers"]);
+  };
+  return (
+    <ActionWindow
+      title={TITLE}
+      label="Start it"
+      close={close}
+      done={result !== undefined}
+      act={submit}
+      disabled={wish.path.trim() === ""}
+      {...state}
+    >
+      {result
+        ? <SpawnedAgent spawned={result} />
+        : <Fields config={config} wish={wish} change={change} />}
+    </ActionWindow>
+  );
+}
+
+interface Part {
+  wish: Wish;
+  change: (part: Partial<Wish>) => void;
+}
+
+function Fields({ config, wish, change }: Part & { config: SpawnConfig }) {
+  const { path, backend, role } = wish;
+  return (
+    <>
+      <FolderInput value={path} change={(next) => change({ path: next })} />
+      <AgentChoice config={config} chosen={wish} change={change} />
+      <NameAndCircle names={wish} change={change} circle_hint="default" />
+      <Choices
+        label="Role"
+        chosen={role}
+        choose={(next) => change({ role: next })}
+        options={[["agent", "Agent"], ["orchestrator", "Orchestrator"]]}
+      />
+      {config.circle_boundary === "window" && <Beside wish={wish} change={change} />}
+      <label>
+        <span>
+          First message <span class="hint">(optional; sent once it registers)</span>
+        </span>
+        <textarea
+          rows={3}
+          value={wish.message}
+          onInput={(event) => change({ message: event.currentTarget.value })}
+        />
+      </label>
+      {backend && (
+        <section>
+          <p class="hint">
+            Runs in <bdi>{visible(path || "the folder")}</bdi>:
+          </p>
+          <CommandLine argv={commandOf(config, backend, wish.profile)} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function panedPeers() {
+  return livePeers.value.filter(({ pane_id, status }) => pane_id !== null && status !== "offline");
+}
+
+/** Where a circle is a tmux window, the new pane needs a window. */
+function Beside({ wish, change }: Part) {
+  const peers = panedPeers();
+  if (peers.length === 0) {
+    return (
+      <p class="reason">
+        A circle is a tmux window here, and no peer runs in one. Run <code>mesh spawn</code>{" "}
+        in a tmux window instead.
+      </p>
+    );
+  }
+  return (
+    <label>
+      In the window of
+      <select
+        value={wish.beside}
+        onChange={(event) => change({ beside: event.currentTarget.value })}
+      >
+        {peers.map(({ peer_id, name, circle }) => (
+          <option key={peer_id} value={peer_id}>{name} ({circle})</option>
+        ))}
+      </select>
+    </label>
+  );
+}

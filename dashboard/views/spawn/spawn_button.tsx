@@ -1,0 +1,15 @@
+/** The window that starts an agent lies on the mesh, at an address of its own. */
+
+import { lazy } from "../../components/lazy.tsx";
+import { filter, route } from "../../state/router.ts";
+
+const SpawnDialog = lazy(() => import("../lazy/managing.ts").then((part) => part.SpawnDialog));
+
+export function SpawnButton() {
+  return <button type="button" onClick={() => filter({ new: "agent" })}>Start an agent…</button>;
+}
+
+/** The window, if the address names it. */
+export function SpawnWindow() {
+  return route.value.query.get("new") === "agent" ? <SpawnDialog /> : null;
+}

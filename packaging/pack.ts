@@ -1,0 +1,66 @@
+/** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
+
+import { fileURLToPath } from "node:url";
+import { VERSION } from "kit/http/contract.ts";
+import toolchain from "../.ci/deno/package.json" with { type: "json" };
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const PARTS = `${ROOT}dist/parts`;
+const PACKAGE = `${ROOT}dist/npm`;
+const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+
+/** The platforms of npm's Deno on which the daemon runs. npm installs the one that fits. */
+const PLATFORMS = ["linux-x64-glibc", "linux-arm64-glibc", "darwin-x64", "darwin-arm64"];
+
+/** The pages beside `docs/` to which its pages link. */
+const PAGES = ["README.md", "ARCHITECTURE.md", "AGENTS.md", "SECURITY.md"];
+
+function manifest() {
+  const version = toolchain.dependencies["@deno/linux-x64-glibc"];
+  return {
+    name: "agent-mesh",
+    version: VERSION,
+    description: "Lets the coding agents on your machine, and you, ask each other questions.",
+    license: "MIT",
+    bin: { mesh: "mesh" },
+    man: ["docs/generated/mesh.1"],
+    files: ["mesh", "parts/", "docs/", ...PAGES],
+    os: ["linux", "darwin"],
+    optionalDependencies: Object.fromEntries(
+      PLATFORMS.map((platform) => [`@deno/${platform}`, version]),
+    ),
+  };
+}
+
+function makePackage(): void {
+  if (exists(PACKAGE)) Deno.removeSync(PACKAGE, { recursive: true });
+  Deno.mkdirSync(`${PACKAGE}/parts`, { recursive: true });
+  for (const { name } of Deno.readDirSync(PARTS)) {
+    if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${PACKAGE}/parts/${name}`);
+  }
+  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${PACKAGE}/mesh`);
+  for (const name of ["LICENSE", ...PAGES]) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
+  copyFolder("docs");
+  Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
+}
+
+function copyFolder(folder: string): void {
+  Deno.mkdirSync(`${PACKAGE}/${folder}`);
+  for (const { name, isDirectory } of Deno.readDirSync(ROOT + folder)) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) copyFolder(path);
+    else Deno.copyFileSync(ROOT + path, `${PACKAGE}/${path}`);
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+makePackage();
+print(`Made the package in ${PACKAGE}. Next: cd dist/npm && npm pack, or npm publish`);

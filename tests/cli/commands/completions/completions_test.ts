@@ -1,0 +1,92 @@
+/** Completions in the real shells, with a `mesh` that has two peers. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { COMMANDS } from "../../../../cli.ts";
+import { completionsFor } from "../../../../cli/commands/completions/completions.ts";
+import { answeringDaemon, deadPort, PEER } from "../../../support/cli/answering_daemon.ts";
+
+const SHELLS = ["bash", "zsh", "fish"] as const;
+type Shell = (typeof SHELLS)[number];
+
+/** Prints what the shell offers for a command line, one candidate a line. */
+const OFFER: Readonly<Record<Shell, string>> = {
+  bash:
+    '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mesh; printf "%s\\n" "${COMPREPLY[@]}"',
+  zsh: '. "$0" 2>/dev/null; emulate -L sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _mesh; ' +
+    'printf "%s\\n" "${COMPREPLY[@]}"',
+  fish: 'source $argv[1]; complete -C (string join " " -- $argv[2..])',
+};
+
+/** A folder with the script and a `mesh` that knows the peers api and web. */
+function completionFixture(shell: Shell) {
+  const dir = Deno.makeTempDirSync();
+  const script = join(dir, "script");
+  Deno.writeTextFileSync(script, completionsFor(shell, COMMANDS));
+  const program = '#!/bin/sh\n[ "$1 $2" = "complete peers" ] && printf "api\\nweb\\n"\n';
+  Deno.writeTextFileSync(join(dir, "mesh"), program, { mode: 0o755 });
+  return {
+    /** The candidates for a command line, whose last word is being typed. */
+    async offered(line: string): Promise<string[]> {
+      const words = line.split(" ");
+      const flags = { bash: ["--norc"], zsh: ["-f"], fish: ["--no-config"] }[shell];
+      const { stdout } = await new Deno.Command(shell, {
+        args: [...flags, "-c", OFFER[shell], script, ...words],
+        env: { PATH: `${dir}:${Deno.env.get("PATH")}`, HOME: dir },
+        stdin: "null",
+      }).output();
+      const lines = new TextDecoder().decode(stdout).split("\n");
+      const candidates = lines.map((one) => one.split("\t")[0] ?? "").filter(Boolean);
+      // zsh compares candidates with the word only after the function has ended.
+      const typed = shell === "zsh" ? words.at(-1) ?? "" : "";
+      return candidates.filter((one) => one.startsWith(typed));
+    },
+    [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
+  };
+}
+
+function isInstalled(shell: Shell): boolean {
+  try {
+    return new Deno.Command(shell, { args: ["-c", "true"] }).outputSync().success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+for (const shell of SHELLS) {
+  const ignore = !isInstalled(shell);
+  const missing = ignore ? ` (skipped: ${shell} is not installed)` : "";
+  Deno.test({
+    name: `${shell} completes commands, peers, options and their values${missing}`,
+    ignore,
+    async fn() {
+      using fixture = completionFixture(shell);
+      const { offered } = fixture;
+      assert.deepEqual((await offered("mesh pee")).sort(), ["peer", "peers"]);
+      assert.deepEqual((await offered("mesh inbox re")).sort(), ["read", "reply"]);
+      assert.deepEqual(await offered("mesh ask a"), ["api"]);
+      assert.deepEqual(await offered("mesh ask --circle main w"), ["web"]);
+      assert.deepEqual(await offered("mesh peer show a"), ["api"]);
+      assert.deepEqual(await offered("mesh peers --stat"), ["--status"]);
+      assert.deepEqual((await offered("mesh peers --status o")).sort(), ["offline", "online"]);
+      assert.deepEqual(await offered("mesh config get daemon.po"), ["daemon.port"]);
+      assert.deepEqual(await offered("mesh ls --status b"), ["busy"]);
+    },
+  });
+}
+
+Deno.test("the values come from the daemon, and without one there are none and no error", async () => {
+  const retired = { ...PEER, name: "old", status: "retired" };
+  await using p = answeringDaemon({
+    "GET /peers": () => ({ peers: [PEER, { ...PEER, name: "web" }, retired] }),
+    "GET /inbox": () => ({ items: [{ item_id: "inb-1" }] }),
+  });
+  assert.equal((await p.mesh(["complete", "peers"])).out, "api\nweb\n");
+  assert.equal((await p.mesh(["complete", "circles"])).out, "main\n");
+  assert.equal((await p.mesh(["complete", "inbox"])).out, "inb-1\n");
+  const dead = { MESH_DAEMON__PORT: deadPort() };
+  for (const [kind, env] of [["peers", dead], ["nonsense", {}], ["jobs", {}]] as const) {
+    assert.deepEqual(await p.mesh(["complete", kind], {}, env), { code: 0, out: "", err: "" });
+  }
+});

@@ -1,0 +1,152 @@
+/** `mesh inbox`: replies, and the interactive triage. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";
+import { press, type Triage } from "../../../cli/commands/inbox/triage.ts";
+
+type InboxItem = Triage["items"][number];
+
+const ITEM: InboxItem = {
+  item_id: "inb-000000000001",
+  kind: "ask",
+  from: "api",
+  from_peer_id: PEER.peer_id,
+  voice: "peer",
+  correlation_id: "ask-000000000001",
+  text: "Which port?",
+  attachments: [],
+  question: null,
+  read: false,
+  read_at: null,
+  read_by: null,
+  replied: false,
+  replied_at: null,
+  created_at: "2030-01-01T00:00:00.000Z",
+  pushes: [],
+};
+const OTHER: InboxItem = { ...ITEM, item_id: "inb-000000000002", from: "web" };
+const REPLY = `POST /inbox/${ITEM.item_id}/reply`;
+
+/** A daemon whose inbox has the given items; a handled item leaves the list. */
+function inboxFixture(given: readonly InboxItem[] = [ITEM]) {
+  const items = [...given];
+  const take = (id: string) => {
+    items.splice(0, items.length, ...items.filter(({ item_id }) => item_id !== id));
+  };
+  const answers = given.map((item) => [
+    [`GET /inbox/${item.item_id}`, () => item],
+    [`POST /inbox/${item.item_id}/reply`, () => {
+      take(item.item_id);
+      return { action: "answered", correlation_id: item.correlation_id };
+    }],
+    [`POST /inbox/${item.item_id}/read`, () => (take(item.item_id), { ok: true })],
+  ]);
+  return answeringDaemon({
+    "GET /inbox": () => ({ human: "sam", human_peer_id: "peer-1", items }),
+    ...Object.fromEntries(answers.flat()),
+  });
+}
+
+/** A keyboard that sends these keys. */
+function keyboard(...keys: string[]) {
+  return async function* () {
+    for (const key of keys) yield await Promise.resolve(key);
+  };
+}
+
+/** An editor that writes the text above what is in the file. */
+function editor(dir: string, text: string): string {
+  const path = join(dir, "editor");
+  const script =
+    `#!/bin/sh\nprintf '%s\\n' "${text}" | cat - "$1" > "$1.new" && mv "$1.new" "$1"\n`;
+  Deno.writeTextFileSync(path, script, { mode: 0o755 });
+  return path;
+}
+
+Deno.test("`inbox reply` without a text sends nothing and says how to answer", async () => {
+  await using p = inboxFixture();
+  const { code, out, err } = await p.mesh(["inbox", "reply", ITEM.item_id]);
+  assert.deepEqual([code, out], [2, ""]);
+  assert.match(
+    err,
+    /nothing was sent\. Answer with: mesh inbox reply inb-\w+ TEXT\n.*mesh ack ask-/,
+  );
+  assert.ok(p.received.every(({ route }) => route.startsWith("GET ")));
+});
+
+Deno.test("`inbox reply` without a text opens the editor in a terminal, and sends what it wrote", async () => {
+  await using p = inboxFixture();
+  const device = { keys: keyboard() };
+  const EDITOR = editor(p.dir, "Port 8080\nor 8081");
+  const PATH = Deno.env.get("PATH") ?? "";
+  const args = ["inbox", "reply", ITEM.item_id];
+  assert.equal((await p.mesh(args, device, { EDITOR, PATH })).code, 0);
+  const sent = p.received.find(({ route }) => route === REPLY);
+  assert.partialDeepStrictEqual(sent?.body, { surface: "cli", text: "Port 8080\nor 8081" });
+  const nothing = await p.mesh(args, device, { EDITOR: "true", PATH });
+  assert.deepEqual([nothing.code, /nothing was sent/.test(nothing.err)], [2, true]);
+});
+
+Deno.test("a second reply is refused unless it is asked for with --again", async () => {
+  const replied_at = "2030-01-01T00:01:00.000Z";
+  await using p = answeringDaemon({
+    [`GET /inbox/${ITEM.item_id}`]: () => ({ ...ITEM, replied: true, replied_at }),
+    [REPLY]: () => ({ action: "asked", correlation_id: "ask-000000000002" }),
+  });
+  const { code, err } = await p.mesh(["inbox", "reply", ITEM.item_id, "More"]);
+  assert.equal(code, 1);
+  assert.match(err, /was answered at 2030.* would ask api a new question.*--again/);
+  assert.equal(p.received.filter(({ route }) => route === REPLY).length, 0);
+  assert.equal((await p.mesh(["inbox", "reply", ITEM.item_id, "More", "--again"])).code, 0);
+});
+
+Deno.test("the inbox and its items say how to answer", async () => {
+  await using p = inboxFixture();
+  assert.match((await p.mesh(["inbox"])).err, /mesh inbox reply ID TEXT/);
+  assert.match((await p.mesh(["inbox", "show", ITEM.item_id])).err, /reply inb-\w+ TEXT/);
+  assert.deepEqual(JSON.parse((await p.mesh(["inbox", "--json"])).out).items, [ITEM]);
+});
+
+Deno.test("in a terminal the inbox is handled key by key until nothing waits", async () => {
+  await using p = inboxFixture([ITEM, OTHER]);
+  const env = { EDITOR: editor(p.dir, "Yes"), PATH: Deno.env.get("PATH") ?? "" };
+  const { code, out } = await p.mesh(["inbox"], { keys: keyboard("j", "s", "\r", "a") }, env);
+  assert.equal(code, 0);
+  assert.match(out, /2 wait for you/);
+  assert.match(out, /Marked as read: web/);
+  assert.match(out, /Nothing waits for you\.\n$/);
+  const posts = p.received.flatMap(({ route }) => route.startsWith("POST ") ? [route] : []);
+  assert.deepEqual(posts, [`POST /inbox/${OTHER.item_id}/read`, REPLY]);
+});
+
+Deno.test("an empty inbox is shown as a list, and quitting leaves all items", async () => {
+  await using empty = inboxFixture([]);
+  assert.match((await empty.mesh(["inbox"], { keys: keyboard() })).out, /Your inbox is empty/);
+  await using p = inboxFixture([ITEM, OTHER]);
+  assert.match((await p.mesh(["inbox"], { keys: keyboard("q") })).out, /2 wait for you\.\n$/);
+});
+
+Deno.test("keys move, open, postpone and choose options; the selection stays in the list", () => {
+  const question: InboxItem["question"] = {
+    kind: "choice",
+    scope: null,
+    prompt: null,
+    options: [{ id: "allow", title: "Allow" }],
+  };
+  const start: Triage = {
+    items: [ITEM, { ...OTHER, question }],
+    selected: 0,
+    opened: false,
+    note: "",
+  };
+  const after = (...keys: string[]) => keys.reduce((state, key) => press(state, key).next, start);
+  assert.equal(after("down", "down", "j").selected, 1);
+  assert.equal(after("k").selected, 0);
+  assert.equal(after("enter").opened, true);
+  assert.equal(after("enter", "escape").opened, false);
+  assert.deepEqual(after("l").items.map(({ from }) => from), ["web", "api"]);
+  assert.deepEqual(press(after("j"), "1").act, { kind: "choose", option_id: "allow" });
+  assert.equal(press(start, "1").act, undefined);
+  assert.deepEqual(press(start, "escape").act, { kind: "quit" });
+});

@@ -1,0 +1,143 @@
+/** `mesh run`: any program as a peer in a pane, with a real daemon and a real tmux. */
+
+import assert from "node:assert/strict";
+import { RealDaemon } from "../../../support/programs/child.ts";
+import { running } from "../../../support/programs/program.ts";
+import { until } from "../../../support/waiting.ts";
+import { answeringDaemon, deadPort, HEALTH } from "../../../support/cli/answering_daemon.ts";
+import { type Terminal, withTmux } from "../../../support/host/private_tmux.ts";
+
+/** Reads lines until its input ends, then ends with code 7. */
+const READER = `sh -c 'cat > lines; exit 7'`;
+/** Writes the signals that it gets, and ends with code 3 on SIGTERM. */
+const LISTENER = String.raw`
+trap 'echo int >> signals' INT
+trap 'echo term >> signals; kill $!; exit 3' TERM
+tail -f /dev/null & echo ready > signals
+while :; do wait $!; done
+`;
+
+/** A daemon, and the command line that runs `mesh run` in a pane and then writes its exit code. */
+async function fixture(terminal: Terminal) {
+  const daemon = await RealDaemon.start(terminal.dir);
+  const mesh = [Deno.execPath(), ...running("run")].join(" ");
+  const state = `MESH_STATE=${terminal.dir} MESH_CONFIG=/none`;
+  return {
+    daemon,
+    commandOf: (run: string) =>
+      `sh -c 'trap : INT; cd ${terminal.dir}; ${state} ${mesh} ${run.replaceAll("'", `'\\''`)}; ` +
+      `echo $? > code; exec cat'`,
+    code: () => until("the exit code", () => terminal.read("code").trim()),
+    peer: async (name: string): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${daemon.base}/peers/${name}`);
+      return await response.json();
+    },
+    send: async (to_peer: string, text: string) => {
+      const body = JSON.stringify({ from_peer: "tester", to_peer, text });
+      const response = await fetch(`${daemon.base}/notify`, { method: "POST", body });
+      assert.equal(response.status, 200, await response.text());
+    },
+    async [Symbol.asyncDispose]() {
+      terminal.killServer();
+      await daemon.stop();
+    },
+  };
+}
+
+/** The record of a peer, once it is online. */
+function online(f: Awaited<ReturnType<typeof fixture>>, name: string) {
+  return until(`${name} online`, async () => {
+    const peer = await f.peer(name);
+    return peer["status"] === "online" && peer;
+  });
+}
+
+withTmux("a program run in a pane reads messages, and is offline once it has ended", async (t) => {
+  await using f = await fixture(t);
+  const pane = t.start(f.commandOf(`--name db -- ${READER}`));
+  const peer = await online(f, "db");
+  assert.deepEqual(
+    [peer["pane_id"], peer["backend"], peer["circle"], peer["tmux_socket"]],
+    [pane, "generic", "work", t.socket],
+  );
+  await f.send("db", "Which tables are there?");
+  await until("the message", () => t.read("lines").includes("Which tables are there?"));
+  t.cli("send-keys", "-t", pane, "C-d");
+  assert.equal(await f.code(), "7");
+  assert.equal((await f.peer("db"))["status"], "offline");
+});
+
+withTmux("Ctrl-C reaches the program once, and SIGTERM is passed on", async (t) => {
+  await using f = await fixture(t);
+  Deno.writeTextFileSync(`${t.dir}/listener.sh`, LISTENER);
+  const pane = t.start(f.commandOf("-- sh listener.sh"));
+  const peer = await online(f, "sh");
+  await until("the program", () => t.read("signals").includes("ready"));
+  t.cli("send-keys", "-t", pane, "C-c");
+  await until("the interrupt", () => t.read("signals").includes("int"));
+  Deno.kill(Number(peer["agent_pid"]), "SIGTERM");
+  assert.equal(await f.code(), "3");
+  assert.equal(t.read("signals"), "ready\nint\nterm\n");
+});
+
+/** The command line as a terminal outside of tmux runs it, with a tmux server of its own. */
+function outsideOfTmux(t: Terminal, command: string): string {
+  const outside = `env -u TMUX -u TMUX_PANE TMUX_TMPDIR=${t.dir} WORD=given MESH_STATE`;
+  return command.replace("MESH_STATE", outside);
+}
+
+withTmux("outside of tmux a program gets a session of its own, on this terminal", async (t) => {
+  await using f = await fixture(t);
+  const program = `sh -c 'echo "$WORD in $PWD" > seen; exec cat'`;
+  const pane = t.start(outsideOfTmux(t, f.commandOf(`--name db -- ${program}`)));
+  const peer = await online(f, "db");
+  assert.equal(peer["tmux_session"], "db");
+  await until("the program", () => t.read("seen"));
+  assert.equal(t.read("seen"), `given in ${Deno.realPathSync(t.dir)}\n`);
+  t.cli("send-keys", "-t", pane, "C-d");
+  assert.equal(await f.code(), "0");
+  assert.equal((await f.peer("db"))["status"], "offline");
+});
+
+withTmux("a program keeps running when its user detaches from its session", async (t) => {
+  await using f = await fixture(t);
+  const pane = t.start(outsideOfTmux(t, f.commandOf("--name db -- cat")));
+  const peer = await online(f, "db");
+  await until("the session", () => t.screen(pane).includes("[db]"));
+  t.cli("send-keys", "-t", pane, "C-b", "d");
+  assert.equal(await f.code(), "0");
+  assert.match(t.screen(pane), /db keeps running in the tmux session db/);
+  assert.equal((await f.peer("db"))["status"], "online");
+  Deno.kill(Number(peer["agent_pid"]), "SIGTERM");
+  await until("db offline", async () => (await f.peer("db"))["status"] === "offline");
+});
+
+withTmux("a program that a peer starts does not take the peer's own pane", async (t) => {
+  await using f = await fixture(t);
+  const inner = `${f.commandOf("-- cat")}`.replaceAll("'", `'\\''`);
+  t.start(f.commandOf(`--name outer -- sh -c '${inner}'`));
+  assert.equal(await f.code(), "1");
+  assert.equal((await f.peer("outer"))["status"], "online");
+});
+
+const KEYS = { keys: async function* () {} };
+
+Deno.test("mesh run refuses a shell, which would run messages as commands", async () => {
+  await using d = answeringDaemon({ "GET /health": () => HEALTH });
+  for (const shell of [["bash"], ["/bin/sh", "-i"], ["zsh", "-l"]]) {
+    const { code, err } = await d.mesh(["run", ...shell], KEYS);
+    assert.equal(code, 2);
+    assert.match(err, /is a shell, which would run each message as a command/);
+  }
+});
+
+Deno.test("mesh run says why it cannot run a program", async () => {
+  await using d = answeringDaemon({ "GET /health": () => HEALTH });
+  const piped = await d.mesh(["run", "cat"]);
+  assert.deepEqual([piped.code, /needs a terminal/.test(piped.err)], [1, true]);
+  const unknown = await d.mesh(["run", "--", "no-such-program", "--name", "x"], KEYS);
+  assert.deepEqual([unknown.code, /not installed/.test(unknown.err)], [127, true]);
+  const nobody = { MESH_DAEMON__PORT: deadPort(), PATH: Deno.env.get("PATH") ?? "" };
+  assert.equal((await d.mesh(["run", "cat"], KEYS, nobody)).code, 3);
+  assert.equal((await d.mesh(["run"], KEYS)).code, 2);
+});

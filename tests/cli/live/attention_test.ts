@@ -1,0 +1,39 @@
+/** What waits for the human, and in which order. */
+
+import assert from "node:assert/strict";
+import { attentionOf, waitingSince } from "../../../cli/live/attention.ts";
+import { ask, item, minute, peer, someRecords } from "../../support/cli/live_records.ts";
+
+const idsOf = (records: Parameters<typeof attentionOf>[0]) =>
+  attentionOf(records).map(({ kind, id }) => `${kind} ${id}`);
+
+Deno.test("blocked agents come first, then who holds up others, dialogs, and notes", () => {
+  assert.deepEqual(idsOf(someRecords()), [
+    ...["question inb-db", "question inb-api", "dialog peer-infra", "note inb-note"],
+  ]);
+});
+
+Deno.test("the wait of a question began with the oldest ask that waits behind it", () => {
+  const [, api] = attentionOf(someRecords());
+  assert.equal(api?.kind === "question" && api.behind.names.join(), "web");
+  assert.equal(api && waitingSince(api), minute(2));
+});
+
+Deno.test("an agent that asked stands in the list once, an offline one never", () => {
+  const records = someRecords({
+    peers: [
+      peer("db", { turn_state: "awaiting_input" }),
+      peer("gone", { turn_state: "awaiting_input", status: "offline" }),
+    ],
+  });
+  assert.deepEqual(idsOf(records).filter((id) => id.startsWith("dialog")), []);
+});
+
+Deno.test("an ask that was closed unanswered stays as a note until it is read", () => {
+  const inbox = { human: "sam", human_peer_id: "peer-sam", asks: [] };
+  const missed = [item("api", 1), item("web", 2, { read: true }), item("db", 3, { replied: true })];
+  assert.deepEqual(idsOf(someRecords({ peers: [], inbox: { ...inbox, items: missed } })), [
+    "note inb-api",
+  ]);
+  assert.deepEqual(idsOf({ peers: [], inbox: undefined, open_asks: [ask("a", "b", 1)] }), []);
+});

@@ -1,0 +1,142 @@
+/** The service of the daemon: the text of its file, and the programs that are run. */
+
+import assert from "node:assert/strict";
+import {
+  installService,
+  removeService,
+  type ServiceHost,
+  serviceOf,
+} from "../../../cli/setup/service.ts";
+import { CommandError } from "../../../cli/client/failures.ts";
+
+const COMMAND = ["/opt/my tools/100%/mesh", "run", 'a"$b'];
+
+/** A home whose PATH has a `systemctl`, and a host that records the programs it is told to run. */
+class Machine implements Disposable {
+  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-service-" });
+  readonly env = { HOME: this.dir, PATH: `${this.dir}/bin`, MESH_STATE: `${this.dir}/state` };
+  readonly ran: string[] = [];
+  failing = "";
+
+  constructor() {
+    Deno.mkdirSync(`${this.dir}/bin`);
+    Deno.writeTextFileSync(`${this.dir}/bin/systemctl`, "");
+  }
+
+  host(os: ServiceHost["os"]): ServiceHost {
+    return {
+      os,
+      uid: 501,
+      run: (argv) => {
+        const line = argv.join(" ");
+        this.ran.push(line.replaceAll(this.dir, "~"));
+        return Promise.resolve(this.failing && line.includes(this.failing) ? "no bus" : undefined);
+      },
+    };
+  }
+
+  service(os: ServiceHost["os"], command: readonly string[] = COMMAND) {
+    const service = serviceOf(this.host(os), this.env, command);
+    assert.ok(service);
+    return service;
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSync(this.dir, { recursive: true });
+  }
+}
+
+const lines = (text: string) => text.split("\n").map((line) => line.trim());
+
+Deno.test("the systemd unit quotes the command, and keeps agents alive when the daemon stops", () => {
+  using machine = new Machine();
+  const { path, text } = machine.service("linux");
+  assert.equal(path, `${machine.dir}/.config/systemd/user/mesh.service`);
+  for (
+    const line of [
+      'ExecStart="/opt/my tools/100%%/mesh" "run" "a\\"$$b" daemon',
+      `Environment="PATH=${machine.dir}/bin"`,
+      `Environment="MESH_STATE=${machine.dir}/state"`,
+      `StandardOutput=append:${machine.dir}/state/daemon.log`,
+      "KillMode=process",
+      "Restart=on-failure",
+      "UMask=0077",
+      "WantedBy=default.target",
+    ]
+  ) assert.ok(lines(text).includes(line), line);
+  assert.doesNotMatch(text, /@[A-Z]+@/);
+});
+
+Deno.test("systemd accepts the unit", () => {
+  using machine = new Machine();
+  const { text } = machine.service("linux", [Deno.execPath(), "run", "-A", "/src/main.ts"]);
+  const unit = `${machine.dir}/mesh.service`;
+  Deno.writeTextFileSync(unit, text);
+  try {
+    const verify = new Deno.Command("systemd-analyze", {
+      args: ["verify", "--user", "--man=no", unit],
+      env: { XDG_RUNTIME_DIR: machine.dir },
+    });
+    const { success, stderr } = verify.outputSync();
+    const complaints = new TextDecoder().decode(stderr);
+    assert.ok(success && !complaints.includes("mesh.service"), complaints);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+});
+
+Deno.test("the launchd agent is XML with the command, the environment and the log", () => {
+  using machine = new Machine();
+  const { path, text } = machine.service("darwin", ["/opt/a & b/<mesh>"]);
+  assert.equal(path, `${machine.dir}/Library/LaunchAgents/agent-mesh.daemon.plist`);
+  assert.match(text, /<string>\/opt\/a &amp; b\/&lt;mesh&gt;<\/string>\s+<string>daemon<\/string>/);
+  assert.match(text, /<key>PATH<\/key>\s+<string>.*\/bin<\/string>/);
+  assert.match(text, /<key>StandardOutPath<\/key>\s+<string>.*\/state\/daemon\.log<\/string>/);
+  assert.match(text, /<key>SuccessfulExit<\/key>\s+<false\/>/);
+  assert.match(text, /<key>AbandonProcessGroup<\/key>\s+<true\/>/);
+  assert.doesNotMatch(text, /@[A-Z]+@/);
+});
+
+Deno.test("there is no service on another system, or on Linux without systemd", () => {
+  using machine = new Machine();
+  assert.equal(serviceOf(machine.host("windows"), machine.env, COMMAND), undefined);
+  assert.equal(serviceOf(machine.host("linux"), { ...machine.env, PATH: "" }, COMMAND), undefined);
+});
+
+Deno.test("the service is written and started, and removed again", async () => {
+  using machine = new Machine();
+  const service = machine.service("linux"), host = machine.host("linux");
+  await installService(service, host, machine.env);
+  assert.equal(Deno.readTextFileSync(service.path), service.text);
+  assert.ok(Deno.statSync(`${machine.dir}/state`).isDirectory);
+  assert.equal(await removeService(service, host), true);
+  assert.throws(() => Deno.statSync(service.path), Deno.errors.NotFound);
+  assert.deepEqual(machine.ran, [
+    "systemctl --user daemon-reload",
+    "systemctl --user enable --now mesh.service",
+    "systemctl --user disable --now mesh.service",
+    "systemctl --user daemon-reload",
+  ]);
+  assert.equal(await removeService(service, host), false);
+});
+
+Deno.test("launchd gets the file's path, and forgets the agent by its label", async () => {
+  using machine = new Machine();
+  const service = machine.service("darwin"), host = machine.host("darwin");
+  await installService(service, host, machine.env);
+  await removeService(service, host);
+  assert.deepEqual(machine.ran, [
+    "launchctl bootstrap gui/501 ~/Library/LaunchAgents/agent-mesh.daemon.plist",
+    "launchctl bootout gui/501/agent-mesh.daemon",
+  ]);
+});
+
+Deno.test("a service manager that fails is named with its reason", async () => {
+  using machine = new Machine();
+  const service = machine.service("linux"), host = machine.host("linux");
+  machine.failing = "enable";
+  await assert.rejects(installService(service, host, machine.env), (error) => {
+    return error instanceof CommandError &&
+      error.message === "systemctl --user enable --now mesh.service failed: no bus";
+  });
+});

@@ -1,0 +1,37 @@
+/** The order of the questions on the page. */
+
+import assert from "node:assert/strict";
+import type { WaitingAsk } from "../../../../dashboard/state/waiting.ts";
+import {
+  arrange,
+  idOf,
+  misplaced,
+  type Shown,
+} from "../../../../dashboard/views/attention/order.ts";
+
+const waiting = (...ids: string[]) =>
+  ids.map((correlation_id) => ({ ask: { correlation_id } }) as WaitingAsk);
+const none = { attended: false, isKept: () => false };
+const ids = (shown: readonly Shown[]) => shown.map((one) => idOf(one) + (one.ended ? "!" : ""));
+
+Deno.test("questions that nobody looks at are in the order of urgency", () => {
+  const before = arrange([], waiting("b", "c"), none);
+  assert.deepEqual(ids(arrange(before, waiting("a", "b", "c"), none)), ["a", "b", "c"]);
+});
+
+Deno.test("a new question comes last while a person looks at the questions", () => {
+  const before = arrange([], waiting("b", "c"), none);
+  const now = waiting("a", "b", "d");
+  const shown = arrange(before, now, { ...none, attended: true });
+  assert.deepEqual(ids(shown), ["b", "a", "d"]);
+  assert.equal(misplaced(shown, now), 1);
+});
+
+Deno.test("a question that a person was about to answer stays in its place when it ends", () => {
+  const before = arrange([], waiting("a", "b", "c"), none);
+  const isKept = (id: string) => id === "b";
+  const shown = arrange(before, waiting("a", "c"), { attended: false, isKept });
+  assert.deepEqual(ids(shown), ["a", "b!", "c"]);
+  assert.deepEqual(ids(arrange(shown, waiting("c"), none)), ["b!", "c"]);
+  assert.equal(misplaced(shown, waiting("a", "c")), 0);
+});

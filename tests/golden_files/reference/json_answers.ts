@@ -1,0 +1,140 @@
+/** What each command prints with `--json`: the body of a route, or an object of the command itself. */
+
+import type { Contract } from "kit/http/contract.ts";
+import { getHealth } from "../../../daemon/api/events/contract.ts";
+import {
+  ackAsk,
+  declineAsk,
+  getAsk,
+  listAsks,
+  openAsk,
+  pendingAsks,
+  waitAsk,
+} from "../../../daemon/features/asks/contract.ts";
+import { askMany, getMany } from "../../../daemon/features/asks/many/contract.ts";
+import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import {
+  getInboxItem,
+  listInbox,
+  readInboxItem,
+  replyInboxItem,
+} from "../../../daemon/features/inbox/contract.ts";
+import {
+  cancelJob,
+  createJob,
+  getJob,
+  jobResult,
+  listJobs,
+  pauseJob,
+  resumeJob,
+  retryJob,
+  runJob,
+  updateJob,
+} from "../../../daemon/features/jobs/contract.ts";
+import {
+  killPeer,
+  linkPane,
+  listOrphans,
+  prunePeers,
+  rehookPeer,
+} from "../../../daemon/features/lifecycle/contract.ts";
+import { uploadAttachment } from "../../../daemon/features/messages/attachments/contract.ts";
+import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
+import { broadcast, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { closePeer, listPeers, renamePeer } from "../../../daemon/features/peers/contract.ts";
+import {
+  cancelSchedule,
+  createSchedule,
+  editSchedule,
+  getSchedule,
+  listSchedules,
+} from "../../../daemon/features/schedules/contract.ts";
+import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
+import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
+import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
+
+/** The answers of the routes that a command may print, and when. */
+type OfRoute = readonly { readonly contract: Contract; readonly when?: string }[];
+
+/** Commands whose answer is the body of a route, unchanged. */
+// deno-fmt-ignore
+export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
+  "status":          [{ contract: getHealth }],
+  "peers":           [{ contract: listPeers }, { contract: prunePeers, when: "`--prune`" }],
+  "ask":             [{ contract: openAsk }, { contract: waitAsk, when: "`--wait`, and `correlation_id` beside it" }],
+  "notify":          [{ contract: notifyPeer }],
+  "inbox":           [{ contract: listInbox }],
+  "inbox list":      [{ contract: listInbox }],
+  "inbox show":      [{ contract: getInboxItem }],
+  "inbox read":      [{ contract: readInboxItem }],
+  "inbox reply":     [{ contract: replyInboxItem }],
+  "spawn":           [{ contract: spawnPeer }],
+  "asks":            [{ contract: pendingAsks }, { contract: listAsks, when: "`--all`, or as no peer" }],
+  "show":            [{ contract: getAsk }, { contract: getInboxItem, when: "`inb-…`" }, { contract: getMany, when: "`askm-…`" }, { contract: getMessage, when: "another id" }],
+  "ack":             [{ contract: ackAsk }],
+  "decline":         [{ contract: declineAsk }],
+  "answer":          [{ contract: answerAsk }],
+  "ask-many":        [{ contract: askMany }, { contract: getMany, when: "`--wait`" }],
+  "broadcast":       [{ contract: broadcast }],
+  "upload":          [{ contract: uploadAttachment }],
+  "trace":           [{ contract: getTrace }],
+  "peer rename":     [{ contract: renamePeer }],
+  "peer close":      [{ contract: closePeer }],
+  "peer kill":       [{ contract: killPeer }],
+  "peer rehook":     [{ contract: rehookPeer }],
+  "peer restart":    [{ contract: restartPeer }],
+  "peer fork":       [{ contract: forkPeer }],
+  "orphans":         [{ contract: listOrphans }],
+  "link":            [{ contract: linkPane }],
+  "share":           [{ contract: createShare }],
+  "share list":      [{ contract: listShares }],
+  "share revoke":    [{ contract: revokeShare }],
+  "jobs":            [{ contract: listJobs }],
+  "jobs list":       [{ contract: listJobs }],
+  "jobs create":     [{ contract: createJob }],
+  "jobs show":       [{ contract: getJob }],
+  "jobs status":     [{ contract: getJob }],
+  "jobs result":     [{ contract: jobResult }],
+  "jobs run":        [{ contract: runJob }],
+  "jobs retry":      [{ contract: retryJob }],
+  "jobs cancel":     [{ contract: cancelJob }],
+  "jobs pause":      [{ contract: pauseJob }],
+  "jobs resume":     [{ contract: resumeJob }],
+  "jobs update":     [{ contract: updateJob }],
+  "schedule":        [{ contract: listSchedules }],
+  "schedule list":   [{ contract: listSchedules }],
+  "schedule create": [{ contract: createSchedule }],
+  "schedule show":   [{ contract: getSchedule }],
+  "schedule edit":   [{ contract: editSchedule }],
+  "schedule delete": [{ contract: cancelSchedule }],
+};
+
+/** Commands with an answer of their own, and its fields. `optional:` marks one that may be absent. */
+// deno-fmt-ignore
+export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "up":           { started: "false if it ran already", url: "the daemon's address", pid: "its process", log_file: "the path of its log" },
+  "down":         { stopped: "the process that has exited, or null" },
+  "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log" },
+  "setup":        { agents: "for each agent: `agent`, `differences`, `notice`, and `error` if it was left out", token_written_to: "the configuration file, or null", name_written_to: "optional: the configuration file, if your name was written", service: "optional: its file, if it was changed", relay: "optional: what `--relay` joined", warnings: "texts", errors: "texts", dry_run: "boolean", uninstall: "boolean" },
+  "open":         { url: "the address, with its ticket", human: "whether what the page sends counts as yours", reason: "optional: why not" },
+  "dashboard":    { url: "as `mesh open`", human: "as `mesh open`", reason: "optional: as `mesh open`" },
+  "doctor":       { findings: "of each check: `area`, `code`, `severity`, `detail`, `fix`", health: "as `mesh status`, or null", peers: "how many in each status", waiting: "the peers with waiting messages", counts: "how many messages in each state", total: "how many messages, or null", unproved: "how many without proof, or null", unaccounted: "messages in no state" },
+  "peer show":    { peer: "the record, as in `GET /peers/{id}`", doctor: "the evidence, as in `GET /peers/{id}/doctor`" },
+  "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`" },
+  "search":       { messages: "as in `GET /messages`", next: "null, or where more begin" },
+  "attach":       { peer_id: "the peer", name: "its name", pane_id: "its pane", tmux_socket: "its tmux server", command: "the command that shows it" },
+  "top":          { peers: "a row for each peer", messages: "how many were sent", queued: "how many wait", unproved: "how many were sent without proof", messages_per_second: "the rate, or null" },
+  "config":       { "(key)": "the value of each setting; null if it has none, `[hidden]` for a secret" },
+  "config get":   { "(key)": "the value of each setting; null if it has none, `[hidden]` for a secret" },
+  "config list":  { "(key)": "the value of each setting; null if it has none, `[hidden]` for a secret" },
+  "config set":   { ok: "true", key: "the setting", path: "the file" },
+  "config unset": { ok: "true", key: "the setting", path: "the file", was_set: "whether the file had it" },
+  "config path":  { path: "the file" },
+  "config check": { ok: "true", path: "the file" },
+  "token":        { token: "the token, or with `--relay` the secret" },
+  "backup":       { file: "the copy", bytes: "its size", attachments: "the folder of the files, or null", files: "how many files" },
+  "docs":         { file: "the page, or the document" },
+  "uninstall":    { agents: "from whose files mesh was removed", service: "the service's file, or null", daemon_stopped: "its process, or null", purged: "what was removed", kept: "what is still there", then: "the command that removes the program" },
+  "update":       { version: "this version", installation: "how it was installed", program: "its path", update: "the command that updates it" },
+};

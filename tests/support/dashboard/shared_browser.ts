@@ -1,0 +1,73 @@
+/** Chromium for the dashboard's labs: one for all tests of a file, or one of a lab's own. */
+
+import { type Browser, type BrowserContext, chromium } from "playwright-core";
+import { systemClock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { chromiumPath } from "../e2e/oauth_lab.ts";
+import { print } from "../waiting.ts";
+
+export const PHONE = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+} as const;
+
+/** Removes offences that a test causes itself, such as the browser's own report of a refusal. */
+export function forgive(offences: string[], pattern: RegExp): void {
+  offences.splice(0, offences.length, ...offences.filter((line) => !pattern.test(line)));
+}
+
+type Options = Parameters<Browser["newContext"]>[0];
+
+const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
+
+/** How long Chromium may take to close a context. On rare occasions it never answers. */
+const CLOSE_MS_MAX = 20_000;
+
+let shared: Browser | undefined;
+
+Deno.test.beforeAll(async () => {
+  shared = await launch();
+});
+
+Deno.test.afterAll(async () => {
+  await shared?.close();
+});
+
+/** Undefined without Chromium. */
+async function launch(): Promise<Browser | undefined> {
+  const executablePath = await chromiumPath();
+  return executablePath && await chromium.launch({ executablePath, args: ARGS }) || undefined;
+}
+
+/** Browsers that share nothing with each other, and are closed together. */
+export class Browsers implements AsyncDisposable {
+  readonly #browser: Browser;
+  readonly #contexts: BrowserContext[] = [];
+
+  private constructor(browser: Browser) {
+    this.#browser = browser;
+  }
+
+  /** Undefined without Chromium. */
+  static async open(): Promise<Browsers | undefined> {
+    const browser = shared ?? await launch();
+    return browser && new Browsers(browser);
+  }
+
+  async newContext(options: Options): Promise<BrowserContext> {
+    const context = await this.#browser.newContext(options);
+    this.#contexts.push(context);
+    return context;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closing = Promise.all(this.#contexts.map((context) => context.close()));
+    const isClosed = await timeout(systemClock, CLOSE_MS_MAX, closing) !== undefined;
+    if (isClosed && this.#browser === shared) return;
+    await this.#browser.close();
+    if (this.#browser !== shared) return;
+    print("Chromium did not close a context; the next test gets a new Chromium");
+    shared = await launch();
+  }
+}
