@@ -1,5 +1,6 @@
 /** Renders the golden files; `deno task gen` writes them. */
 
+import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
@@ -119,9 +120,12 @@ const ENTRY = "main.js";
 const LATER = ["reading", "managing"];
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 
+/** How the bundler names a module that is not the first: its hash depends on where the sources are. */
+const BUNDLED_NAME = /\b([a-z]+)-[A-Z0-9]{8}\.js\b/g;
+
 /**
  * The dashboard as modules, which the daemon and the relay embed: the first one, those that it
- * imports, and those that it loads when a view is shown. Their names change with their content.
+ * imports, and those that it loads when a view is shown. Their names change with the dashboard.
  */
 async function renderScripts(): Promise<string> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
@@ -129,19 +133,35 @@ async function renderScripts(): Promise<string> {
     const flags = ["--platform", "browser", "--minify", "--code-splitting", "--outdir", folder];
     await bundle("dashboard/app/main.tsx", ...flags);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-    const files = names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)] as const);
-    const modules = new Map(files);
+    const modules = renamed(
+      names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)]),
+    );
+    const named = [...modules.keys()];
     const imported = importedBy(ENTRY, modules);
     const later = Object.fromEntries(LATER.map((part) => {
-      const entry = names.find((name) => name.startsWith(`${part}-`)) ?? "";
+      const entry = named.find((name) => name.startsWith(`${part}-`)) ?? "";
       const needed = [entry, ...importedBy(entry, modules)];
       return [part, needed.filter((name) => !imported.includes(name))];
     }));
-    const scripts = { entry: ENTRY, imported, later, modules: Object.fromEntries(files) };
+    const scripts = { entry: ENTRY, imported, later, modules: Object.fromEntries(modules) };
     return `${JSON.stringify(scripts, null, 1)}\n`;
   } finally {
     Deno.removeSync(folder, { recursive: true });
   }
+}
+
+/** The modules by names that depend on their content alone, in the order of that content. */
+function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
+  const nameless = (text: string) => text.replaceAll(BUNDLED_NAME, "$1.js");
+  const ordered = files.map(([name, text]) => ({ name, text, content: nameless(name + text) }))
+    .sort((a, b) => (a.content < b.content ? -1 : 1));
+  const hash = createHash("sha256").update(ordered.map(({ content }) => content).join("\n"))
+    .digest("hex").slice(0, 8);
+  const names = new Map(ordered.map(({ name }, index) => {
+    return [name, name.replace(BUNDLED_NAME, `$1-${index}-${hash}.js`)];
+  }));
+  const rename = (text: string) => text.replaceAll(BUNDLED_NAME, (name) => names.get(name) ?? name);
+  return new Map(ordered.map(({ name, text }) => [rename(name), rename(text)]));
 }
 
 /** What a module cannot run without; not what it loads later. */
