@@ -153,7 +153,7 @@ async function renderScripts(): Promise<string> {
 /** The modules by names that depend on their content alone, in the order of that content. */
 function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
   const nameless = (text: string) => text.replaceAll(BUNDLED_NAME, "$1.js");
-  const ordered = files.map(([name, text]) => ({ name, text, content: nameless(name + text) }))
+  const ordered = files.map(([name, text]) => ({ name, text, content: nameless(`${name}\n${text}`) }))
     .sort((a, b) => (a.content < b.content ? -1 : 1));
   const hash = createHash("sha256").update(ordered.map(({ content }) => content).join("\n"))
     .digest("hex").slice(0, 8);
