@@ -152,16 +152,16 @@ async function renderScripts(): Promise<string> {
 
 /** The modules by names that depend on their content alone, in the order of that content. */
 function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
-  const nameless = (text: string) => text.replaceAll(BUNDLED_NAME, "$1.js");
-  const ordered = files.map(([name, text]) => ({ name, text, content: nameless(`${name}\n${text}`) }))
-    .sort((a, b) => (a.content < b.content ? -1 : 1));
-  const hash = createHash("sha256").update(ordered.map(({ content }) => content).join("\n"))
-    .digest("hex").slice(0, 8);
-  const names = new Map(ordered.map(({ name }, index) => {
+  const contents = files.map(([name, text]) => {
+    return [name, `${name}\n${text}`.replaceAll(BUNDLED_NAME, "$1.js")] as const;
+  }).sort(([, one], [, other]) => (one < other ? -1 : 1));
+  const whole = contents.map(([, content]) => content).join("\n");
+  const hash = createHash("sha256").update(whole).digest("hex").slice(0, 8);
+  const names = new Map(contents.map(([name], index) => {
     return [name, name.replace(BUNDLED_NAME, `$1-${index}-${hash}.js`)];
   }));
   const rename = (text: string) => text.replaceAll(BUNDLED_NAME, (name) => names.get(name) ?? name);
-  return new Map(ordered.map(({ name, text }) => [rename(name), rename(text)]));
+  return new Map(files.map(([name, text]) => [rename(name), rename(text)] as const).sort());
 }
 
 /** What a module cannot run without; not what it loads later. */
