@@ -6,12 +6,11 @@ import { pendingAsks } from "../../daemon/features/asks/contract.ts";
 import { listJobs } from "../../daemon/features/jobs/contract.ts";
 import { listMessages } from "../../daemon/features/messages/log/contract.ts";
 import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { EXECUTING, isExecutedBy } from "../../dashboard/state/derived/executing.ts";
 import { styled } from "../output/terminal.ts";
 import { formatAge } from "../output/time.ts";
 import { firstLine, type Line } from "../screen/lines.ts";
 
-/** Jobs in these states have an executor. */
-const RUNNING = ["dispatching", "delivered", "running", "awaiting_input", "blocked"] as const;
 const PAGE_MAX = "500";
 const JOBS_MAX = "200";
 const SHOWN_MAX = 3;
@@ -80,11 +79,9 @@ function processLine(
 
 async function jobsOf(peer_id: string, call: Call) {
   const lists = await Promise.all(
-    RUNNING.map((state) => call(listJobs, { query: { state, limit: JOBS_MAX } })),
+    EXECUTING.map((state) => call(listJobs, { query: { state, limit: JOBS_MAX } })),
   );
-  return lists.flatMap(({ work }) => work).filter(({ runner, assigned_peer_id }) =>
-    (runner?.attempts.at(-1)?.executor_peer_id ?? assigned_peer_id) === peer_id
-  );
+  return lists.flatMap(({ work }) => work).filter((job) => isExecutedBy(peer_id, job));
 }
 
 function lost<A>(

@@ -46,7 +46,7 @@ export interface MeshPeerOptions {
   readonly clientIdFile?: string;
   /** How long `connect` waits for a daemon; 10 seconds by default. */
   readonly connectTimeoutMs?: number;
-  /** For a runtime that has no `WebSocket`, such as Node.js 20: that of the package `ws`. */
+  /** The class to connect with. Node.js before 22 has no `WebSocket`; pass that of the package `ws`. */
   readonly WebSocket?: SocketClass;
 }
 

@@ -1,13 +1,13 @@
 /** A message: one line, and below it the text, the reply, the attachments and the trace. */
 
-import { useState } from "preact/hooks";
 import type { Attachment, Message } from "../state/records.ts";
+import { useFold } from "./act/folds.ts";
 import { link } from "../state/router.ts";
 import { Attachments } from "./attachments.tsx";
 import { Clock, State } from "./basics.tsx";
 import { Markdown } from "./markdown.tsx";
 import { visible } from "./text/visible.tsx";
-import { TraceLadder } from "./trace.tsx";
+import { TraceView } from "./trace.tsx";
 
 export { Attachments };
 
@@ -73,7 +73,7 @@ export function Content(
   },
 ) {
   const { message_id, text, attachments, kind, closed_at, reply, responder } = message;
-  const [traced, setTraced] = useState(traced_first);
+  const [traced, turn] = useFold(`trace/${message_id}`, traced_first);
   const has_trace = kind === "ask" || kind === "notify";
   return (
     <>
@@ -102,13 +102,13 @@ export function Content(
             type="button"
             class="quiet"
             aria-expanded={traced}
-            onClick={() => setTraced(!traced)}
+            onClick={turn}
           >
             Trace
           </button>
         )}
       </footer>
-      {traced && <TraceLadder id={message_id} />}
+      {traced && <TraceView id={message_id} />}
     </>
   );
 }

@@ -8,7 +8,7 @@ import { useResource } from "../state/resource.ts";
 import { Loaded } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
 
-export function TraceLadder({ id }: { id: string }) {
+export function TraceView({ id }: { id: string }) {
   const load = () => call(at.trace, { params: { trace_id: id } });
   const resource = useResource(id, ["messages", "asks"], load);
   return (
@@ -23,7 +23,7 @@ function Stages({ trace: { stages } }: { trace: Trace }) {
   useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), []);
   const started = Date.parse(stages[0]?.ts ?? "");
   return (
-    <ol class="ladder" ref={list}>
+    <ol class="timeline" ref={list}>
       {stages.map(({ seq, stage, status, ts, detail }) => (
         <li key={seq} class={status}>
           <span class="stage">

@@ -1,5 +1,5 @@
 /**
- * Every component in each of its states, for whoever builds the page: `deno task components`. The
+ * Every component in each of its states, for its developers: `deno task components`. The
  * program does not ship it.
  */
 

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 
 const TICK_MS = 10_000;
-/** The header is a whole second, and it travels; a smaller difference is none. */
+/** The header is in whole seconds and takes time to arrive: smaller differences are ignored. */
 const DIFFERENCE_MS_MIN = 3000;
 
 let ahead_ms = 0;

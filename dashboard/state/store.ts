@@ -6,7 +6,7 @@ import { now, startClock } from "./clock.ts";
 import * as at from "./endpoints.ts";
 import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
-import { blockedBehind, byUrgency, type WaitingAsk } from "./waiting.ts";
+import { blockedBehind, byUrgency, type WaitingAsk } from "./derived/waiting.ts";
 
 const OPEN_ASKS_MAX = "200";
 const INBOX_MAX = "200";
@@ -98,7 +98,7 @@ export const unreadNotes = computed(() => {
   );
 });
 
-/** Agents that wait for input at a dialog of their own, and have not asked here. */
+/** Agents that show a dialog and wait for input in it, without an ask to the human. */
 export const waitingPeers = computed<readonly Peer[]>(() => {
   const asking = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
   return livePeers.value.filter(({ peer_id, turn_state, status }) =>

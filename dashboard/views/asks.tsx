@@ -4,7 +4,7 @@ import { Act, Age, Choices, Empty, Loaded, State } from "../components/basics.ts
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
-import { TraceLadder } from "../components/trace.tsx";
+import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import * as at from "../state/endpoints.ts";
 import type { Ask } from "../state/records.ts";
@@ -142,7 +142,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
       <p class="hint">
         <code>{correlation_id}</code>
       </p>
-      {last && <TraceLadder id={correlation_id} />}
+      {last && <TraceView id={correlation_id} />}
       {ask.state === "open" && (
         <div class="answer-tools">
           <Act

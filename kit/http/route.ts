@@ -34,9 +34,9 @@ export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
-   * Runs the work of an idempotent route. For a request with an `Idempotency-Key`, it does so in
-   * one transaction, which also stores the key; if the work refuses, nothing is stored. Without a
-   * key it only calls the work. Await everything else before this call.
+   * Runs the work of an idempotent route. If the request has an `Idempotency-Key`, the work and the
+   * storing of the key are one transaction, so a refusal stores nothing. Without a key, the work is
+   * just called. Whatever must be awaited is awaited before this call.
    */
   readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };

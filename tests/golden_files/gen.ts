@@ -120,7 +120,7 @@ const ENTRY = "main.js";
 const LATER = ["reading", "managing"];
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 
-/** How the bundler names a module that is not the first: its hash depends on where the sources are. */
+/** The name that the bundler gives a module; its hash depends on the folder of the sources. */
 const BUNDLED_NAME = /\b([a-z]+)-[A-Z0-9]{8}\.js\b/g;
 
 /**

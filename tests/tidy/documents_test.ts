@@ -1,4 +1,4 @@
-/** The documents name only paths, links, tasks, commands and papers that exist. */
+/** The documents name only paths, links, tasks, commands and specifications that exist. */
 
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
@@ -145,7 +145,7 @@ const BROKEN: Page = {
     "See contract 3 and spec.md, as the specification says.\n",
 };
 
-Deno.test("no page, help or error text cites a paper that its reader does not have", () => {
+Deno.test("no page, help or error text cites a specification that its reader does not have", () => {
   assert.deepEqual([...[...PAGES, ...TEXTS].flatMap(foreignPaper), ...PAGES_IN_CODE], []);
   assert.equal(foreignPaper(BROKEN).length, 3);
 });

@@ -84,7 +84,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
     "daemon/app/",
     "relay/app/main.ts",
     "dashboard/state/demo/script.ts",
-    "dashboard/state/waiting.ts",
+    "dashboard/state/derived/",
   ],
   packaging: ["clients/typescript/package.json"],
 };

@@ -85,7 +85,7 @@ async function sessionOf({ pane_id, tmux_socket }: PaneLocation, env: Env): Prom
   throw new CommandError(`tmux does not answer on ${tmux_socket}`);
 }
 
-/** Runs the program on this terminal, with the environment that was given to us. */
+/** Runs the program on this terminal, with this environment and no other variables. */
 async function runProgram([program = "", ...args]: readonly string[], env: Env): Promise<number> {
   const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
   const child = new Deno.Command(program, { args, env: { ...env }, clearEnv: true, ...stdio })

@@ -9,7 +9,7 @@ import { type Attention, waitingSince } from "../attention.ts";
 import type { Message, Peer, Records } from "../records.ts";
 import type { Ages } from "./ages.ts";
 
-/** What rows need besides their record. */
+/** What a row is rendered with, besides its record. */
 export interface RowContext {
   readonly columns: number;
   readonly ages: Ages;

@@ -3,7 +3,7 @@
 import { Age, duration, State } from "../../components/basics.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { TraceLadder } from "../../components/trace.tsx";
+import { TraceView } from "../../components/trace.tsx";
 import type { OneJob } from "../../state/records.ts";
 import { nameOfPeer } from "../../state/store.ts";
 
@@ -67,7 +67,7 @@ function AttemptRow({ attempt, current }: { attempt: Attempt; current: boolean }
       {delivery_id && (
         <details>
           <summary>How the prompt arrived</summary>
-          <TraceLadder id={delivery_id} />
+          <TraceView id={delivery_id} />
         </details>
       )}
     </li>

@@ -1,15 +1,15 @@
 /** One thread of the log as a row, which opens in place with everything that belongs to it. */
 
-import { useState } from "preact/hooks";
 import { Age, Clock, State } from "../../components/basics.tsx";
 import { Content, firstLine, To, Voice } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
+import { useFold } from "../../components/act/folds.ts";
 import type { Message } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { stateOf, type Thread } from "./threads.ts";
 
 export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
-  const [open, setOpen] = useState(false);
+  const [open, turn] = useFold(`log/${first.message_id}`, false);
   const reply = first.kind === "ask" && first.reply ? firstLine(first.reply) : "";
   return (
     <li class="log-row">
@@ -18,7 +18,7 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
         class="row"
         data-row
         aria-expanded={open}
-        onClick={() => setOpen(!open)}
+        onClick={turn}
       >
         <Age at={first.created_at} />
         <Parties message={first} />

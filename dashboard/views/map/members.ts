@@ -13,8 +13,8 @@ export interface Node extends Member {
 const NO_PEER = "without a peer";
 
 /**
- * Everybody who is not retired, and whoever sent or received. Peers that are offline and had no
- * traffic are left out.
+ * The peers that are not retired, and those that sent or received something. Peers that are
+ * offline and had no traffic are left out.
  */
 export function nodesOf(peers: readonly Peer[], messages: readonly Message[]): Node[] {
   const known = new Map(peers.map((peer) => [peer.peer_id, peer]));

@@ -5,12 +5,11 @@ import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
+import { EXECUTING, isExecutedBy } from "../../state/derived/executing.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { now } from "../../state/store.ts";
 
-/** Jobs in these states have an executor. */
-const RUNNING = ["dispatching", "delivered", "running", "awaiting_input", "blocked"] as const;
 const JOBS_MAX = "200";
 const QUEUE_MAX = "500";
 const SHOWN_MAX = 5;
@@ -73,11 +72,11 @@ async function loadQueue(peer_id: string): Promise<Item[] | undefined> {
 
 async function loadJobs(peer_id: string): Promise<Item[]> {
   const lists = await Promise.all(
-    RUNNING.map((state) => call(at.jobList, { query: { state, limit: JOBS_MAX } })),
+    EXECUTING.map((state) => call(at.jobList, { query: { state, limit: JOBS_MAX } })),
   );
-  return lists.flatMap(({ work }) => work).filter(({ runner, assigned_peer_id }) =>
-    (runner?.attempts.at(-1)?.executor_peer_id ?? assigned_peer_id) === peer_id
-  ).map(({ job_id: key, title: text, state }) => ({
+  return lists.flatMap(({ work }) => work).filter((job) => isExecutedBy(peer_id, job)).map((
+    { job_id: key, title: text, state },
+  ) => ({
     key,
     text,
     note: state.replaceAll("_", " "),

@@ -136,7 +136,7 @@ function Progress({ restart, peer_id }: { restart: Restart; peer_id: string }) {
         <State of={outcome} tone={TONES[outcome] ?? "busy"} />
         {outcome === "restarted" && (resume_mode === "resumed" ? " with its session" : " afresh")}
       </p>
-      <ol class="ladder">
+      <ol class="timeline">
         {stages.map(({ stage, at: when }) => (
           <li key={stage} class={failed?.stage === stage ? "fail" : "ok"}>
             <span class="stage">{stage}</span>

@@ -16,7 +16,7 @@ Deno.test("keys have names, also several in one piece and one in two pieces", ()
   assert.deepEqual(read("\x1b[Z\x1b[5~\x1b[H\x1b\r"), ["shift-tab", "pageup", "home", "alt-enter"]);
 });
 
-Deno.test("Escape is a key of its own, and an unknown sequence is none", () => {
+Deno.test("Escape is a key of its own, and an unknown sequence is ignored", () => {
   assert.deepEqual(read("\x1b"), ["escape"]);
   assert.deepEqual(read("\x1bc"), ["escape", "c"]);
   assert.deepEqual(read("\x1b[1;5Pq\x1b[<0;3;4Mq\x00"), ["q", "q"]);

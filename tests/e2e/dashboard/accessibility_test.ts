@@ -1,4 +1,4 @@
-/** axe finds nothing in any view: dark and light, desk and phone. */
+/** axe finds nothing in any view: dark and light, desktop and phone. */
 
 import assert from "node:assert/strict";
 import { cancelAsk } from "../../../daemon/features/asks/contract.ts";
@@ -11,7 +11,7 @@ import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { seed } from "../../support/dashboard/seeded_mesh.ts";
 import { print } from "../../support/waiting.ts";
 
-Deno.test("axe finds no violation in any view, dark or light, on a desk or a phone", async () => {
+Deno.test("axe finds no violation in any view, dark or light, on a desktop or a phone", async () => {
   const lab = await DashboardLab.start();
   if (!lab) return print("skipped: accessibility (no Chromium; install the package chromium)");
   await using _lab = lab;

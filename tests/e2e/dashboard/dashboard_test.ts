@@ -103,9 +103,9 @@ browserTest("an ask is sent, and its trace shows each step until it was seen", a
   await page.getByRole("button", { name: "Send" }).click();
   const correlation_id = await api.asked("Which **port** do you use?");
   await page.getByRole("button", { name: "Trace" }).click();
-  const ladder = page.getByRole("region", { name: "Trace" });
+  const trace = page.getByRole("region", { name: "Trace" });
   for (const stage of ["created", "sent", "seen"]) {
-    await ladder.getByText(stage, { exact: true }).waitFor();
+    await trace.getByText(stage, { exact: true }).waitFor();
   }
   await page.locator(".bubble strong", { hasText: "port" }).waitFor();
   await api.request("ack", { correlation_id, message: "Port `8080`." });

@@ -6,7 +6,7 @@ import { serveGallery } from "../../support/dashboard/gallery_server.ts";
 import { Browsers } from "../../support/dashboard/shared_browser.ts";
 import { print } from "../../support/waiting.ts";
 
-Deno.test("axe finds nothing in the gallery of components, dark or light, on desk or phone", async () => {
+Deno.test("axe finds nothing in the gallery of components, dark or light, on desktop or phone", async () => {
   await using browsers = await Browsers.open();
   if (!browsers) {
     return print("skipped: the gallery (no Chromium; install the package chromium)");

@@ -25,7 +25,7 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.concurrent",     "relay", "A slow or dead request never delays another"],
   ["c9.tunnel.flow",           "relay", "A body is sent no faster than its reader takes it"],
   ["c9.tunnel.bounds",         "relay", "Each end holds a bounded number of bytes for slow readers"],
-  ["c9.tunnel.bounds-of-all",  "relay", "All daemons together hold a bounded number of bytes: whoever holds most gives up first"],
+  ["c9.tunnel.bounds-of-all",  "relay", "All daemons together hold a bounded number of bytes: the one that holds most gives up first"],
   ["c9.tunnel.cancel",         "relay", "A request that nobody waits for is given up on both ends"],
   ["c9.tunnel.lost",           "relay", "A request that the tunnel is lost under is said to be so, and is not sent again"],
   ["c9.tunnel.streams",        "relay", "The event stream comes through as it happens"],

@@ -196,8 +196,8 @@ export class Lab implements AsyncDisposable {
   }
 
   /**
-   * Kills a pane. Waits for the end of a server that this leaves without a pane: while it exits, it
-   * accepts a client and drops it.
+   * Kills a pane. If it was the last one, the tmux server exits; this waits for that, because an
+   * exiting server accepts a client and then drops it.
    */
   async killPane(pane_id: string): Promise<void> {
     const panes = this.cli("list-panes", "-a", "-F", "#{pid}").split("\n");

@@ -29,7 +29,7 @@ function overlapping(all: readonly Member[], width: number): string[] {
   );
 }
 
-Deno.test("no node overlaps another, with 1 to 50 peers, on a phone and on a wide desk", () => {
+Deno.test("no node overlaps another, with 1 to 50 peers, on a phone and on a wide desktop", () => {
   for (const width of [320, 390, 800, 1140, 2400]) {
     for (const count of [1, 2, 3, 7, 12, 25, 50]) {
       for (const circles of [1, 3, 8]) {
@@ -71,9 +71,9 @@ Deno.test("a curve begins and ends at its nodes, and the way back is another one
 });
 
 Deno.test("a circle without room for a ring has rows, and stays low", () => {
-  const phone = layoutMap(members(50, 1), 390), desk = layoutMap(members(50, 1), 1140);
+  const phone = layoutMap(members(50, 1), 390), desktop = layoutMap(members(50, 1), 1140);
   assert.ok(phone.height < 1400, `${phone.height}`);
-  assert.deepEqual([phone.rings[0]?.columns, desk.rings[0]?.columns], [3, 10]);
+  assert.deepEqual([phone.rings[0]?.columns, desktop.rings[0]?.columns], [3, 10]);
   assert.equal(layoutMap(members(20, 1), 1140).rings[0]?.columns, 0);
-  assert.ok(desk.height < 600, `${desk.height}`);
+  assert.ok(desktop.height < 600, `${desktop.height}`);
 });

@@ -30,7 +30,7 @@ paneTest("a restart is shown as a dry run first, then stage by stage", async (la
   assert.ok(isAlive(ada.pid));
   await dialog.getByRole("button", { name: "Restart it" }).click();
   await dialog.getByText("restarted afresh").waitFor();
-  await dialog.locator(".ladder", { hasText: "launch" }).waitFor();
+  await dialog.locator(".timeline", { hasText: "launch" }).waitFor();
   assert.ok(!isAlive(ada.pid));
   await page.keyboard.press("Escape");
   assert.equal(await statusOf(lab, ada.peer_id), "online");

@@ -132,6 +132,7 @@ browserTest("a template is kept, survives a reload, and is inserted and forgotte
   await page.getByRole("button", { name: "Keep it" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "review Please" }).waitFor();
   await page.keyboard.press("Escape");
+  await page.locator("button:focus", { hasText: "Templates" }).waitFor();
   await page.getByLabel("Ask api").fill("");
   await page.reload();
   await page.getByRole("button", { name: "Templates" }).click();

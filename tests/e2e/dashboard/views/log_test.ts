@@ -7,7 +7,7 @@ import { createSchedule } from "../../../../daemon/features/schedules/contract.t
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 
 browserTest(
-  "an ask and its reply are one row, which opens with the reply and the trace",
+  "an ask and its reply are one row, which opens with the reply and the trace, and stays open",
   async (lab) => {
     const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
     const page = await lab.open("#/log");
@@ -21,7 +21,10 @@ browserTest(
     await row.getByRole("button").first().click();
     await row.locator(".reply").getByText("Port 8080.").waitFor();
     await row.getByRole("region", { name: "Trace" }).getByText("seen", { exact: true }).waitFor();
-    assert.equal(await row.getByRole("link", { name: "the ask" }).count(), 1);
+    await row.getByRole("link", { name: "the ask" }).click();
+    await page.getByRole("heading", { name: "Asks" }).waitFor();
+    await page.goBack();
+    await row.getByRole("region", { name: "Trace" }).getByText("seen", { exact: true }).waitFor();
   },
 );
 

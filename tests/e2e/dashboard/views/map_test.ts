@@ -103,7 +103,7 @@ browserTest("the scrubber shows a moment before a message, and goes back to live
 });
 
 browserTest(
-  "50 peers have a place each, with a name that none hides, on desk and phone",
+  "50 peers have a place each, with a name that none hides, on desktop and phone",
   async (lab) => {
     for (let index = 0; index < 50; index++) {
       await lab.peer({ name: `agent-${index}`, circle: `circle-${index % 4}` });

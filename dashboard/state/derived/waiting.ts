@@ -1,6 +1,6 @@
 /** What waits for the human, and who waits behind it. */
 
-import type { Ask, InboxItem } from "./records.ts";
+import type { Ask, InboxItem } from "../records.ts";
 
 /** The asks that cannot be answered before `ask` is, as far as the daemon knows. */
 export interface Blocked {
@@ -17,8 +17,8 @@ export interface WaitingAsk {
 }
 
 /**
- * Who waits behind an ask: the askers of open asks to its asker, and of open asks to those, and so
- * on. `open` is all open asks.
+ * Names who cannot go on until `ask` is answered: its asker, the askers of open asks to that asker,
+ * and so on. `open` is all open asks.
  */
 export function blockedBehind(ask: Ask, open: readonly Ask[]): Blocked {
   const names = new Set<string>();

@@ -1,8 +1,8 @@
 /** The order of what waits for the human. */
 
 import assert from "node:assert/strict";
-import { blockedBehind, byUrgency } from "../../../dashboard/state/waiting.ts";
-import type { Ask } from "../../../dashboard/state/records.ts";
+import { blockedBehind, byUrgency } from "../../../../dashboard/state/derived/waiting.ts";
+import type { Ask } from "../../../../dashboard/state/records.ts";
 
 /** An open ask, created at a minute of one hour. */
 function ask(from: string, to: string, minute: number, blocking?: boolean): Ask {
