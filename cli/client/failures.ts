@@ -24,3 +24,12 @@ export class UsageError extends Error {
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }
+
+/** The person pressed Ctrl-C or Ctrl-D instead of answering a question. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+
+  constructor() {
+    super("Interrupted");
+  }
+}

@@ -4,7 +4,7 @@ import { CommanderError } from "commander";
 import * as z from "zod";
 import { ApiError } from "kit/http/client.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
-import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import type { Command } from "./command.ts";
 import { usageOfCommand } from "./parser.ts";
@@ -56,6 +56,9 @@ function reportOf(error: unknown, command: Command | undefined): Report | undefi
   }
   if (error instanceof ConfigError) {
     return { error: "invalid_configuration", detail: error.message, exitCode: EXIT.usageError };
+  }
+  if (error instanceof Interrupted) {
+    return { error: "interrupted", detail: error.message, exitCode: EXIT.interrupted };
   }
   if (!(error instanceof CommandError)) return undefined;
   return { error: "failed", detail: error.message, exitCode: EXIT.refused };

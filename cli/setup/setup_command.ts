@@ -8,7 +8,7 @@ import { UnreadableConfig } from "../../daemon/app/config_file.ts";
 import { createDaemonClient } from "../client/daemon_client.ts";
 import { meshCommand } from "../client/program.ts";
 import { stopDaemon } from "../client/daemon_process.ts";
-import { CommandError, EXIT, UsageError } from "../client/failures.ts";
+import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
 import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
 import { lastingCommand } from "./lasting_command.ts";
@@ -89,6 +89,9 @@ export async function runSetup(
     return await setUpMachine(run, { relay, warnings, is_cached });
   } catch (error) {
     if (error instanceof UsageError) return fail(error.message, EXIT.usageError);
+    if (error instanceof Interrupted) {
+      return fail("Interrupted. `mesh setup` goes on from here.", EXIT.interrupted);
+    }
     const isExpected = error instanceof UnreadableConfig || error instanceof CommandError;
     if (!isExpected && !(error instanceof RelayJoinError)) throw error;
     const isMisused = error instanceof RelayJoinError && error.misused;

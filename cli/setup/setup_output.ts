@@ -1,13 +1,17 @@
 /** What `mesh setup` prints: one line for each file, and the next steps. */
 
 import type { Env } from "../../daemon/host/paths.ts";
+import { Interrupted } from "../client/failures.ts";
 import type { Device } from "../output/terminal.ts";
 import type { AgentResult } from "./agents.ts";
 import type { Joined } from "./relay.ts";
 
 /** Where the command prints results and errors, line by line, and asks. */
 export interface SetupOutput extends Pick<Device, "out" | "err"> {
-  /** Asks a person; undefined if they give no answer. Absent without a terminal. */
+  /**
+   * Asks a person; undefined for an empty answer. Throws `Interrupted` on Ctrl-C and at the end of
+   * the input. Absent without a terminal.
+   */
   readonly ask?: (question: string, suggestion?: string) => string | undefined;
 }
 
@@ -15,7 +19,11 @@ export const TERMINAL: SetupOutput = {
   out: (text) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`)),
   err: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`)),
   ...(Deno.stdin.isTerminal() && Deno.stdout.isTerminal() && {
-    ask: (question, suggestion) => prompt(question, suggestion)?.trim() || undefined,
+    ask: (question, suggestion) => {
+      const answer = prompt(question, suggestion);
+      if (answer === null) throw new Interrupted();
+      return answer.trim() || undefined;
+    },
   }),
 };
 

@@ -59,6 +59,7 @@ export const REASONS = {
   daemon_restart:       "the daemon was restarted",
   // Why a job waits, or how a job or its message ended.
   executor_offline:     "its executor is offline",
+  recipient_offline:    "its recipient is offline",
   executor_ending:      "the executor of its last attempt has not ended yet",
   executors_busy:       "as many agents as allowed run for jobs already",
   executor_never_registered: "the agent that was started for it never registered",

@@ -217,7 +217,7 @@ export class Delivery {
       seen_at: null,
       settled_at: null,
       expires_at: opening ? null : now + ttl_ms,
-      reason: null,
+      reason: to.status === "offline" && !isForInbox ? "recipient_offline" : null,
       close_reason: draft.closing?.close_reason ?? null,
       outcome: draft.closing?.outcome ?? null,
       closed_at: null,

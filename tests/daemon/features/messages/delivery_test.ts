@@ -50,6 +50,19 @@ Deno.test("a drain takes the queue, oldest first, and a receipt settles it [4.de
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
 
+Deno.test("a message to an offline peer says why it waits, until it is sent", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "bob");
+  await post(w, "/peers/bob/offline");
+  const body = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
+  const { delivery_id, reason } = await post(w, "/notify", body);
+  assert.equal(reason, "recipient_offline");
+  await w.socket().connect({ display_name: "bob", peer_id });
+  await w.clock.settle();
+  const { state, reason: after } = await get(w, `/messages/${delivery_id}`);
+  assert.deepEqual([state, after], ["sent", null]);
+});
+
 Deno.test("a drained message that is not settled is queued again after 60 s, under the same id [c3.drain.lease]", async () => {
   await using w = world();
   await addPeer(w, "bob");
