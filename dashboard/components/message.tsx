@@ -116,6 +116,10 @@ export function Content(
 /** The first line without the marks of Markdown. */
 export function firstLine(text: string): string {
   const marked = text.trimStart().split("\n", 1)[0] ?? "";
-  const line = marked.replace(/^(?:#{1,6}|>|[-*]) +/, "").replaceAll(/\*\*|`/g, "");
+  const plain = marked.replace(/^(?:#{1,6}|>|[-*]) +/, "").replaceAll(/\*\*|`/g, "");
+  // The first row of a table.
+  const line = plain.startsWith("|")
+    ? plain.split("|").map((cell) => cell.trim()).filter(Boolean).join(" · ")
+    : plain;
   return line.length > 300 ? `${line.slice(0, 300)}…` : line;
 }

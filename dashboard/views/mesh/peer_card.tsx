@@ -48,7 +48,7 @@ export function PeerList(
 
 function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dense: boolean }) {
   const { status, backend, model, path, description, pending_ask_count } = peer;
-  const facts = [backend, model, path && tail(path)].filter(Boolean).join(" · ");
+  const facts = [backend, path && tail(path), model].filter(Boolean).join(" · ");
   const oldest = peer.oldest_pending_age_seconds;
   return (
     <a
@@ -78,19 +78,26 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
       <span class="peer-reach">
         {!dense && status !== "offline" && (
           <>
-            <Reach peer={peer} />
+            <Reach peer={peer} brief />
             {peer.last_seen && " · "}
           </>
         )}
-        {peer.last_seen && <Evidence peer={peer} at={peer.last_seen} />}
+        {peer.last_seen && (
+          <Evidence peer={peer} at={peer.last_seen} brief={!dense && status !== "offline"} />
+        )}
       </span>
       {description && <span class="task">{visible(description)}</span>}
     </a>
   );
 }
 
+/** A word that is only spoken where there is no room for it. */
+function Spoken({ word, brief }: { word: string; brief: boolean }) {
+  return brief ? <span class="unseen">{word}{" "}</span> : <>{word}{" "}</>;
+}
+
 /** How old the last sign of the peer is. */
-function Evidence({ peer, at }: { peer: Peer; at: string }) {
+function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean }) {
   const is_silent = activityOf(peer) === "working" && now.value - Date.parse(at) > SILENT_MS;
   return is_silent
     ? (
@@ -100,7 +107,8 @@ function Evidence({ peer, at }: { peer: Peer; at: string }) {
     )
     : (
       <span class="seen-at">
-        seen <Age at={at} suffix=" ago" />
+        <Spoken word="seen" brief={brief} />
+        <Age at={at} suffix=" ago" />
       </span>
     );
 }
@@ -112,9 +120,16 @@ export function activityOf({ status, turn_state }: Peer): string {
 }
 
 /** How messages reach the peer, and why not. */
-export function Reach({ peer: { transport, inbound_status } }: { peer: Peer }) {
-  if (inbound_status === "ok") return <>by {transport}</>;
-  return <State of={inbound_status} />;
+export function Reach(
+  { peer: { transport, inbound_status }, brief = false }: { peer: Peer; brief?: boolean },
+) {
+  if (inbound_status !== "ok") return <State of={inbound_status} />;
+  return (
+    <>
+      <Spoken word="by" brief={brief} />
+      {transport}
+    </>
+  );
 }
 
 /** The last two folders of a path. */

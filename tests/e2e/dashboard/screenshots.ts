@@ -16,7 +16,7 @@ const folder = for_docs ? "docs/pictures" : Deno.args[0] ?? "dist/screenshots";
 /** Small enough for a page of text. */
 const DOCS = { viewport: { width: 1100, height: 640 }, colorScheme: "dark" } as const;
 const SCREENS = {
-  desk: { viewport: { width: 1440, height: 900 } },
+  desktop: { viewport: { width: 1440, height: 900 } },
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 } as const;
 

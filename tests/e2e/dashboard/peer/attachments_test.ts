@@ -53,7 +53,7 @@ browserTest("files that are chosen, pasted and dropped arrive with the message",
   await waiting.getByRole("button", { name: "Remove red.png" }).waitFor();
   await waiting.getByRole("button", { name: "Remove notes.md" }).waitFor();
   await give(page, "paste", "pasted.txt", "from the clipboard");
-  await give(page, "drop", "dropped.txt", "from the desk");
+  await give(page, "drop", "dropped.txt", "from the desktop");
   await waiting.getByRole("button", { name: "Remove dropped.txt" }).waitFor();
   await waiting.getByRole("button", { name: "Remove pasted.txt" }).click();
   await page.getByLabel("Ask api").fill("Look at these");
@@ -72,7 +72,7 @@ browserTest("files that are chosen, pasted and dropped arrive with the message",
   const download = page.waitForEvent("download");
   await bubble.getByRole("link", { name: "dropped.txt" }).click();
   const saved = await (await download).createReadStream();
-  assert.equal(await new Response(ReadableStream.from(saved)).text(), "from the desk");
+  assert.equal(await new Response(ReadableStream.from(saved)).text(), "from the desktop");
   assert.equal(await bubble.getByText("pasted.txt").count(), 0);
 });
 
