@@ -81,6 +81,8 @@ export class Delivery {
       const message = this.#toMessage(draft, session);
       const { kind, correlation_id, opening } = draft;
       ledger.insert(tx, message, opening);
+      // Few messages begin with a reason, so the insert leaves it out.
+      if (message.reason !== null) ledger.update(tx, message.seq, { reason: message.reason });
       if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
       const ticket: Ticket = { message, state: message.state };
       this.#deps.steps.publish(message);

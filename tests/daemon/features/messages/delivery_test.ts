@@ -57,6 +57,7 @@ Deno.test("a message to an offline peer says why it waits, until it is sent", as
   const body = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
   const { delivery_id, reason } = await post(w, "/notify", body);
   assert.equal(reason, "recipient_offline");
+  assert.equal((await get(w, `/messages/${delivery_id}`)).reason, "recipient_offline");
   await w.socket().connect({ display_name: "bob", peer_id });
   await w.clock.settle();
   const { state, reason: after } = await get(w, `/messages/${delivery_id}`);
