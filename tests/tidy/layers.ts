@@ -96,6 +96,7 @@ export const TEST_KINDS: readonly string[] = [
   "tests/e2e",
   "tests/golden",
   "tests/golden_files",
+  "tests/mutation",
   "tests/panes",
   "tests/regex",
   "tests/runner",

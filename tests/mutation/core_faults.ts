@@ -1,0 +1,169 @@
+/** Faults in asks, commits, events, the guard, schedules and jobs. */
+
+import type { Target } from "./target.ts";
+
+/** The tests that must find them. */
+const ASKS = ["tests/daemon/features/asks"];
+const JOBS = ["tests/daemon/features/jobs"];
+
+export const CORE_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/asks/ask_closer.ts",
+    tests: ASKS,
+    faults: [
+      ["a waiter is not told", "db.afterCommit(() => this.#resolveWaiters(closedAsk));", ""],
+      [
+        "an asker that fetches the reply is told as well",
+        'if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;',
+        'if (side === "asker" && ask.from_peer_id === null) return;',
+      ],
+      [
+        "an answer proves no delivery",
+        "const wasDelivered = delivery.release(ask.correlation_id, releaseReason);",
+        "const wasDelivered = false;",
+      ],
+      ["a retired peer gets acks", '!to || to.status === "retired" ||', "!to ||"],
+    ],
+  },
+  {
+    file: "daemon/features/asks/asks.ts",
+    tests: ASKS,
+    faults: [
+      [
+        "a follow-up leaves the ask open that it answers",
+        'if (before && before.state === "open" && before.to_peer_id === from.peer_id) {',
+        "if (false) {",
+      ],
+      [
+        "anybody's follow-up closes an ask",
+        'if (before && before.state === "open" && before.to_peer_id === from.peer_id) {',
+        'if (before && before.state === "open") {',
+      ],
+      [
+        "anybody may cancel an ask",
+        "if (!human) mustBeAsker(directory, ask, asker);",
+        "",
+      ],
+      [
+        "anybody may wait for an answer",
+        "mustBeAsker(this.#deps.directory, found, asker);",
+        "",
+      ],
+      [
+        "a dry run asks",
+        "if (body.dry_run) return { ticket: undefined, to, inbox: undefined };",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "kit/data/group_commit.ts",
+    tests: ["tests/kit/data", "tests/daemon/features/messages/commit_batching_test.ts"],
+    faults: [
+      [
+        "effects run although the commit failed",
+        "if (error) return this.#runAll(group.rollbackCallbacks.splice(0).toReversed());",
+        "",
+      ],
+      [
+        "a caller is told before the commit",
+        "return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));",
+        "return Promise.resolve();",
+      ],
+      ["the effects of a refused transaction run", "group.effects.length = effectCount;", ""],
+      ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
+      ["a full disk loses one transaction silently", "13, // FULL", "1300, // FULL"],
+    ],
+  },
+  {
+    file: "kit/data/events.ts",
+    tests: ["tests/kit/data", "tests/daemon/api/events"],
+    faults: [
+      [
+        "a reader sees an event that may be rolled back",
+        "where id > :since and id <= :last",
+        "where id > :since and :last >= 0",
+      ],
+      [
+        "a failing listener keeps the event from the others",
+        'this.#log.error("A listener failed", { error });',
+        "throw error;",
+      ],
+      ["the event that was read last is read again", "where id > :since", "where id >= :since"],
+    ],
+  },
+  {
+    file: "daemon/api/guard.ts",
+    tests: ["tests/daemon/api"],
+    faults: [
+      [
+        "a page of another site acts",
+        "if (origin !== null && !this.#isOwnOrigin(origin, host)) {",
+        "if (false) {",
+      ],
+      [
+        "any host name is ours",
+        'if (!this.#isOwnHost(host)) throw new Problem("forbidden_host", { host });',
+        "",
+      ],
+      [
+        "a program of another user is let in",
+        'const own = remote === undefined || access === "public" || isOwnUser(remote);',
+        "const own = true;",
+      ],
+      [
+        "a configured token is not needed",
+        "const authorized = own && (auth_token === undefined || by_page);",
+        "const authorized = own;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/schedules/fires.ts",
+    tests: ["tests/daemon/features/schedules"],
+    faults: [
+      [
+        "missed fires are all made up for",
+        ", now) ?? null;",
+        ", schedule.next_fire_at ?? now) ?? null;",
+      ],
+      [
+        "a message is sent again if its fire is not recorded",
+        "return db.transact(() => {\n        const last_message_id = this.#send(schedule);\n",
+        "const last_message_id = this.#send(schedule);\n      return db.transact(() => {\n",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/updates.ts",
+    tests: JOBS,
+    faults: [
+      [
+        "an attempt that ended ends the next one",
+        "if (attempt_id !== undefined && attempt_id !== attempt?.attempt_id) {",
+        "if (false) {",
+      ],
+      [
+        "a job that has ended is changed",
+        'if (this.#steps.isSettled(job)) throw illegalState(job, "update");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/transitions.ts",
+    tests: JOBS,
+    faults: [
+      [
+        "an agent that was started for a job is never ended",
+        'started && !keepsExecutor ? "due" as const : null',
+        'started && false ? "due" as const : null',
+      ],
+      [
+        "a persistent agent is ended with its job",
+        "started && !keepsExecutor",
+        "started",
+      ],
+    ],
+  },
+];
