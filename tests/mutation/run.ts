@@ -1,6 +1,7 @@
 /**
- * `deno task mutation [TEXT]`: puts each fault of `message_faults.ts` and `core_faults.ts` into a copy of the sources, and runs
- * the tests that must find it. With a text, only the faults of the files whose path contains it.
+ * `deno task mutation [TEXT]`: puts each fault of the lists in this folder into a copy of the
+ * sources, and runs the tests that must find it. With a text, only the faults of the files whose
+ * path contains it.
  */
 
 import { fileURLToPath } from "node:url";

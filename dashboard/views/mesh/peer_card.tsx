@@ -93,7 +93,7 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
 
 /** A word that is only spoken where there is no room for it. */
 function Spoken({ word, brief }: { word: string; brief: boolean }) {
-  return brief ? <span class="unseen">{word}{" "}</span> : <>{word}{" "}</>;
+  return <span class={brief ? "unseen" : undefined}>{`${word} `}</span>;
 }
 
 /** How old the last sign of the peer is. */
