@@ -8,6 +8,7 @@ import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "kit/data/events.ts";
 import { jsonLog } from "kit/core/log.ts";
+import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
@@ -109,7 +110,7 @@ export interface WorldOptions {
   readonly programs?: ProgramRunner;
   /** Opens a socket to a relay; by default every dial fails. */
   readonly openSocket?: OpenSocket;
-  /** Sends requests to the relay; by default every request fails. */
+  /** Sends requests to the relay and the collector of traces; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
   /** The tmux session of a pane; none by default. */
   readonly sessionOf?: Platform["sessionOf"];
@@ -215,6 +216,7 @@ export function world(options: WorldOptions = {}) {
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
+    openTelemetry: settings.config["telemetry.otlp"] ? openTelemetry : undefined,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
