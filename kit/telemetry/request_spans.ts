@@ -56,19 +56,33 @@ export class RequestSpan {
   }
 }
 
+export interface RequestSpansOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** The part of all traces that is recorded, 0 to 1. */
+  readonly ratio: number;
+  /**
+   * Whether every request joins its caller's trace; by default it does. If not, only a request does
+   * that sends something on.
+   */
+  readonly joins_callers?: boolean;
+}
+
 type Handler<A extends readonly unknown[]> = (request: Request, ...more: A) => Promise<Response>;
 
 export class RequestSpans {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #ratio: number;
+  readonly #joinsCallers: boolean;
   readonly #current = new AsyncLocalStorage<RequestSpan>();
   #ended: RequestSpan[] = [];
 
-  constructor({ clock, ids, ratio }: { clock: Clock; ids: Ids; ratio: number }) {
+  constructor({ clock, ids, ratio, joins_callers = true }: RequestSpansOptions) {
     this.#clock = clock;
     this.#ids = ids;
     this.#ratio = ratio;
+    this.#joinsCallers = joins_callers;
   }
 
   /** The request that the caller works for. Work that goes on after the response is for none. */
@@ -82,7 +96,7 @@ export class RequestSpans {
     return (request, ...more) => {
       if (this.current) return handle(request, ...more);
       const span = new RequestSpan(request.method, this.#ids.hex(8), this.#clock.now());
-      this.#joinCaller(span, request.headers.get("traceparent"));
+      if (this.#joinsCallers) this.#joinCaller(span, request.headers.get("traceparent"));
       return this.#current.run(span, async () => {
         try {
           const response = await handle(request, ...more);

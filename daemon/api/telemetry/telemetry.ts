@@ -26,6 +26,20 @@ const PENDING_MAX = 10_000;
 /** How many of them are read at once, which takes some milliseconds. */
 const READ_MAX = 200;
 
+/** How many requests of one message are noted between two reads. */
+const REPORTS_MAX = 4;
+/** After so many reads without a commit, the transaction of a noted step was rolled back. */
+const UNCOMMITTED_PASSES_MAX = 2;
+
+/** The requests that caused the steps of a message. */
+interface NotedRequests {
+  /** The request of the first step, which sent the message if it is new. */
+  readonly first: RequestSpan | undefined;
+  readonly later: Set<RequestSpan>;
+  /** How many reads found no committed step. */
+  passes: number;
+}
+
 export interface TelemetryOptions extends CollectorOptions {
   /** The part of all traces that is recorded, 0 to 1. */
   readonly ratio: number;
@@ -51,8 +65,8 @@ export class Telemetry {
   readonly #ratio: number;
   /** The steps of each delivery that are not yet spans, in the order of their commits. */
   readonly #steps = new Map<string, TimedStep[]>();
-  /** The request that sent each message, or that first reported on it. */
-  readonly #requestOf = new Map<string, RequestSpan>();
+  /** The requests that sent each message, and that reported on it since. */
+  readonly #noted = new Map<string, NotedRequests>();
   /** Asks that were closed. */
   readonly #closed = new Set<string>();
   /** Traceparents of schedules: they name the request that made the schedule. */
@@ -61,6 +75,7 @@ export class Telemetry {
   /** Messages with a higher number are new. */
   #last_seq: number;
   #readScheduled = false;
+  #ending: Promise<void> | undefined;
 
   constructor(ctx: Context, options: TelemetryOptions, last_seq: number) {
     const { clock, events, ids, log } = ctx;
@@ -85,8 +100,12 @@ export class Telemetry {
   /** Called within the transaction of a step, so that the request which caused it is known. */
   noteStep(delivery_id: string): void {
     const { current } = this.requests;
-    if (!current || this.#requestOf.has(delivery_id)) return;
-    if (this.#requestOf.size < PENDING_MAX) this.#requestOf.set(delivery_id, current);
+    const noted = this.#noted.get(delivery_id);
+    if (!noted && this.#noted.size < PENDING_MAX) {
+      this.#noted.set(delivery_id, { first: current, later: new Set(), passes: 0 });
+    } else if (current && noted && current !== noted.first && noted.later.size < REPORTS_MAX) {
+      noted.later.add(current);
+    }
   }
 
   /** Called once a second. */
@@ -95,7 +114,12 @@ export class Telemetry {
     this.exporter.tick(now);
   }
 
-  async close(): Promise<void> {
+  /** Sends what is left, for a short time. */
+  close(): Promise<void> {
+    return this.#ending ??= this.#end();
+  }
+
+  async #end(): Promise<void> {
     this.#subscription[Symbol.dispose]();
     while (this.#steps.size > 0) this.#readSteps();
     this.#readSteps();
@@ -126,28 +150,34 @@ export class Telemetry {
     for (const [delivery_id, steps] of [...this.#steps].slice(0, READ_MAX)) {
       this.#steps.delete(delivery_id);
       const message = tracedMessage(this.#ctx.db, delivery_id);
-      if (message) this.#record(message, steps);
-      this.#requestOf.delete(delivery_id);
+      if (message) this.#record(message, steps, this.#noted.get(delivery_id));
+      this.#noted.delete(delivery_id);
     }
     if (this.#steps.size > 0) return;
     for (const correlation_id of this.#closed) this.#recordAnswer(correlation_id);
     this.#closed.clear();
     this.#scheduled.clear();
-    for (const [delivery_id, { ended_at }] of this.#requestOf) {
-      if (ended_at !== undefined) this.#requestOf.delete(delivery_id); // It was rolled back.
+    for (const [delivery_id, noted] of this.#noted) {
+      if (++noted.passes > UNCOMMITTED_PASSES_MAX) this.#noted.delete(delivery_id);
     }
     for (const span of this.requests.takeEnded()) this.exporter.add(span);
   }
 
-  #record(message: TracedMessage, steps: readonly TimedStep[]): void {
+  #record(
+    message: TracedMessage,
+    steps: readonly TimedStep[],
+    noted: NotedRequests | undefined,
+  ): void {
     const isNew = message.seq > this.#last_seq;
     if (isNew) this.#last_seq = message.seq;
     const context = toTraceContext(message.traceparent);
     if (!context || !isRecorded(context, this.#ratio)) return;
-    const request = this.#requestOf.get(message.delivery_id);
+    const request = noted?.first;
     if (isNew) this.#recordNew(message, { context, request, committed_at: steps[0]?.at ?? 0 });
-    else if (request && request.trace_id === undefined) {
-      request.join(context.trace_id, attemptSpanId(context, message, message.attempts));
+    const reporting = [...isNew ? [] : [request], ...noted?.later ?? []];
+    const parent_id = attemptSpanId(context, message, message.attempts);
+    for (const one of reporting) {
+      if (one && one.trace_id === undefined) one.join(context.trace_id, parent_id);
     }
     for (const span of stepSpans(message, context, steps)) this.exporter.add(span);
   }
