@@ -253,10 +253,7 @@ async function toErrorResponse(
   return new Problem("internal", {}).toResponse();
 }
 
-/**
- * Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id; a path that
- * ends with `*` comes last.
- */
+/** Literal paths come first: `pending` in `/asks/pending` is no id. Those with `*` come last. */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {

@@ -216,7 +216,7 @@ export function world(options: WorldOptions = {}) {
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
-    openTelemetry: settings.config["telemetry.otlp"] ? openTelemetry : undefined,
+    openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
@@ -237,9 +237,7 @@ export function world(options: WorldOptions = {}) {
     /** Sends a bare request, as any program might; the path includes the query. */
     fetch: (path: string, init?: RequestInit) => send(new Request(`${BASE}${path}`, init)),
     post: (path: string, body: unknown, headers: Record<string, string> = {}) =>
-      send(
-        new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers }),
-      ),
+      send(postTo(path, body, headers)),
     socket: () => new FakeSocket(daemon, clock),
     /** Advances by some seconds, and ticks. */
     async tick(seconds = 1): Promise<void> {
@@ -252,6 +250,10 @@ export function world(options: WorldOptions = {}) {
       rmSync(files_dir, { recursive: true, force: true });
     },
   };
+}
+
+function postTo(path: string, body: unknown, headers: Record<string, string>): Request {
+  return new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers });
 }
 
 /** The client's end of a `/ws` connection, without a network. */
