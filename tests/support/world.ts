@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "kit/data/events.ts";
-import { jsonLog } from "kit/core/log.ts";
+import { jsonLog, type Level } from "kit/core/log.ts";
 import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
@@ -93,6 +93,8 @@ export interface WorldOptions {
   /** A file, for worlds that are restarted; in memory by default. */
   readonly db_path?: string;
   readonly clock?: FakeClock;
+  /** The lowest level that is logged; warnings by default. */
+  readonly log_level?: Level;
   /** Shared by the worlds of one file, so that a restarted one repeats no id. */
   readonly ids?: Ids;
   /** How ids are made from message numbers; plain hex digits by default. */
@@ -196,7 +198,7 @@ export function world(options: WorldOptions = {}) {
   const clock = options.clock ?? clockOf(options);
   const processes = options.processes ?? new FakeProcesses();
   const logged: string[] = [];
-  const log = jsonLog(clock, "warn", (line) => logged.push(line));
+  const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
   const platform: Platform = {
