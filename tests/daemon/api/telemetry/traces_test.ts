@@ -137,6 +137,27 @@ Deno.test("a hook's receipt is in the message's trace, below the delivery by tha
   assert.deepEqual(timesOf(collector, "receipt seen", start), [[1000, 3000]]);
 });
 
+Deno.test("a tool's message is below the request of its tool, in the trace that the tool names", async () => {
+  const collector = new Collector();
+  await using w = world(tracedBy(collector));
+  await connectPeer(w, "bob");
+  const other = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  const params = { name: "notify_peer", arguments: { peer: "bob", message: "Hi" } };
+  const headers = { "content-type": "application/json", traceparent: TRACEPARENT };
+  for (const _meta of [{}, { traceparent: other }]) {
+    const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta } };
+    assert.equal((await w.post("/mcp", call, headers)).status, 200);
+  }
+  await exported(w);
+  const edges = ["POST /mcp > commit", "POST /mcp > deliver websocket"];
+  assert.deepEqual(
+    collector.edges(),
+    [" > POST /mcp", " > POST /mcp", ...edges.flatMap((edge) => [edge, edge])],
+  );
+  const roots = collector.spans.filter(({ name }) => name === "POST /mcp");
+  assert.deepEqual(roots.map(({ traceId }) => traceId), [TRACE, "a".repeat(32)]);
+});
+
 Deno.test("an attempt that a transport refused is a span of its own, with the reason", async () => {
   const collector = new Collector();
   const { adapter } = recordingAgent();
