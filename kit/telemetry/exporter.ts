@@ -57,9 +57,11 @@ export class SpanExporter {
     this.#deps = deps;
   }
 
+  /** Queues a span. A whole batch is sent at once. */
   add(span: Span): void {
-    if (this.#queue.length >= QUEUED_SPANS_MAX) this.counts.dropped++;
-    else this.#queue.push(span);
+    if (this.#queue.length >= QUEUED_SPANS_MAX) return void this.counts.dropped++;
+    this.#queue.push(span);
+    if (this.#queue.length === BATCH_SPANS_MAX) this.#start(this.#deps.clock.now());
   }
 
   /** Counts spans that were dropped before they were made. */
@@ -70,8 +72,7 @@ export class SpanExporter {
   /** Called once a second: sends what has been added, and logs what was dropped. */
   tick(now: number): void {
     this.#logDrops(now);
-    if (this.#queue.length === 0 || this.#sending || now < this.#retry_at) return;
-    this.#sending = this.#sendAll().finally(() => this.#sending = undefined);
+    this.#start(now);
   }
 
   /** Sends what is left, for a short time. */
@@ -81,6 +82,11 @@ export class SpanExporter {
     await timeout(clock, CLOSE_MS_MAX, Promise.resolve(this.#sending));
     this.counts.dropped += this.#queue.splice(0).length;
     this.#logDrops(Number.POSITIVE_INFINITY);
+  }
+
+  #start(now: number): void {
+    if (this.#queue.length === 0 || this.#sending || now < this.#retry_at) return;
+    this.#sending = this.#sendAll().finally(() => this.#sending = undefined);
   }
 
   async #sendAll(): Promise<void> {

@@ -2,8 +2,10 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
+import { Kind } from "../../features/messages/contract.ts";
+import { PeerStatus } from "../../features/peers/schemas.ts";
 
-const KindCount = z.object({ name: z.string(), count: z.number() });
+const NamedCount = z.object({ name: z.string(), count: z.number() });
 const OpenAsks = z.object({ count: z.number(), oldest_at: z.number().nullable() });
 const Schedules = z.object({
   active: z.number(),
@@ -26,9 +28,9 @@ export const STATEMENTS = {
     where dropped_at is null and closed = 0 group by status`,
 } as const;
 
-/** Waiting messages by kind. */
+/** Waiting messages by kind; 0 for a kind of which none waits. */
 export function queuedByKind(db: Reader): Record<string, number> {
-  return toCounts(db.all(KindCount, STATEMENTS.queued_by_kind));
+  return toCounts(Kind.options, db.all(NamedCount, STATEMENTS.queued_by_kind));
 }
 
 export function oldestQueuedAt(db: Reader): number | null {
@@ -44,9 +46,16 @@ export function schedules(db: Reader, now: number): z.output<typeof Schedules> {
 }
 
 export function peersByStatus(db: Reader): Record<string, number> {
-  return toCounts(db.all(KindCount, STATEMENTS.peers_by_status));
+  return toCounts(PeerStatus.options, db.all(NamedCount, STATEMENTS.peers_by_status));
 }
 
-function toCounts(counted: readonly z.output<typeof KindCount>[]): Record<string, number> {
-  return Object.fromEntries(counted.map(({ name, count }) => [name, count]));
+function toCounts(
+  names: readonly string[],
+  counted: readonly z.output<typeof NamedCount>[],
+): Record<string, number> {
+  const zeros = names.map((name) => [name, 0] as const);
+  return Object.fromEntries([
+    ...zeros,
+    ...counted.map(({ name, count }) => [name, count] as const),
+  ]);
 }

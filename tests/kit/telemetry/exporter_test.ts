@@ -60,6 +60,16 @@ Deno.test("spans are sent in batches of at most 512, with each type of attribute
   assert.deepEqual(t.exporter.counts, { sent: 1200, dropped: 0 });
 });
 
+Deno.test("a whole batch is sent without waiting for the next second", async () => {
+  const t = exporterTo();
+  t.add(511);
+  await t.clock.settle();
+  assert.equal(t.collector.bodies.length, 0);
+  t.add(1);
+  await t.clock.settle();
+  assert.equal(t.collector.spans.length, 512);
+});
+
 Deno.test("without spans nothing is sent", async () => {
   const t = exporterTo();
   await t.tick();

@@ -79,10 +79,12 @@ Deno.test("queue, open asks, peers and schedules are read with their ages", asyn
   const expected = {
     'mesh_queue_depth{kind="notify"}': "2",
     'mesh_queue_depth{kind="ask"}': "1",
+    'mesh_queue_depth{kind="ack"}': "0",
     mesh_queue_oldest_seconds: "12",
     mesh_open_asks: "1",
     mesh_open_asks_oldest_seconds: "5",
     'mesh_peers{status="online"}': "2",
+    'mesh_peers{status="busy"}': "0",
     mesh_sockets: "1",
     mesh_schedules: "1",
     mesh_schedules_due: "1",
