@@ -25,7 +25,6 @@ import { type TracedMessage, tracedMessage } from "./store.ts";
 const PENDING_MAX = 10_000;
 /** How many of them are read at once, which takes some milliseconds. */
 const READ_MAX = 200;
-
 /** How many requests of one message are noted between two reads. */
 const REPORTS_MAX = 4;
 /** After so many reads without a commit, the transaction of a noted step was rolled back. */
@@ -121,8 +120,7 @@ export class Telemetry {
 
   async #end(): Promise<void> {
     this.#subscription[Symbol.dispose]();
-    while (this.#steps.size > 0) this.#readSteps();
-    this.#readSteps();
+    do this.#readSteps(); while (this.#steps.size > 0);
     await this.exporter.close();
   }
 
@@ -132,9 +130,16 @@ export class Telemetry {
     if (steps) steps.push(step);
     else if (this.#steps.size >= PENDING_MAX) this.exporter.countDropped(1);
     else this.#steps.set(delivery_id, [step]);
-    if (this.#steps.size < READ_MAX || this.#readScheduled) return;
+    if (this.#steps.size >= READ_MAX) this.#readLater();
+  }
+
+  #readLater(): void {
+    if (this.#readScheduled) return;
     this.#readScheduled = true;
-    afterSocketReads(() => this.#readSteps());
+    afterSocketReads(() => {
+      this.#readScheduled = false;
+      if (!this.#ending) this.#readSteps();
+    });
   }
 
   #published({ type, data }: MeshEvent): void {
@@ -146,14 +151,14 @@ export class Telemetry {
 
   /** Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last one. */
   #readSteps(): void {
-    this.#readScheduled = false;
-    for (const [delivery_id, steps] of [...this.#steps].slice(0, READ_MAX)) {
+    let count = 0;
+    for (const [delivery_id, steps] of this.#steps) {
+      if (count++ === READ_MAX) return this.#readLater();
       this.#steps.delete(delivery_id);
       const message = tracedMessage(this.#ctx.db, delivery_id);
       if (message) this.#record(message, steps, this.#noted.get(delivery_id));
       this.#noted.delete(delivery_id);
     }
-    if (this.#steps.size > 0) return;
     for (const correlation_id of this.#closed) this.#recordAnswer(correlation_id);
     this.#closed.clear();
     this.#scheduled.clear();

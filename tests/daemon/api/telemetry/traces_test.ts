@@ -12,25 +12,14 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
+import { exported, tracedBy } from "../../../support/daemon/traces.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
-import { type World, world, type WorldOptions } from "../../../support/world.ts";
+import { world } from "../../../support/world.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const CALLER = "b7ad6b7169203331";
 const TRACEPARENT = `00-${TRACE}-${CALLER}-01`;
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
-
-/** A daemon whose spans a collector gets, without a network between them. */
-function tracedBy(collector: Collector, more: WorldOptions = {}): WorldOptions {
-  const settings = { "telemetry.otlp": "http://127.0.0.1:4318", ...more.settings };
-  return { ...more, settings, send: collector.handle };
-}
-
-/** Two seconds: a step that nobody waits for is committed late, and the next tick sends it. */
-async function exported(w: World): Promise<void> {
-  await w.tick();
-  await w.tick();
-}
 
 /** Milliseconds since the start of the test, for each span of a name. */
 function timesOf({ spans }: Collector, name: string, start: number): number[][] {
@@ -267,71 +256,4 @@ Deno.test("a reply with a trace of its own links to the ask", async () => {
   );
   assert.deepEqual(commit?.links, [{ traceId: TRACE, spanId }]);
   assert.equal(collector.span("await answer").traceId, TRACE);
-});
-
-Deno.test("a trace is recorded whole or not at all, as its caller and the ratio say", async () => {
-  const collector = new Collector();
-  await using w = world(tracedBy(collector, { settings: { "telemetry.sample": "0.5" } }));
-  const bob = await connectPeer(w, "bob");
-  const traces = {
-    low: `00-${"0".repeat(31)}1-${CALLER}-01`,
-    high: `00-${"f".repeat(32)}-${CALLER}-01`,
-    unsampled: `00-${"0".repeat(31)}2-${CALLER}-00`,
-  };
-  for (const traceparent of Object.values(traces)) {
-    await post(w, "/notify", { from_peer: "ada", to_peer: "bob", text: "Hi" }, { traceparent });
-  }
-  await exported(w);
-  assert.deepEqual(collector.names().sort(), ["POST /notify", "commit", "deliver websocket"]);
-  assert.match(collector.spans[0]?.traceId ?? "", /1$/);
-  const [, high, unsampled] = bob.of("notify").map(({ traceparent }) => traceparent);
-  assert.deepEqual([high, unsampled], [traces.high, traces.unsampled]);
-});
-
-Deno.test("requests without a message are recorded only in the trace of their caller", async () => {
-  const collector = new Collector();
-  await using w = world(tracedBy(collector));
-  await w.fetch("/peers");
-  await w.fetch("/peers/@secret-name", { headers: { traceparent: TRACEPARENT } });
-  await exported(w);
-  assert.deepEqual(collector.edges(), [" > GET /peers/:id"]);
-  const { attributes } = collector.span("GET /peers/:id");
-  assert.equal(attributes["http.response.status_code"], 404);
-  assert.equal(attributes["error.type"], "unknown_peer");
-});
-
-Deno.test("no text, name, path or secret of a message is in a span", async () => {
-  const collector = new Collector();
-  const settings = { "daemon.auth_token": "token-4711", "telemetry.headers": "x-key=key-4712" };
-  await using w = world(tracedBy(collector, { settings }));
-  const bearer = { authorization: "Bearer token-4711" };
-  const bob = await connectPeer(w, "bob-4713", {
-    path: "/work/path-4714",
-    auth_token: "token-4711",
-  });
-  const asked = {
-    from_peer: "ada-4715",
-    to_peer: "bob-4713",
-    text: "text-4716",
-    correlation_id: "ask-chosen-4717",
-  };
-  const { correlation_id } = await post(w, "/ask", asked, { ...bearer, traceparent: TRACEPARENT });
-  await post(w, "/decline", { correlation_id, reason: "reason-4719" }, bearer);
-  await post(w, "/ask", { ...asked, to_peer: "bob-4720" }, { ...bearer, traceparent: TRACEPARENT });
-  const { delivery_id } = bob.of("ask")[0] ?? {};
-  const failed = { type: "delivery_ack", delivery_id, status: "failed", detail: "detail-4721" };
-  await bob.send(failed);
-  await exported(w);
-  assert.ok(collector.spans.length > 5, collector.edges().join("\n"));
-  assert.deepEqual(collector.bodies.join("").match(/\w*-47\d\d/g), null);
-});
-
-Deno.test("without a collector nothing is traced", async () => {
-  await using w = world();
-  const bob = await connectPeer(w, "bob");
-  await post(w, "/notify", { from_peer: "ada", to_peer: "bob", text: "Hi" }, {
-    traceparent: TRACEPARENT,
-  });
-  assert.equal(w.daemon.telemetry, undefined);
-  assert.equal(bob.of("notify")[0]?.traceparent, TRACEPARENT);
 });
