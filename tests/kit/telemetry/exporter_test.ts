@@ -6,7 +6,7 @@ import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import { QUEUED_SPANS_MAX, SpanExporter } from "kit/telemetry/exporter.ts";
 import type { Span } from "kit/telemetry/span.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { Collector, type CollectorAnswer } from "../../support/collector.ts";
+import { Collector, type CollectorAnswer } from "../../support/telemetry/collector.ts";
 
 function span(number: number): Span {
   return {

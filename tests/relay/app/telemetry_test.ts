@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { readRelayConfig } from "../../../relay/app/config.ts";
-import { Collector } from "../../support/collector.ts";
+import { Collector } from "../../support/telemetry/collector.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
 import {
   daemonId,

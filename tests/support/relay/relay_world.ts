@@ -8,7 +8,7 @@ import { RelayTelemetry } from "../../../relay/app/telemetry.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "../clock.ts";
-import type { Collector } from "../collector.ts";
+import type { Collector } from "../telemetry/collector.ts";
 import { countingIds } from "../ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { FakeConnection } from "./network.ts";

@@ -1,7 +1,7 @@
 /** A collector that is down, slow or answers rubbish changes nothing for messages. */
 
 import assert from "node:assert/strict";
-import { Collector } from "../../../support/collector.ts";
+import { Collector } from "../../../support/telemetry/collector.ts";
 import { connectPeer, post } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
 

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";
-import { Collector } from "../../../support/collector.ts";
+import { Collector } from "../../../support/telemetry/collector.ts";
 import { connectPeer, post } from "../../../support/daemon/peer_clients.ts";
-import { exported, tracedBy } from "../../../support/daemon/traces.ts";
+import { exported, tracedBy } from "../../../support/telemetry/traces.ts";
 import { world } from "../../../support/world.ts";
 
 const CALLER = "b7ad6b7169203331";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Adapter } from "../../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { recordingAgent } from "../../../support/agents/accepting_adapter.ts";
-import { Collector, serveCollector } from "../../../support/collector.ts";
+import { Collector, serveCollector } from "../../../support/telemetry/collector.ts";
 import {
   addPeer,
   connectPeer,
@@ -12,7 +12,7 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
-import { exported, tracedBy } from "../../../support/daemon/traces.ts";
+import { exported, tracedBy } from "../../../support/telemetry/traces.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { world } from "../../../support/world.ts";
 

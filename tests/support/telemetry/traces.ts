@@ -1,6 +1,6 @@
 /** Helpers for traces: a daemon that sends its spans to a collector of the test. */
 
-import type { Collector } from "../collector.ts";
+import type { Collector } from "./collector.ts";
 import type { World, WorldOptions } from "../world.ts";
 
 /** A daemon whose spans a collector gets, without a network between them. */
