@@ -2,7 +2,7 @@
 
 import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem, type ProblemCode } from "kit/core/problem.ts";
 import { type Route, type RouteGuard, serve } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Callers } from "../api/callers/callers.ts";
@@ -20,6 +20,7 @@ import { Apps } from "../features/apps/apps.ts";
 import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
 import { Shares } from "../features/shares/shares.ts";
 import type { Features } from "./compose/compose.ts";
+import { openGauges } from "./compose/gauges.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
 
@@ -44,6 +45,7 @@ export function openApi(features: Features) {
     whenDurable: () => ctx.db.whenDurable(),
     idempotencyStore: idempotency,
     error: (error: unknown) => ctx.log.error("A route failed", { error }),
+    refused: (code: ProblemCode) => features.meters.refused(code),
   };
   const options: RouteGuard = {
     ...shared,
@@ -57,7 +59,7 @@ export function openApi(features: Features) {
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const apps = new Apps(relayApi);
   const inner = featureRoutes(features, { apps, callers, shares });
-  const call = openCall(features, address, lazily(() => serve(inner, options)));
+  const call = openCall(features, address, lazily(() => serveTraced(features, inner, options)));
   const connections = openConnections(features, { call, callers, guard });
   const mcp = openMcp(features, call);
   const outer = [
@@ -66,6 +68,7 @@ export function openApi(features: Features) {
     ...programRoutes(features, { callers, mcp, pages }),
   ];
   const relayClient = openRelayClient(features);
+  openGauges(features, relayClient);
   const routes = [...outer, ...systemRoutesOf(features, { routes: outer, relayClient })];
   const tunnel = openTunnel(features, routes, { ...shared, admit: refuseWhenShutDown });
   return {
@@ -84,8 +87,30 @@ export function openApi(features: Features) {
     /** Calls a contract in this process, as the operator. */
     call,
     /** Answers a request; `remote` is the other end of its socket, if it has one. */
-    fetch: serve(routes, options),
+    fetch: serveTraced(features, routes, options),
   };
+}
+
+/** Serves routes. With traces, each request is a span. */
+function serveTraced(
+  { telemetry }: Features,
+  routes: readonly Route[],
+  guard: RouteGuard,
+): ReturnType<typeof serve> {
+  if (!telemetry) return serve(routes, guard);
+  const { requests } = telemetry;
+  const handle = serve(routes, {
+    ...guard,
+    authorize(request, contract, remote) {
+      requests.routed(contract.path);
+      return guard.authorize(request, contract, remote);
+    },
+    refused(code) {
+      requests.refused(code);
+      guard.refused?.(code);
+    },
+  });
+  return requests.traced(handle);
 }
 
 type Handler = (request: Request) => Promise<Response>;
@@ -180,14 +205,15 @@ function openRelayClient(features: Features): RelayClient | undefined {
 
 /** Answers requests from the tunnel. They have no Host or Origin: the relay checked both. */
 function openTunnel(
-  { config, ctx }: Features,
+  features: Features,
   routes: readonly Route[],
   options: Omit<RouteGuard, "authorize">,
 ): TunnelHandler {
+  const { config, ctx } = features;
   const allow_admin = config["relay.allow_admin"];
   const routesFor = (origin: RequestHead["door"]) =>
     lazily(() =>
-      serve(routes, {
+      serveTraced(features, routes, {
         ...options,
         authorize: (_request, contract) => authorizeTunnel(contract, { origin, allow_admin }),
       })

@@ -39,6 +39,13 @@ const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secre
   .describe("a bot's token, as BotFather gives it");
 const human_name = Name.refine((name) => !isReserved(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
+/** An address without anything that may be a secret, because the address is shown. */
+const collector = z.url({ protocol: /^https?$/ })
+  .refine((url) => !/[?#]|\/\/[^/]*@/.test(url)).nullish().transform((url) => url ?? undefined)
+  .describe("an http or https address without user, query and fragment, or null");
+/** Headers as OpenTelemetry's environment variables have them. */
+const header_list = z.string().regex(/^[\w-]+=[!-~][ -~]*$/).transform((text) => new Secret(text))
+  .describe("name=value, further ones after commas");
 /** A list of words; the environment may pass it as `a, b`. */
 const wordList = z.preprocess(
   (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
@@ -91,6 +98,9 @@ export const SETTINGS = {
   "relay.allow_admin":                flag                                                   .default(false),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
+  "telemetry.otlp":                   collector,
+  "telemetry.headers":                header_list                                            .optional(),
+  "telemetry.sample":                 fraction                                                   .default(1),
 } as const;
 
 export type Config = SettingsValues<typeof SETTINGS>;

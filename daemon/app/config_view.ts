@@ -46,6 +46,9 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "relay.allow_admin":                  "shown",
   "surfaces.telegram.token":            "hidden",
   "surfaces.telegram.chat_id":          "shown",
+  "telemetry.otlp":                     "shown",
+  "telemetry.headers":                  "hidden",
+  "telemetry.sample":                   "shown",
 };
 
 const KEYS = Object.keys(SETTINGS) as Key[];

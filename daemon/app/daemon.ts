@@ -66,4 +66,5 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
   await features.restarts.close();
   await features.spawns.registrations.close();
   await mcp[Symbol.asyncDispose]();
+  await features.telemetry?.close();
 }

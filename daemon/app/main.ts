@@ -117,6 +117,9 @@ async function platformOf(
   const openSocket = settings.config["relay.enabled"]
     ? (await import("../api/relay/relay_socket.ts")).openSocket
     : undefined;
+  const openTelemetry = settings.config["telemetry.otlp"]
+    ? (await import("../api/telemetry/telemetry.ts")).openTelemetry
+    : undefined;
   return {
     clock,
     ids,
@@ -134,6 +137,7 @@ async function platformOf(
     files: filesIn(join(state, "attachments")),
     programs: programRunnerOf(clock, env),
     openSocket,
+    openTelemetry,
     send: (request) => fetch(request),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),

@@ -17,6 +17,7 @@ import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
+import type { OpenTelemetry } from "../api/telemetry/telemetry.ts";
 import type { ConfigInForce } from "./config.ts";
 
 /** The parts of the machine that the daemon uses. Tests pass their own. */
@@ -45,7 +46,9 @@ export interface Platform {
   readonly programs: ProgramRunner;
   /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
-  /** Sends an HTTP request to the relay. */
+  /** Builds traces; undefined without a collector. */
+  readonly openTelemetry: OpenTelemetry | undefined;
+  /** Sends an HTTP request to the relay, or to the collector of traces. */
   readonly send: (request: Request) => Promise<Response>;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;

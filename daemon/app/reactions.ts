@@ -6,6 +6,7 @@
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import type { AgentProcesses } from "../api/callers/agent_processes.ts";
+import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { Asks } from "../features/asks/asks.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
@@ -38,6 +39,7 @@ export interface ReactingFeatures {
   readonly records: PeerRecords;
   readonly sockets: Sockets;
   readonly surfaces: Surfaces;
+  readonly telemetry: Telemetry | undefined;
 }
 
 /** The effects that each lower feature declares in its own interface. */
@@ -91,7 +93,11 @@ export class Reactions {
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
 
     // Messages
-    stepped: (delivery_id, state) => this.#features.jobs.turns.stepped(delivery_id, state),
+    stepped: (delivery_id, state) => {
+      const { jobs, telemetry } = this.#features;
+      telemetry?.noteStep(delivery_id);
+      jobs.turns.stepped(delivery_id, state);
+    },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) this.#features.asks.sendFailed(correlation_id, reason ?? "failed");
     },

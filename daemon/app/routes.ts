@@ -1,9 +1,11 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
+import { Problem } from "kit/core/problem.ts";
 import { type Contract, VERSION } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { Health } from "../api/events/contract.ts";
+import type { Meters } from "../api/events/metrics.ts";
 import { systemRoutes } from "../api/events/routes.ts";
 import { shortIdRoutes } from "../api/ids/routes.ts";
 import type { LazyMcp } from "../api/mcp/lazy_mcp.ts";
@@ -12,6 +14,7 @@ import type { Pages } from "../api/pages/pages.ts";
 import { pageRoutes } from "../api/pages/routes.ts";
 import { CAPABILITIES, type RelayClient } from "../api/relay/relay_client.ts";
 import type { SocketConnections } from "../api/ws/connections.ts";
+import { Backend } from "../features/agents/contract.ts";
 import { selftestRoutes } from "../features/agents/selftest/routes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
@@ -42,13 +45,16 @@ export function featureRoutes(
   features: Features,
   { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
 ): Route[] {
-  const { agentPeers, directory, registrationLocations, restarts } = features;
+  const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const checks: CallerChecks = {
-    requestContextOf: (caller, headers) => ({
-      proven_human: isProvenHuman(caller, headers),
-      traceparent: Traceparent.parse(headers.get("traceparent")),
-    }),
+    requestContextOf: (caller, headers) => {
+      const traceparent = Traceparent.parse(headers.get("traceparent"));
+      return {
+        proven_human: isProvenHuman(caller, headers),
+        traceparent: telemetry ? telemetry.requests.continued(traceparent) : traceparent,
+      };
+    },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };
   return [
@@ -98,7 +104,26 @@ export function programRoutes(
     circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
-  return [...pageRoutes({ callers, ctx, directory, pages }), ...hooks, ...tools];
+  const countedHooks = hooks.map((one) => countCalls(one, features.meters));
+  return [...pageRoutes({ callers, ctx, directory, pages }), ...countedHooks, ...tools];
+}
+
+/** Counts the calls of a hook's route by agent. The agent in a path may be any text. */
+function countCalls({ contract, run }: Route, meters: Meters): Route {
+  return {
+    contract,
+    async run(context, caller, guard) {
+      const agent = Backend.safeParse(context.req.param("agent")).data ?? "unknown";
+      try {
+        const response = await run(context, caller, guard);
+        meters.hookCalled(agent, "answered");
+        return response;
+      } catch (error) {
+        meters.hookCalled(agent, error instanceof Problem ? "refused" : "failed");
+        throw error;
+      }
+    },
+  };
 }
 
 /** Routes of health, events, metrics and the OpenAPI document, which includes these routes. */

@@ -27,6 +27,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.inbox.tick(now);
   features.attachments.tick(now);
   relayClient?.tick(now);
+  features.telemetry?.tick(now);
   events.prune(now - history_ms, PRUNED_EVENTS_MAX);
   db.checkpoint();
 }
@@ -39,7 +40,7 @@ export async function runScheduler(
   for (let due = clock.now() + TICK_MS; !signal.aborted; due += TICK_MS) {
     await pause(clock, Math.max(0, due - clock.now()), signal);
     if (signal.aborted) return;
-    meters.setLag(clock.now() - due);
+    meters.delayed(clock.now() - due);
     due = Math.max(due, clock.now() - TICK_MS);
     try {
       onTick();

@@ -39,6 +39,12 @@ export function sleepWithTimer(
   });
 }
 
+/** Measures how long work takes, in milliseconds with fractions. Not a time of day. */
+export function stopwatch(): () => number {
+  const started = performance.now();
+  return () => performance.now() - started;
+}
+
 export interface Ids {
   /** A new id such as `ask-3f9c04d1a2b7`: the prefix and 12 lowercase hex digits (contract 1). */
   next(prefix: string): string;

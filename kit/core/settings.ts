@@ -153,7 +153,7 @@ function describeMistake(
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
   // A map such as `profiles` may hold a secret too.
-  const hidden = /token|secret|\.env$|\.profiles$/.test(key);
+  const hidden = /token|secret|\.headers$|\.env$|\.profiles$/.test(key);
   const value = hidden ? "a value" : formatValue(raw?.value);
   return `${at}: found ${value} (${raw?.source ?? "nowhere"}); allowed: ${allowed}`;
 }

@@ -1,6 +1,6 @@
 /** Group commit: transactions that arrive together share one commit. Effects run after it. */
 
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 
@@ -50,6 +50,8 @@ export class GroupCommit {
   #commitDelayed = false;
   /** The number of commits since the start. */
   commits = 0;
+  /** Called after each commit, with its time on the disk. */
+  observeCommit: (took_ms: number) => void = () => undefined;
 
   constructor(deps: GroupCommitDeps) {
     this.#deps = deps;
@@ -178,8 +180,10 @@ export class GroupCommit {
 
   #commit(): Problem | undefined {
     try {
+      const elapsed = stopwatch();
       this.#deps.exec("commit");
       this.commits++;
+      this.observeCommit(elapsed());
       return undefined;
     } catch (error) {
       this.#deps.log.error("A commit failed", { error });

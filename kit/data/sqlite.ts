@@ -98,6 +98,11 @@ export class Database implements Disposable, Reader {
     return this.#groups.commits;
   }
 
+  /** Calls the observer after each commit, with the time that the commit took. */
+  observeCommits(observer: (took_ms: number) => void): void {
+    this.#groups.observeCommit = observer;
+  }
+
   /** The size of the database file, without the write-ahead log. */
   get bytes(): number {
     return this.value(

@@ -6,10 +6,20 @@ export const METRICS_TYPE = "text/plain; version=0.0.4";
 type Sample = readonly [suffix: string, labels: readonly Label[], value: number];
 type Label = readonly [name: string, value: string];
 
-interface Family {
+/** A metric without its values. */
+export interface Definition {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
+  readonly labels: readonly string[];
+}
+
+/** A metric whose values are counted elsewhere, one for each value of its label. */
+interface Labelled extends Pick<Definition, "name" | "help"> {
+  readonly label: string;
+}
+
+interface Family extends Definition {
   readonly read: () => Iterable<Sample>;
 }
 
@@ -19,39 +29,65 @@ export class Metrics {
 
   /** Defines a gauge. Its value is read when the metrics are rendered. */
   gauge(name: string, help: string, read: () => number): void {
-    this.#families.push({ name, help, type: "gauge", read: () => [["", [], read()]] });
+    this.#add({ name, help, type: "gauge", labels: [], read: () => [["", [], read()]] });
   }
 
   /** Defines a gauge with one label. `read` returns a value for each value of the label. */
-  gauges(
-    { name, help, label }: { name: string; help: string; label: string },
-    read: () => Readonly<Record<string, number>>,
-  ): void {
-    const samples = () =>
-      Object.entries(read()).map(([value, level]): Sample => ["", [[label, value]], level]);
-    this.#families.push({ name, help, type: "gauge", read: samples });
+  gauges(labelled: Labelled, read: () => Readonly<Record<string, number>>): void {
+    this.#addLabelled("gauge", labelled, read);
+  }
+
+  /** Defines a gauge that is always 1, and whose labels describe the process. */
+  info(name: string, help: string, described: Readonly<Record<string, string>>): void {
+    const labels = Object.keys(described);
+    const samples: Sample[] = [["", Object.entries(described), 1]];
+    this.#add({ name, help, type: "gauge", labels, read: () => samples });
   }
 
   /** Defines a counter whose total is counted elsewhere. */
   total(name: string, help: string, read: () => number): void {
-    this.#families.push({ name, help, type: "counter", read: () => [["", [], read()]] });
+    this.#add({ name, help, type: "counter", labels: [], read: () => [["", [], read()]] });
+  }
+
+  /** Defines a counter with one label whose totals are counted elsewhere. */
+  totals(labelled: Labelled, read: () => Readonly<Record<string, number>>): void {
+    this.#addLabelled("counter", labelled, read);
   }
 
   counter(name: string, help: string, labels: readonly string[]): Counter {
     const counter = new Counter(labels);
-    this.#families.push({ name, help, type: "counter", read: () => counter.samples() });
+    this.#add({ name, help, type: "counter", labels, read: () => counter.samples() });
     return counter;
   }
 
   /** `bounds` are the upper limits of the buckets, in seconds and in ascending order. */
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const histogram = new Histogram(bounds);
-    this.#families.push({ name, help, type: "histogram", read: () => histogram.samples() });
+    const read = () => histogram.samples();
+    this.#add({ name, help, type: "histogram", labels: [], read });
     return histogram;
+  }
+
+  definitions(): Definition[] {
+    return this.#families.map(({ name, help, type, labels }) => ({ name, help, type, labels }));
   }
 
   render(): string {
     return this.#families.map(renderFamily).join("\n");
+  }
+
+  #add(family: Family): void {
+    this.#families.push(family);
+  }
+
+  #addLabelled(
+    type: "counter" | "gauge",
+    { name, help, label }: Labelled,
+    read: () => Readonly<Record<string, number>>,
+  ): void {
+    const samples = () =>
+      Object.entries(read()).map(([value, level]): Sample => ["", [[label, value]], level]);
+    this.#add({ name, help, type, labels: [label], read: samples });
   }
 }
 

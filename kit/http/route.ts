@@ -6,7 +6,7 @@ import { type Contract, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
-import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidRequest, Problem, type ProblemCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 export const BODY_BYTES_MAX = 1_048_576;
 
@@ -85,6 +85,8 @@ export interface RouteGuard {
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   error(error: unknown, request: Request): void;
+  /** Called for each refusal and each failure, with its code. */
+  refused?(code: ProblemCode): void;
 }
 
 const REPLAY_HEADERS = { ...UNCACHED_HEADERS, "idempotent-replay": "true" };
@@ -245,15 +247,13 @@ async function toErrorResponse(
   } catch (storageError) {
     error = storageError;
   }
+  guard.refused?.(error instanceof Problem ? error.code : "internal");
   if (error instanceof Problem) return error.toResponse();
   guard.error(error, request);
   return new Problem("internal", {}).toResponse();
 }
 
-/**
- * Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id; a path that
- * ends with `*` comes last.
- */
+/** Literal paths come first: `pending` in `/asks/pending` is no id. Those with `*` come last. */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
   for (const route of routes) {

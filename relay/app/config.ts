@@ -1,6 +1,8 @@
 /** The configuration of the relay, from environment variables (specification 5, contract 9). */
 
 import * as z from "zod";
+import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
+import type { RelayTelemetryOptions } from "./telemetry.ts";
 import { parseIpAddress } from "../web/net/ip_address.ts";
 import { type Proxy, trustedProxiesOf } from "../web/net/client_address.ts";
 
@@ -14,6 +16,9 @@ const FORWARDING_IP = "the address of the load balancer's forwarding rule";
 const TRUSTED = "addresses and ranges of your own proxies, such as 127.0.0.1,172.30.83.0/24, " +
   "of at least /8 for IPv4 and /32 for IPv6";
 const DB = "the path of a file, required with RELAY_OAUTH_ISSUER";
+const COLLECTOR = "an http or https address without user, query and fragment";
+const HEADERS = "name=value, further ones after commas";
+const RATIO = "a number, 0 to 1";
 /** A variable with an empty value counts as not set. */
 const optionalText = z.string().transform((text) => text.trim() || undefined).optional();
 
@@ -39,7 +44,17 @@ const Settings = z.object({
     context.addIssue(`${TRUSTED}; ${proxies}`);
     return undefined;
   }),
+  RELAY_TELEMETRY_OTLP: optionalText.transform((text, context) => {
+    const isAddress = text === undefined || /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text);
+    if (!isAddress) context.addIssue(COLLECTOR);
+    return text;
+  }),
+  RELAY_TELEMETRY_HEADERS: optionalText.pipe(z.string().regex(/^[\w-]+=./, HEADERS).optional()),
+  RELAY_TELEMETRY_SAMPLE: optionalText.transform((text) => Number(text ?? 1))
+    .pipe(z.number(RATIO).min(0, RATIO).max(1, RATIO)),
 });
+/** Variables whose values are not shown. */
+const SECRET = /_HEADERS$/;
 
 export interface OAuthConfig {
   /** The origin in the OAuth metadata. It comes from the configuration, never from a request. */
@@ -53,12 +68,15 @@ export interface RelayConfig {
   readonly proxy: Proxy;
   /** Undefined if remote MCP is switched off. */
   readonly oauth: OAuthConfig | undefined;
+  /** Undefined without a collector of traces. */
+  readonly telemetry: RelayTelemetryOptions | undefined;
 }
 
 /** Reads the configuration. Throws one error that names every mistake. */
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
-  const found = (key: string) => JSON.stringify(env[key]) ?? "nothing";
+  const found = (key: string) =>
+    SECRET.test(key) ? "a value" : JSON.stringify(env[key]) ?? "nothing";
   const mistakeText = (key: string, allowed: string) =>
     `${key}: found ${found(key)}; allowed: ${allowed}`;
   const mistakes = read.success
@@ -82,7 +100,15 @@ export function readRelayConfig(env: Readonly<Record<string, string>>): RelayCon
     port: RELAY_PORT,
     proxy: proxyOf(read.data),
     oauth: issuer !== undefined && db_path !== undefined ? { issuer, db_path } : undefined,
+    telemetry: telemetryOf(read.data),
   };
+}
+
+function telemetryOf(settings: z.output<typeof Settings>): RelayTelemetryOptions | undefined {
+  const { RELAY_TELEMETRY_OTLP: otlp, RELAY_TELEMETRY_HEADERS: headers = "" } = settings;
+  if (otlp === undefined) return undefined;
+  const ratio = settings.RELAY_TELEMETRY_SAMPLE;
+  return { url: tracesUrl(otlp), headers: toHeaders(headers), ratio };
 }
 
 /** The schema has already checked that the settings which a mode requires are set. */

@@ -10,6 +10,7 @@ import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection
 import { urlOf } from "../web/origin_policy.ts";
 import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
+import type { RelayTelemetry, RelayTelemetryDeps, RelayTelemetryOptions } from "./telemetry.ts";
 import { lockDatabase } from "./database.ts";
 
 /** How long the shutdown waits for open requests to end. */
@@ -21,12 +22,13 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   const write = (line: string) => void Deno.stderr.writeSync(encoder.encode(`${line}\n`));
   const [clock, ids, log] = [systemClock, randomIds, jsonLog(systemClock, "info", write)];
   try {
-    const { host, port, proxy, oauth: oauthConfig } = readRelayConfig(env);
+    const { host, port, proxy, oauth: oauthConfig, telemetry: options } = readRelayConfig(env);
     using _faults = catchUnhandledErrors(log);
     using database = oauthConfig &&
       lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, log });
     const oauth = oauthConfig && database && { issuer: oauthConfig.issuer, db: database.db };
-    await using relay = new Relay({ clock, ids, log, proxy, oauth, accept });
+    const telemetry = options && await openTelemetry(options, { clock, ids, log });
+    await using relay = new Relay({ clock, ids, log, proxy, oauth, accept, telemetry });
     const stopSignal = nextStopSignal();
     const server = listen(relay, { host, port, log });
     log.info("The relay listens", { url: urlOf(host, server.addr.port) });
@@ -73,6 +75,14 @@ function listen(
       { cause: error },
     );
   }
+}
+
+async function openTelemetry(
+  options: RelayTelemetryOptions,
+  deps: Omit<RelayTelemetryDeps, "send">,
+): Promise<RelayTelemetry> {
+  const { RelayTelemetry } = await import("./telemetry.ts");
+  return new RelayTelemetry({ ...deps, send: (request) => fetch(request) }, options);
 }
 
 export function accept(request: Request, listener: ConnectionListener) {

@@ -5,7 +5,7 @@ import { VERSION } from "kit/http/contract.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type Route, route, serve } from "kit/http/route.ts";
+import { type Route, route, type RouteGuard, serve } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
 import { OriginPolicy } from "../web/origin_policy.ts";
@@ -18,6 +18,7 @@ import { openRateLimits } from "./rate_limits.ts";
 import { RelayFeatures } from "./compose.ts";
 import { MachineRegistry } from "../daemons/machine_registry.ts";
 import { RelayMetrics } from "../daemons/metrics.ts";
+import type { RelayTelemetry } from "./telemetry.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
 
 const TICK_MS = 1000;
@@ -34,6 +35,8 @@ export interface RelayPlatform {
   readonly proxy: Proxy;
   /** The issuer and its database. Undefined if remote MCP is switched off. */
   readonly oauth: { readonly issuer: string; readonly db: Database } | undefined;
+  /** Undefined without a collector of traces. */
+  readonly telemetry?: RelayTelemetry | undefined;
   /** Upgrades a request to a WebSocket. */
   readonly accept: Accept;
 }
@@ -54,7 +57,7 @@ export class Relay implements AsyncDisposable {
 
   constructor(platform: RelayPlatform) {
     this.platform = platform;
-    const { clock, ids, log, oauth: oauthConfig } = platform;
+    const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
     this.started_at = clock.now();
     this.#bodyLimiter = new BodyLimiter(clock);
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
@@ -62,8 +65,10 @@ export class Relay implements AsyncDisposable {
       clock,
       log,
       recordRequest: (outcome, took_ms) => this.metrics.recordRequest(outcome, took_ms),
+      ...(telemetry && { forward: (request, send) => telemetry.forward(request, send) }),
     });
-    this.metrics = new RelayMetrics(machines);
+    const spans = () => ({ ...telemetry?.exporter.counts });
+    this.metrics = new RelayMetrics({ machines, spans, started_at: this.started_at });
     const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({
       ...platform,
@@ -77,30 +82,15 @@ export class Relay implements AsyncDisposable {
     const oauth = oauthConfig && this.oauth &&
       { issuer: oauthConfig.issuer, tokens: this.oauth.tokens };
     this.features = new RelayFeatures({ ...deps, limits, oauth });
-    const handle = serve(routesOf(this, limits), {
-      admit: (request) => {
-        if (this.shutdownSignal.aborted) throw new Problem("shutting_down", {});
-        const isOAuthPath = !oauthConfig && OAUTH.test(new URL(request.url).pathname);
-        if (isOAuthPath) throw new Problem("oauth_disabled", {});
-      },
-      authorize: (_request, _contract, remote) => ({
-        remote,
-        human: false,
-        authorized: true,
-        holds_token: false,
-      }),
-      whenDurable: () => undefined,
-      // If the caller has aborted its request, a failure is normal.
-      error: (error, { signal }) =>
-        log[signal.aborted ? "debug" : "error"]("A route failed", { error }),
-    });
-    this.fetch = async (request, remote) => {
+    const handle = serve(routesOf(this, limits), this.#guard());
+    const limited = async (request: Request, remote?: Deno.NetAddr) => {
       if (!request.body || STREAMED_PATHS.test(new URL(request.url).pathname)) {
         return await handle(request, remote);
       }
       using limitedBody = this.#bodyLimiter.begin(request, limits.rateLimitKeyOf(request, remote));
       return await handle(limitedBody.request, remote);
     };
+    this.fetch = telemetry ? telemetry.requests.traced(limited) : limited;
   }
 
   /** A signal that aborts at shutdown. */
@@ -114,6 +104,7 @@ export class Relay implements AsyncDisposable {
     for (let due = clock.now() + TICK_MS; !this.shutdownSignal.aborted; due += TICK_MS) {
       await pause(clock, Math.max(0, due - clock.now()), this.shutdownSignal);
       if (this.shutdownSignal.aborted) return;
+      this.metrics.delayed(clock.now() - due);
       due = Math.max(due, clock.now() - TICK_MS);
       try {
         this.tick();
@@ -130,6 +121,7 @@ export class Relay implements AsyncDisposable {
     this.sessions.tick(now);
     this.features.tick(now);
     this.#bodyLimiter.tick(now);
+    this.platform.telemetry?.tick(now);
   }
 
   /** Handles an error while a response is sent. A lost machine or reader is not logged. */
@@ -148,6 +140,31 @@ export class Relay implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.shutDown();
     await this.features[Symbol.asyncDispose]();
+    await this.platform.telemetry?.close();
+  }
+
+  /** The checks before every route, and what is recorded of each. */
+  #guard(): RouteGuard {
+    const { log, oauth, telemetry } = this.platform;
+    return {
+      admit: (request) => {
+        if (this.shutdownSignal.aborted) throw new Problem("shutting_down", {});
+        const isOAuthPath = !oauth && OAUTH.test(new URL(request.url).pathname);
+        if (isOAuthPath) throw new Problem("oauth_disabled", {});
+      },
+      authorize: (_request, { path }, remote) => {
+        telemetry?.requests.routed(path);
+        return { remote, human: false, authorized: true, holds_token: false };
+      },
+      whenDurable: () => undefined,
+      // If the caller has aborted its request, a failure is normal.
+      error: (error, { signal }) =>
+        log[signal.aborted ? "debug" : "error"]("A route failed", { error }),
+      refused: (code) => {
+        this.metrics.refused(code);
+        telemetry?.requests.refused(code);
+      },
+    };
   }
 }
 

@@ -41,8 +41,12 @@ export interface MachineRegistryDeps {
   readonly log: Log;
   /** Called when a request has finished, to record it in the metrics. */
   recordRequest(outcome: Outcome, took_ms: number): void;
+  /** Sends a request as a part of its trace; by default it is just sent. */
+  readonly forward?: (request: MachineRequest, send: ForwardRequest) => Promise<Response>;
   readonly held_bytes_max?: number;
 }
+
+export type ForwardRequest = (request: MachineRequest) => Promise<Response>;
 
 export class MachineRegistry implements Machines {
   readonly #deps: MachineRegistryDeps;
@@ -121,10 +125,12 @@ export class MachineRegistry implements Machines {
   }
 
   async request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response> {
-    const { clock, recordRequest } = this.#deps;
+    const { clock, forward, recordRequest } = this.#deps;
     const startedAt = clock.now();
+    const send = async (one: MachineRequest) =>
+      await this.#mustGet(namespace, daemon_id).request(one);
     try {
-      const response = await this.#mustGet(namespace, daemon_id).request(request);
+      const response = await (forward ? forward(request, send) : send(request));
       recordRequest("answered", clock.now() - startedAt);
       return response;
     } catch (error) {

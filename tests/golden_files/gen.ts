@@ -19,6 +19,7 @@ import { renderErrorsPage } from "./reference/errors_page.ts";
 import { renderJsonPage } from "./reference/json_page.ts";
 import { renderManPage } from "./reference/man_page.ts";
 import { renderMcpPage } from "./reference/mcp_page.ts";
+import { renderMetricsPage } from "./reference/metrics_page.ts";
 import { fillPage } from "./websocket/page.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -48,6 +49,7 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "docs/generated/machines.md": renderMachines,
   "docs/generated/mcp.md": renderMcpPage,
   "docs/generated/mesh.1": renderManPage,
+  "docs/generated/metrics.md": renderMetricsPage,
   "docs/generated/routes.md": renderRoutes,
   "docs/websocket.md": () => fillPage(readGolden("docs/websocket.md")),
 };

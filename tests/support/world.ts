@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "kit/data/events.ts";
-import { jsonLog } from "kit/core/log.ts";
+import { jsonLog, type Level } from "kit/core/log.ts";
+import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
@@ -92,6 +93,8 @@ export interface WorldOptions {
   /** A file, for worlds that are restarted; in memory by default. */
   readonly db_path?: string;
   readonly clock?: FakeClock;
+  /** The lowest level that is logged; warnings by default. */
+  readonly log_level?: Level;
   /** Shared by the worlds of one file, so that a restarted one repeats no id. */
   readonly ids?: Ids;
   /** How ids are made from message numbers; plain hex digits by default. */
@@ -109,7 +112,7 @@ export interface WorldOptions {
   readonly programs?: ProgramRunner;
   /** Opens a socket to a relay; by default every dial fails. */
   readonly openSocket?: OpenSocket;
-  /** Sends requests to the relay; by default every request fails. */
+  /** Sends requests to the relay and the collector of traces; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
   /** The tmux session of a pane; none by default. */
   readonly sessionOf?: Platform["sessionOf"];
@@ -195,7 +198,7 @@ export function world(options: WorldOptions = {}) {
   const clock = options.clock ?? clockOf(options);
   const processes = options.processes ?? new FakeProcesses();
   const logged: string[] = [];
-  const log = jsonLog(clock, "warn", (line) => logged.push(line));
+  const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
   const platform: Platform = {
@@ -215,6 +218,7 @@ export function world(options: WorldOptions = {}) {
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
+    openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
@@ -235,9 +239,7 @@ export function world(options: WorldOptions = {}) {
     /** Sends a bare request, as any program might; the path includes the query. */
     fetch: (path: string, init?: RequestInit) => send(new Request(`${BASE}${path}`, init)),
     post: (path: string, body: unknown, headers: Record<string, string> = {}) =>
-      send(
-        new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers }),
-      ),
+      send(postTo(path, body, headers)),
     socket: () => new FakeSocket(daemon, clock),
     /** Advances by some seconds, and ticks. */
     async tick(seconds = 1): Promise<void> {
@@ -250,6 +252,10 @@ export function world(options: WorldOptions = {}) {
       rmSync(files_dir, { recursive: true, force: true });
     },
   };
+}
+
+function postTo(path: string, body: unknown, headers: Record<string, string>): Request {
+  return new Request(`${BASE}${path}`, { method: "POST", body: JSON.stringify(body), headers });
 }
 
 /** The client's end of a `/ws` connection, without a network. */

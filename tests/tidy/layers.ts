@@ -5,6 +5,7 @@ export const LAYERS: readonly string[] = [
   "kit/core",
   "kit/data",
   "kit/http",
+  "kit/telemetry",
   "kit/net",
   "kit/mcp",
   "kit/host",

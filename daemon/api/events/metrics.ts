@@ -1,78 +1,124 @@
 /** The daemon's metrics, and the figures of the last hour. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { Metrics } from "kit/http/metrics.ts";
+import { type Definition, Metrics } from "kit/http/metrics.ts";
 import { Hour } from "./hour.ts";
 
-/** Counts that are read when the metrics are requested. */
-export interface CurrentCounts {
-  readonly peers: number;
-  readonly sockets: number;
-  readonly commits: number;
-  readonly queue: Readonly<Record<string, number>>;
-  readonly jobs: Readonly<Record<string, number>>;
-}
-
-const LATENCY_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300];
+// deno-fmt-ignore
+const DELIVERY_BUCKETS_SECONDS =
+  [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3600];
+const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
+const DELAY_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 
 /** What the human gets waits for a person, so that its times say nothing about delivery. */
 const TO_HUMAN = "inbox_item";
+
+/** How a call of a hook ended. */
+export type HookOutcome = "answered" | "refused" | "failed";
 
 export class Meters {
   readonly hour: Hour;
   readonly #metrics = new Metrics();
   readonly #steps = this.#metrics.counter(
     "mesh_delivery_steps_total",
-    "Deliveries that reached a state, by kind of message",
+    "Messages that reached a state, by kind of message and state",
     ["kind", "state"],
   );
-  readonly #latency = this.#metrics.histogram(
-    "mesh_delivery_seconds",
-    "Time from a message's acceptance until its bytes are sent",
-    LATENCY_BUCKETS_SECONDS,
+  readonly #deliveries = this.#metrics.counter(
+    "mesh_deliveries_total",
+    "Outcomes of deliveries by transport; requeued is a refusal, or a repetition",
+    ["transport", "outcome"],
   );
-  #lag_ms = 0;
+  readonly #sent = this.#metrics.histogram(
+    "mesh_delivery_seconds",
+    "Seconds from a message's acceptance until its bytes are sent",
+    DELIVERY_BUCKETS_SECONDS,
+  );
+  readonly #seen = this.#metrics.histogram(
+    "mesh_delivery_seen_seconds",
+    "Seconds from a message's acceptance until its agent has provably seen it",
+    DELIVERY_BUCKETS_SECONDS,
+  );
+  readonly #commit = this.#metrics.histogram(
+    "mesh_commit_seconds",
+    "Seconds that a commit took until it was on the disk",
+    COMMIT_BUCKETS_SECONDS,
+  );
+  readonly #delay = this.#metrics.histogram(
+    "mesh_event_loop_delay_seconds",
+    "Seconds by which the event loop was late, measured once a second",
+    DELAY_BUCKETS_SECONDS,
+  );
+  readonly #refusals = this.#metrics.counter(
+    "mesh_refusals_total",
+    "Requests that were refused or failed, by error code",
+    ["code"],
+  );
+  readonly #limits = this.#metrics.counter(
+    "mesh_limits_reached_total",
+    "Messages that a limit refused, and event streams that ended because their reader was slow",
+    ["limit"],
+  );
+  readonly #hooks = this.#metrics.counter(
+    "mesh_hook_calls_total",
+    "Calls of agents' hooks by agent and outcome",
+    ["agent", "outcome"],
+  );
+  #streamReaders = 0;
 
   constructor(clock: Clock) {
     this.hour = new Hour(clock);
+    this.#metrics.gauge(
+      "mesh_event_stream_readers",
+      "Open event streams",
+      () => this.#streamReaders,
+    );
   }
 
-  /** Adds the gauges; they are read whenever the metrics are rendered. */
-  addGauges(currentCounts: () => CurrentCounts): void {
-    const metrics = this.#metrics;
-    metrics.gauge("mesh_peers", "Peers with a record", () => currentCounts().peers);
-    metrics.gauge("mesh_sockets", "Live /ws connections", () => currentCounts().sockets);
-    metrics.gauge(
-      "mesh_queue_depth",
-      "Queued messages",
-      () => currentCounts().queue["queued"] ?? 0,
-    );
-    metrics.gauges({
-      name: "mesh_messages",
-      help: "Stored messages by state, which must add up to all messages accepted",
-      label: "state",
-    }, () => currentCounts().queue);
-    metrics.gauges(
-      { name: "mesh_jobs", help: "Stored jobs by state", label: "state" },
-      () => currentCounts().jobs,
-    );
-    metrics.total("mesh_commits_total", "Commits since the start", () => currentCounts().commits);
-    metrics.gauge(
-      "mesh_event_loop_lag_seconds",
-      "Delay of the scheduler's last tick",
-      () => this.#lag_ms / 1000,
-    );
+  /** Adds metrics whose values are read when the metrics are rendered. */
+  add(define: (metrics: Metrics) => void): void {
+    define(this.#metrics);
   }
 
   /** A delivery reached a state, so many milliseconds after the message was created. */
-  stepped(kind: string, state: string, age_ms: number): void {
+  stepped(kind: string, state: string, age_ms: number, transport: string | null): void {
     this.#steps.inc(kind, state);
-    if (state === "sent") this.#latency.observe(age_ms);
+    if (transport !== null && state !== "attempting") {
+      this.#deliveries.inc(transport, state === "queued" ? "requeued" : state);
+    }
+    if (state === "sent") this.#sent.observe(age_ms);
+    else if (state === "seen") this.#seen.observe(age_ms);
     if (kind !== TO_HUMAN) this.hour.stepped(state, age_ms);
   }
 
-  setLag(ms: number): void {
-    this.#lag_ms = ms;
+  committed(took_ms: number): void {
+    this.#commit.observe(took_ms);
+  }
+
+  delayed(ms: number): void {
+    this.#delay.observe(Math.max(0, ms));
+  }
+
+  refused(code: string): void {
+    this.#refusals.inc(code);
+  }
+
+  limitReached(limit: string): void {
+    this.#limits.inc(limit);
+  }
+
+  hookCalled(agent: string, outcome: HookOutcome): void {
+    this.#hooks.inc(agent, outcome);
+  }
+
+  /** Counts a reader of the event stream until the returned object is disposed. */
+  streamOpened(): Disposable {
+    this.#streamReaders++;
+    return { [Symbol.dispose]: () => void this.#streamReaders-- };
+  }
+
+  definitions(): Definition[] {
+    return this.#metrics.definitions();
   }
 
   render(): string {

@@ -75,13 +75,15 @@ function stream(deps: SystemDeps, request: Request): Response {
 
 /** The dashboard counts as a connected surface while its stream is read. */
 async function* encode(
-  { events, clock, surfaces }: SystemDeps,
+  { events, clock, meters, surfaces }: SystemDeps,
   options: StreamOptions,
   name: string | null,
 ) {
+  using _reader = meters.streamOpened();
   using surface = name === "dashboard" ? surfaces.dashboard() : undefined;
   const frames = eventFrames(events, clock, {
     ...options,
+    onTooSlow: () => meters.limitReached("stream_too_slow"),
     ...(surface && {
       sendsAlive: true,
       markPushed: (event: MeshEvent) => surface.markPushed(event),

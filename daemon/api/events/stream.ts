@@ -26,6 +26,8 @@ export interface StreamOptions {
   readonly sendsAlive?: boolean;
   /** Called once the runtime has taken the chunk of an event. */
   readonly markPushed?: (event: MeshEvent) => void;
+  /** Called when the stream ends because its reader is too slow. */
+  readonly onTooSlow?: () => void;
 }
 
 /** Converts an event to wire form, in which its fields are not nested (contract 2). */
@@ -66,7 +68,10 @@ export async function* eventFrames(
       options.markPushed?.(item);
       cursor = item.id;
     }
-    if (receiveBuffer.overflowed) return yield frame("too_slow", { waiting_max: WAITING_MAX });
+    if (receiveBuffer.overflowed) {
+      options.onTooSlow?.();
+      return yield frame("too_slow", { waiting_max: WAITING_MAX });
+    }
     if (!receiveBuffer.empty) continue;
     if (await receiveBuffer.wait(clock, options.signal) === "news") continue;
     yield KEEP_ALIVE + (options.sendsAlive ? aliveFrame(clock.now()) : "");

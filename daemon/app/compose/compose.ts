@@ -3,14 +3,13 @@
  * effects on higher features go through the table in `../reactions.ts`.
  */
 
-import * as peerRows from "../../features/peers/store.ts";
 import { Schedules } from "../../features/schedules/schedules.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { Reactions } from "../reactions.ts";
 import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
 import { openAsks } from "./asks.ts";
-import { openFoundation } from "./foundation.ts";
+import { openFoundation, openTraces } from "./foundation.ts";
 import { openMessageLog, openMessages, openPeers } from "./messages.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -40,14 +39,9 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...agents,
     ...jobs,
     schedules,
+    telemetry: openTraces(foundation),
+    db_path,
   };
   reactions.connect(features);
-  features.meters.addGauges(() => ({
-    peers: peerRows.count(features.ctx.db),
-    sockets: features.sockets.size,
-    commits: features.ctx.db.commits,
-    queue: features.deliveryAudit.counts(),
-    jobs: features.jobs.counts(),
-  }));
   return features;
 }

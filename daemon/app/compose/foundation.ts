@@ -4,7 +4,10 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
+import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import { Meters } from "../../api/events/metrics.ts";
+import type { Telemetry } from "../../api/telemetry/telemetry.ts";
+import { lastSeq } from "../../features/messages/ledger/ledger.ts";
 import { Certificates } from "../../features/peers/identity/certificates.ts";
 import type { Config } from "../config.ts";
 import { readIdentity } from "../identity.ts";
@@ -35,4 +38,18 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
     shutdownSignal: shutdown.signal,
     history_ms: config["daemon.history_days"] * DAY_MS,
   };
+}
+
+/** Undefined without a collector of traces. */
+export function openTraces({ config, ctx, identity, platform }: Foundation): Telemetry | undefined {
+  const { "telemetry.otlp": otlp, "telemetry.headers": headers } = config;
+  if (otlp === undefined || !platform.openTelemetry) return undefined;
+  const options = {
+    url: tracesUrl(otlp),
+    headers: toHeaders(headers?.reveal() ?? ""),
+    ratio: config["telemetry.sample"],
+    daemon_id: identity.daemon_id,
+    send: platform.send,
+  };
+  return platform.openTelemetry(ctx, options, lastSeq(ctx.db));
 }

@@ -88,7 +88,7 @@ export type PeerFeatures = ReturnType<typeof openPeers>;
 
 /** Peer records and the delivery of messages. */
 export function openMessages(
-  { config, ctx, idCodec, identity }: Foundation,
+  { config, ctx, idCodec, identity, meters }: Foundation,
   { agentPeers, directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
   reactions: Reactions,
 ) {
@@ -113,6 +113,7 @@ export function openMessages(
     max_per_peer: config["daemon.queue.max_per_peer"],
     hops: config["daemon.limits.hops"],
     pair_per_minute: config["daemon.limits.pair_per_minute"],
+    reached: (limit) => meters.limitReached(limit),
   });
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const parts = { dispatcher, idCodec, limits, sockets, steps };

@@ -70,6 +70,7 @@ function withReasonCode(notify: Route): Route {
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         await guard.whenDurable();
+        guard.refused?.(error.code);
         const { status, headers } = error.toResponse();
         return Response.json({ ...error.toBody(), reason: error.code }, { status, headers });
       }

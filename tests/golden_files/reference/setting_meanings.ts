@@ -43,4 +43,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "relay.allow_admin": "Whether agents may be started, restarted and ended through the relay.",
   "surfaces.telegram.token": "The token of your bot; see [inbox.md](../inbox.md#telegram).",
   "surfaces.telegram.chat_id": "The chat that shows your inbox.",
+  "telemetry.otlp": "The OpenTelemetry collector that gets traces, such as `http://127.0.0.1:4318`; see [observability.md](../observability.md#traces).",
+  "telemetry.headers": "Headers for the collector, such as `authorization=Bearer …`.",
+  "telemetry.sample": "The part of all traces that is recorded, 0 to 1.",
 };

@@ -4,9 +4,11 @@ import { type Ids, randomIds } from "kit/core/clock.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
+import { RelayTelemetry } from "../../../relay/app/telemetry.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "../clock.ts";
+import type { Collector } from "../telemetry/collector.ts";
 import { countingIds } from "../ids.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { FakeConnection } from "./network.ts";
@@ -77,7 +79,7 @@ function startDaemon(
 export type RelayWorld = ReturnType<typeof relayWorld>;
 
 /** A relay whose upgraded sockets are pairs of connections in memory. */
-function openRelay(clock: SwiftClock, log: Log) {
+function openRelay(clock: SwiftClock, log: Log, collector: Collector | undefined) {
   /** Both ends of each connection, the daemon's first. */
   const connections: [FakeConnection, FakeConnection][] = [];
   let pendingUpgrade:
@@ -89,6 +91,7 @@ function openRelay(clock: SwiftClock, log: Log) {
     ids: randomIds,
     proxy: { mode: "direct" },
     oauth: undefined,
+    telemetry: collector && openTelemetry(clock, log, collector),
     accept: (_request, listener) => {
       if (!pendingUpgrade) throw new Error("No upgrade is pending");
       const ends = pendingUpgrade.ends = FakeConnection.pair(pendingUpgrade.listener, listener);
@@ -104,13 +107,19 @@ function openRelay(clock: SwiftClock, log: Log) {
   return { relay, connections, upgrade };
 }
 
-export function relayWorld(clock = new SwiftClock()) {
+function openTelemetry(clock: SwiftClock, log: Log, { handle: send }: Collector): RelayTelemetry {
+  const options = { url: "http://127.0.0.1:4318/v1/traces", headers: {}, ratio: 1 };
+  return new RelayTelemetry({ clock, log, ids: randomIds, send }, options);
+}
+
+/** With a collector, the relay records traces. */
+export function relayWorld(clock = new SwiftClock(), collector?: Collector) {
   const logged: string[] = [];
   const log = jsonLog(clock, "debug", (line) => logged.push(line));
   /** The namespaces of signed-in browsers, by the value of their cookies. */
   const sessions = new Map<string, string>();
   const dials: { address: string; headers: Headers }[] = [];
-  const { relay, connections, upgrade } = openRelay(clock, log);
+  const { relay, connections, upgrade } = openRelay(clock, log, collector);
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
   const openSocket = relayDialer(

@@ -112,7 +112,8 @@ async function add(
   });
   if (reply.state === "answered") return { state: "accepted" };
   if (reply.state === "lost") return { state: "unclear", reason: reply.reason };
-  log.warn("Codex refused a message", { delivery_id, message: reply.message });
+  const why = withoutMessage(reply.message, framed);
+  log.warn("Codex refused a message", { delivery_id, why });
   return refused("queue_refused");
 }
 
@@ -136,7 +137,8 @@ async function queue(
     if (!done) return { state: "unclear", reason: "command_timeout" };
     if (done.success) return { state: "accepted" };
     const detail = new TextDecoder().decode(done.stderr).slice(0, 500);
-    log.warn("`codex queue` failed", { delivery_id, code: done.code, detail });
+    const why = withoutMessage(detail, framed);
+    log.warn("`codex queue` failed", { delivery_id, code: done.code, why });
     return done.code === EXIT_USAGE
       ? refused("queue_refused")
       : { state: "unclear", reason: "command_failed" };
@@ -144,4 +146,10 @@ async function queue(
     if (error instanceof Deno.errors.NotFound) return refused("no_command");
     throw error;
   }
+}
+
+/** An error of Codex for the log, unless it repeats a part of the message. */
+function withoutMessage(error: string, framed: string): string {
+  const parts = framed.match(/[^"<>\\\s][^"<>\\\n]{7,23}/g) ?? [];
+  return parts.some((part) => error.includes(part)) ? "[hidden]" : error;
 }

@@ -17,7 +17,12 @@ export type SteppedMessage = Pick<
 /** Counts deliveries for `/metrics` and `/figures`. */
 export interface Meter {
   /** `age_ms` is the time since the message was created. */
-  stepped(kind: StoredMessage["kind"], state: DeliveryState, age_ms: number): void;
+  stepped(
+    kind: StoredMessage["kind"],
+    state: DeliveryState,
+    age_ms: number,
+    transport: TransportName | null,
+  ): void;
 }
 
 /** Called for each step, within the transaction that writes it. */
@@ -155,6 +160,6 @@ export class Steps {
     const { db, events, clock } = this.#ctx;
     this.#listener.stepped(delivery_id, state);
     events.step({ delivery_id, to_peer_id, state, transport });
-    db.afterCommit(() => this.#meter.stepped(kind, state, clock.now() - created_at));
+    db.afterCommit(() => this.#meter.stepped(kind, state, clock.now() - created_at, transport));
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "../contract.ts";
 import * as ledger from "../ledger/ledger.ts";
@@ -17,6 +17,8 @@ export interface LimitsOptions {
   readonly hops: number;
   /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
   readonly pair_per_minute: number;
+  /** Called for each message that a limit refuses, with the code of the refusal. */
+  reached(limit: (typeof LIMIT_CODES)[number]): void;
 }
 
 /** The fields of a message that the limits depend on. */
@@ -34,6 +36,8 @@ export interface LimitedMessage {
  * The kinds of messages that are limited. Replies, inbox items and notices of the daemon are not.
  */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
+
+const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
 
 /** Unregistered senders choose their names freely, so all of them share one count. */
 const UNREGISTERED = "";
@@ -58,9 +62,15 @@ export class Limits {
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): void {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return;
-    if (willQueue) this.#refuseWhenFull(message);
-    if (message.reply_to) this.#refuseLongChain(message, message.reply_to);
-    this.#countPair(message);
+    try {
+      if (willQueue) this.#refuseWhenFull(message);
+      if (message.reply_to) this.#refuseLongChain(message, message.reply_to);
+      this.#countPair(message);
+    } catch (error) {
+      const limit = LIMIT_CODES.find((code) => isProblem(error, code));
+      if (limit) this.#options.reached(limit);
+      throw error;
+    }
     const { peer_id } = message.to;
     this.#freeSlots.set(peer_id, Math.max(0, (this.#freeSlots.get(peer_id) ?? 0) - 1));
   }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { jsonLog } from "kit/core/log.ts";
 import { TESTED_VERSION } from "../../../../../daemon/features/agents/codex/agent.ts";
 import { socketPath } from "../../../../../daemon/features/agents/codex/app_server.ts";
 import type { CodexOptions } from "../../../../../daemon/features/agents/codex/codex.ts";
@@ -36,6 +37,12 @@ function transportsOf(home: CodexHome, peer = SHARED, more: Partial<CodexOptions
   const [socket, command, pane, ...rest] = adapterOf(home, more).transports(peer, OUTGOING);
   assert(socket && command && pane && rest.length === 0);
   return { socket, command, pane };
+}
+
+/** The log of the transports, and the option that makes them write it. */
+function captured() {
+  const lines: string[] = [];
+  return { lines, log: jsonLog(new FakeClock(), "debug", (line) => lines.push(line)) };
 }
 
 // The socket.
@@ -200,6 +207,24 @@ Deno.test("the command refuses where the socket serves, at a dialog, and for a v
   assert.equal(await reason(dialog), "dialog_open");
   await using idle = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
   assert.equal(await reason(idle, { ...OUTGOING, framed: "ü".repeat(60_001) }), "too_large");
+});
+
+Deno.test("an error that repeats the message is not logged; any other one is", async () => {
+  const errors = [["queue is full", true], [`bad input: ${OUTGOING.framed}`, false]] as const;
+  for (const [message, isLogged] of errors) {
+    const { lines, log } = captured();
+    const refuse = () => new Error(message);
+    await using home = new CodexHome().listen({ "thread/read": IDLE, "thread/queue/add": refuse });
+    await transportsOf(home, SHARED, { log }).socket.deliver(SHARED, OUTGOING);
+    assert.match(lines.join(), isLogged ? /queue is full/ : /\[hidden\]/);
+  }
+  const { lines, log } = captured();
+  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  const env = program(home, 2);
+  const script = '#!/bin/sh\necho "unexpected: $4" | cut -c1-60 >&2\nexit 2\n';
+  Deno.writeTextFileSync(join(home.dir, "bin", "codex"), script);
+  await transportsOf(home, SHARED, { env, log }).command.deliver(SHARED, OUTGOING);
+  assert.match(lines.join(), /codex queue.*\[hidden\]/);
 });
 
 Deno.test("a command that fails leaves the message unclear; wrong usage or a missing command refuses it", async () => {

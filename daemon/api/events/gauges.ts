@@ -1,0 +1,116 @@
+/** The metrics that are read from the database and the process when somebody asks for them. */
+
+import { VERSION } from "kit/http/contract.ts";
+import type { Metrics } from "kit/http/metrics.ts";
+import type { Database } from "kit/data/sqlite.ts";
+import type { Health } from "./contract.ts";
+import * as rows from "./store.ts";
+
+export interface GaugeSources {
+  readonly db: Database;
+  now(): number;
+  /** Milliseconds since the epoch. */
+  readonly started_at: number;
+  /** Live `/ws` connections. */
+  sockets(): number;
+  /** Jobs by state. */
+  jobs(): Readonly<Record<string, number>>;
+  /** The size of the write-ahead log. */
+  walBytes(): number;
+  memory(): { readonly rss: number; readonly heapUsed: number };
+  tunnel(): Health["relay"]["status"];
+  /** Spans by outcome; empty without a collector. */
+  spans(): Readonly<Record<string, number>>;
+  /** The version of the runtime. */
+  readonly deno: string;
+}
+
+const TUNNEL_STATES = ["connected", "connecting", "down", "disabled"] as const;
+
+export function defineGauges(metrics: Metrics, sources: GaugeSources): void {
+  defineMessages(metrics, sources);
+  defineWork(metrics, sources);
+  defineConnections(metrics, sources);
+  defineProcess(metrics, sources);
+}
+
+function defineMessages(metrics: Metrics, { db, now }: GaugeSources): void {
+  metrics.gauges(
+    { name: "mesh_queue_depth", help: "Messages that wait for a transport", label: "kind" },
+    () => rows.queuedByKind(db),
+  );
+  metrics.gauge(
+    "mesh_queue_oldest_seconds",
+    "Seconds that the oldest waiting message has waited; 0 if none waits",
+    () => secondsSince(rows.oldestQueuedAt(db), now()),
+  );
+  metrics.gauge("mesh_open_asks", "Asks without an answer", () => rows.openAsks(db).count);
+  metrics.gauge(
+    "mesh_open_asks_oldest_seconds",
+    "Seconds since the oldest ask without an answer was sent; 0 if there is none",
+    () => secondsSince(rows.openAsks(db).oldest_at, now()),
+  );
+}
+
+function defineWork(metrics: Metrics, { db, jobs, now }: GaugeSources): void {
+  metrics.gauges({ name: "mesh_jobs", help: "Stored jobs by state", label: "state" }, jobs);
+  metrics.gauge("mesh_schedules", "Active schedules", () => rows.schedules(db, now()).active);
+  metrics.gauge(
+    "mesh_schedules_due",
+    "Active schedules whose time has come and that have not fired yet",
+    () => rows.schedules(db, now()).due,
+  );
+  metrics.gauge(
+    "mesh_schedules_late_seconds",
+    "Seconds by which the most overdue schedule is late; 0 if none is",
+    () => secondsSince(rows.schedules(db, now()).first_at, now()),
+  );
+}
+
+function defineConnections(metrics: Metrics, { db, sockets, spans, tunnel }: GaugeSources): void {
+  metrics.gauges(
+    { name: "mesh_peers", help: "Peers with a record by status", label: "status" },
+    () => rows.peersByStatus(db),
+  );
+  metrics.gauge("mesh_sockets", "Live WebSocket connections", sockets);
+  metrics.gauges(
+    {
+      name: "mesh_tunnel_status",
+      help: "1 for the state of the tunnel to the relay",
+      label: "status",
+    },
+    () => {
+      const status = tunnel();
+      return Object.fromEntries(TUNNEL_STATES.map((one) => [one, one === status ? 1 : 0]));
+    },
+  );
+  metrics.totals({
+    name: "mesh_telemetry_spans_total",
+    help: "Spans of traces, sent to the collector or dropped",
+    label: "outcome",
+  }, spans);
+}
+
+function defineProcess(
+  metrics: Metrics,
+  { db, deno, memory, started_at, walBytes }: GaugeSources,
+): void {
+  metrics.total("mesh_commits_total", "Commits since the start", () => db.commits);
+  metrics.gauge("mesh_database_bytes", "Bytes of the database file", () => db.bytes);
+  metrics.gauge("mesh_database_wal_bytes", "Bytes of the write-ahead log", walBytes);
+  metrics.gauge("process_resident_memory_bytes", "Bytes of memory in use", () => memory().rss);
+  metrics.gauge("mesh_heap_bytes", "Bytes of JavaScript objects", () => memory().heapUsed);
+  metrics.gauge(
+    "process_start_time_seconds",
+    "When the daemon started, in seconds since 1970",
+    () => started_at / 1000,
+  );
+  metrics.info("mesh_build_info", "Always 1; the labels name the versions", {
+    version: VERSION,
+    deno,
+  });
+}
+
+function secondsSince(at: number | null, now: number): number {
+  return at === null ? 0 : Math.max(0, now - at) / 1000;
+}

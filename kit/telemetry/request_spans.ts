@@ -1,0 +1,161 @@
+/** Spans of HTTP requests: a request finds out while it runs to which trace it belongs. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import { readTrace } from "kit/http/traceparent.ts";
+import { isRecorded, type Span, type SpanRef, toTraceContext } from "./span.ts";
+
+/** How many ended requests wait to be recorded. Further ones are not recorded. */
+const ENDED_REQUESTS_MAX = 4096;
+
+/** A request that is being answered, or has just been. */
+export class RequestSpan {
+  readonly method: string;
+  readonly started_at: number;
+  span_id: string;
+  /** Undefined as long as the request belongs to no trace. */
+  trace_id: string | undefined;
+  parent_id: string | null = null;
+  /** The path of the contract, such as `/asks/:correlation_id`; never that of the request. */
+  route: string | undefined;
+  /** The code of a refusal. */
+  refusal: string | undefined;
+  status: number | undefined;
+  ended_at: number | undefined;
+
+  constructor(method: string, span_id: string, started_at: number) {
+    this.method = method;
+    this.span_id = span_id;
+    this.started_at = started_at;
+  }
+
+  /** Makes the request a span of a trace. */
+  join(trace_id: string, parent_id: string | null): void {
+    this.trace_id = trace_id;
+    this.parent_id = parent_id;
+  }
+
+  toSpan(trace_id: string): Span {
+    const { method, route = "unknown", status = 500 } = this;
+    return {
+      trace_id,
+      span_id: this.span_id,
+      parent_id: this.parent_id,
+      name: `${method} ${route}`,
+      kind: "server",
+      started_at: this.started_at,
+      ended_at: this.ended_at ?? this.started_at,
+      attributes: {
+        "http.request.method": method,
+        "http.route": route,
+        "http.response.status_code": status,
+        "error.type": this.refusal,
+      },
+      failed: status >= 500,
+    };
+  }
+}
+
+export interface RequestSpansOptions {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** The part of all traces that is recorded, 0 to 1. */
+  readonly ratio: number;
+  /**
+   * Whether every request joins its caller's trace; by default it does. If not, only a request does
+   * that sends something on.
+   */
+  readonly joins_callers?: boolean;
+}
+
+type Handler<A extends readonly unknown[]> = (request: Request, ...more: A) => Promise<Response>;
+
+export class RequestSpans {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #ratio: number;
+  readonly #joinsCallers: boolean;
+  readonly #current = new AsyncLocalStorage<RequestSpan>();
+  #ended: RequestSpan[] = [];
+
+  constructor({ clock, ids, ratio, joins_callers = true }: RequestSpansOptions) {
+    this.#clock = clock;
+    this.#ids = ids;
+    this.#ratio = ratio;
+    this.#joinsCallers = joins_callers;
+  }
+
+  /** The request that the caller works for. Work that goes on after the response is for none. */
+  get current(): RequestSpan | undefined {
+    const request = this.#current.getStore();
+    return request?.ended_at === undefined ? request : undefined;
+  }
+
+  /** Wraps a handler. A request that another one makes in this process is part of that one. */
+  traced<A extends readonly unknown[]>(handle: Handler<A>): Handler<A> {
+    return (request, ...more) => {
+      if (this.current) return handle(request, ...more);
+      const span = new RequestSpan(request.method, this.#ids.hex(8), this.#clock.now());
+      if (this.#joinsCallers) this.#joinCaller(span, request.headers.get("traceparent"));
+      return this.#current.run(span, async () => {
+        try {
+          const response = await handle(request, ...more);
+          span.status = response.status;
+          return response;
+        } finally {
+          span.ended_at = this.#clock.now();
+          if (this.#ended.length < ENDED_REQUESTS_MAX) this.#ended.push(span);
+        }
+      });
+    };
+  }
+
+  /** The current request reached a route. The first one is its own. */
+  routed(path: string): void {
+    if (this.current) this.current.route ??= path;
+  }
+
+  /** The current request was refused. */
+  refused(code: string): void {
+    if (this.current) this.current.refusal = code;
+  }
+
+  /** The traceparent that what the current request sends carries, given the one that it got. */
+  continued(traceparent: string | undefined): string | undefined {
+    const request = this.current;
+    if (!request || traceparent === undefined) return traceparent;
+    const joined = this.#joinCaller(request, traceparent);
+    return joined ? `00-${joined.trace_id}-${request.span_id}-01` : traceparent;
+  }
+
+  /** The current request as a parent. One that belongs to no trace begins one. */
+  begun(): SpanRef | undefined {
+    const request = this.current;
+    if (!request) return undefined;
+    request.trace_id ??= this.#ids.hex(16);
+    const { span_id, trace_id } = request;
+    return isRecorded({ trace_id, span_id, sampled: true }, this.#ratio)
+      ? { trace_id, span_id }
+      : undefined;
+  }
+
+  /** Takes the ended requests that belong to a recorded trace, as spans. */
+  takeEnded(): Span[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended.flatMap((request) => {
+      const { span_id, trace_id } = request;
+      if (trace_id === undefined) return [];
+      const isWithinRatio = isRecorded({ trace_id, span_id, sampled: true }, this.#ratio);
+      return isWithinRatio ? [request.toSpan(trace_id)] : [];
+    });
+  }
+
+  /** Returns the caller's context if its trace is recorded. */
+  #joinCaller(request: RequestSpan, traceparent: string | null): SpanRef | undefined {
+    const caller = toTraceContext(traceparent && readTrace(traceparent) || null);
+    if (!caller || !isRecorded(caller, this.#ratio)) return undefined;
+    if (request.trace_id !== caller.trace_id) request.join(caller.trace_id, caller.span_id);
+    return caller;
+  }
+}
