@@ -18,15 +18,25 @@ export function withLazyRequire(text: string): string {
   );
 }
 
+/** The text of a module without the imports that only run this part. */
+export function withoutImportOf(part: string, text: string): string {
+  return text.replaceAll(`import"./${part}";`, "");
+}
+
 function rewriteParts(): void {
-  const changed = [...Deno.readDirSync(PARTS)].filter(({ name }) => name.endsWith(".js"))
-    .filter(({ name }) => {
-      const text = Deno.readTextFileSync(PARTS + name);
-      const rewritten = withLazyRequire(text);
-      if (rewritten !== text) Deno.writeTextFileSync(PARTS + name, rewritten);
-      return rewritten !== text;
-    });
-  if (changed.length === 0) throw new Error(`No part in ${PARTS} has the bundler's require`);
+  const names = [...Deno.readDirSync(PARTS)].map(({ name }) => name)
+    .filter((name) => name.endsWith(".js"));
+  const runtime = names.find((name) => EAGER.test(Deno.readTextFileSync(PARTS + name)));
+  if (runtime === undefined) throw new Error(`No part in ${PARTS} has the bundler's require`);
+  rewrite(runtime, withLazyRequire);
+  // Running that part now has no effect, so a part that uses nothing of it need not load it.
+  for (const name of names) rewrite(name, (text) => withoutImportOf(runtime, text));
+}
+
+function rewrite(name: string, change: (text: string) => string): void {
+  const text = Deno.readTextFileSync(PARTS + name);
+  const changed = change(text);
+  if (changed !== text) Deno.writeTextFileSync(PARTS + name, changed);
 }
 
 if (import.meta.main) rewriteParts();

@@ -1,7 +1,7 @@
 /** The last step of the build: `require` loads nothing until a package calls it. */
 
 import assert from "node:assert/strict";
-import { withLazyRequire } from "../../packaging/lazy_require.ts";
+import { withLazyRequire, withoutImportOf } from "../../packaging/lazy_require.ts";
 
 const BUNDLED =
   'var a=1;import{createRequire as __deno_internal_createRequire} from "node:module";' +
@@ -24,4 +24,9 @@ Deno.test("the require of a bundle works, and loads node:module only when it is 
 Deno.test("a module without the bundler's require stays as it is", () => {
   const text = 'import{createRequire}from"node:module";createRequire("/x");';
   assert.equal(withLazyRequire(text), text);
+});
+
+Deno.test("a part that uses nothing of the bundler's part does not load it", () => {
+  const text = 'import{a}from"./b.js";import"./b.js";import"./c.js";';
+  assert.equal(withoutImportOf("b.js", text), 'import{a}from"./b.js";import"./c.js";');
 });
