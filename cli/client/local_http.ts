@@ -1,6 +1,6 @@
 /**
- * HTTP/1.0 to the daemon, one connection for each request. For programs that send a request or two
- * and end: loading `fetch` takes them longer than everything else that they do.
+ * HTTP/1.0 to the daemon, one connection for each request. Loading `fetch` takes a command longer
+ * than everything else that it does, and 1.4 MB of each MCP proxy.
  */
 
 const CHUNK_BYTES = 65_536;
@@ -14,7 +14,7 @@ export interface LocalRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface LocalResponse {
+export interface LocalResponse {
   readonly status: number;
   readonly text: string;
 }
