@@ -1,131 +1,19 @@
-/** The command table of `mesh`, and the function that runs one command line. */
+/** The function that runs one command line of `mesh`. */
 
 import { type Clock, systemClock } from "kit/core/clock.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import type { Env } from "./daemon/host/paths.ts";
-import { ASK_COMMANDS } from "./cli/commands/asks/asks.ts";
-import { UPLOAD_COMMAND } from "./cli/commands/upload.ts";
-import { ATTACH_COMMAND } from "./cli/commands/attach.ts";
-import { type Command, CommandContext } from "./cli/command/command.ts";
-import { reportError } from "./cli/command/errors.ts";
-import { withNearMisses } from "./cli/command/near_misses.ts";
-import { buildParser, printHelpOf } from "./cli/command/parser.ts";
-import { completeIds } from "./cli/command/short_ids.ts";
-import { getHealth } from "./cli/client/daemon_process.ts";
+import { settingsOfRunning } from "./cli/client/daemon_client.ts";
 import { EXIT } from "./cli/client/failures.ts";
-import { DAEMON_COMMANDS } from "./cli/commands/daemon/daemon.ts";
-import { DOCTOR } from "./cli/doctor/doctor_command.ts";
-import { INBOX_COMMANDS } from "./cli/commands/inbox/inbox.ts";
-import { JOB_COMMANDS } from "./cli/commands/jobs.ts";
-import { SPAWN_COMMANDS } from "./cli/commands/spawn.ts";
+import { CommandContext } from "./cli/command/command.ts";
+import { COMMANDS } from "./cli/table/generated/table.ts";
+import { loadCommand, type TableEntry } from "./cli/table/modules.ts";
+import { type ParsedLine, readHelpRequest, readPlainLine } from "./cli/command/plain_line.ts";
+import { completeIds } from "./cli/command/short_ids.ts";
 import { processTerminal } from "./cli/output/process_terminal.ts";
 import type { Terminal } from "./cli/output/terminal.ts";
-import { OPEN_COMMANDS } from "./cli/commands/daemon/open.ts";
-import { PEERS } from "./cli/commands/peer_list.ts";
-import { PEER_COMMANDS } from "./cli/commands/peers.ts";
-import { RUN_COMMANDS } from "./cli/commands/run/run.ts";
-import { QUESTION_COMMANDS } from "./cli/commands/questions.ts";
-import { ROLES } from "./cli/commands/roles.ts";
-import { SCHEDULE_COMMANDS } from "./cli/commands/schedules.ts";
-import { SEARCH_COMMANDS } from "./cli/commands/search.ts";
-import { SELFTEST } from "./cli/selftest/selftest_command.ts";
-import { SHARE_COMMANDS } from "./cli/commands/shares.ts";
-import { showWelcome } from "./cli/commands/welcome.ts";
 
-/** `main.ts` starts the roles itself, so these entries exist only for `--help` and completions. */
-const ROLE_COMMANDS: readonly Command[] = [
-  {
-    usage: "daemon",
-    summary: "Run the daemon in the foreground",
-    example: "mesh daemon",
-    run: async ({ env }) => await ROLES.daemon(env),
-  },
-  {
-    usage: "relay",
-    summary: "Run the relay, which gives remote clients access to daemons",
-    example: "RELAY_PORT=8378 mesh relay",
-    run: async ({ env }) => await ROLES.relay(env),
-  },
-  {
-    usage: "mcp",
-    summary: "Run an MCP server over stdio, for agents that cannot use the daemon's /mcp",
-    example: "mesh mcp",
-    run: async ({ env }) => (await ROLES.mcp(env), EXIT.done),
-  },
-  {
-    usage: "hook [args...]",
-    summary: "Handle an agent's hook event; `mesh setup` installs the hooks",
-    example: "mesh hook claude-code UserPromptSubmit",
-    run: async ({ env }) => await ROLES.hook(env, []),
-  },
-];
-
-const SURFACE_COMMAND: Command = {
-  usage: "surface telegram",
-  summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
-  example: "mesh surface telegram",
-  run: async (context) => {
-    const { runTelegram } = await import("./cli/surfaces/telegram/telegram_command.ts");
-    return await runTelegram(context);
-  },
-};
-
-const COMPLETIONS: readonly Command[] = [
-  {
-    usage: "completions <shell>",
-    summary: "Print completions for bash, zsh or fish",
-    details:
-      "bash: source <(mesh completions bash) in ~/.bashrc. zsh: the same with zsh, in ~/.zshrc. " +
-      "fish: mesh completions fish > ~/.config/fish/completions/mesh.fish",
-    example: "source <(mesh completions bash)",
-    run: async ({ terminal }, args) => {
-      const { completionsFor } = await import("./cli/commands/completions/completions.ts");
-      terminal.device.out(completionsFor(args.text("shell"), COMMANDS));
-      return EXIT.done;
-    },
-  },
-  {
-    usage: "complete <kind>",
-    summary: "Print the values of a kind, for the completion scripts",
-    example: "mesh complete peers",
-    hidden: true,
-    run: async (context, args) => {
-      const { valuesNow } = await import("./cli/commands/completions/values.ts");
-      const values = await valuesNow(args.text("kind"), () => context.call);
-      for (const value of values) context.terminal.print(value);
-      return EXIT.done;
-    },
-  },
-];
-
-export const COMMANDS: readonly Command[] = [
-  ...DAEMON_COMMANDS,
-  ...OPEN_COMMANDS,
-  DOCTOR,
-  SELFTEST,
-  PEERS,
-  ...ASK_COMMANDS,
-  ...PEER_COMMANDS,
-  ...QUESTION_COMMANDS,
-  ...SEARCH_COMMANDS,
-  ...INBOX_COMMANDS,
-  ...JOB_COMMANDS,
-  ...SCHEDULE_COMMANDS,
-  ...SPAWN_COMMANDS,
-  ...SHARE_COMMANDS,
-  UPLOAD_COMMAND,
-  ATTACH_COMMAND,
-  ...RUN_COMMANDS,
-  SURFACE_COMMAND,
-  ...ROLE_COMMANDS,
-  ...COMPLETIONS,
-];
-
-/** The description and version that `mesh --help` and `mesh --version` print. */
-export const PROGRAM = {
-  summary: "Agent Mesh lets coding agents, and you, ask each other questions.",
-  version: VERSION,
-};
+const VERSION_WORDS: readonly string[] = ["--version", "-V", "version"];
 
 /** Runs one command line and returns its exit code. */
 export async function runCli(
@@ -135,33 +23,75 @@ export async function runCli(
   clock: Clock = systemClock,
 ): Promise<number> {
   const { args, verbose } = withoutVerbose(given);
-  const context = new CommandContext({ args, env, terminal, clock, verbose });
-  let code: number = EXIT.done;
-  let running: Command | undefined;
+  let context: CommandContext | undefined;
+  let running: TableEntry | undefined;
+  const createContext = async () => {
+    const readSettings = await settingsReader(env);
+    return context = new CommandContext({ args, env, terminal, clock, verbose, readSettings });
+  };
   try {
-    if (args.length === 0) return await runWithoutCommand(context);
-    const parser = buildParser(
-      COMMANDS,
-      { ...PROGRAM, device: terminal.device },
-      async (command, args) => {
-        running = command;
-        code = await command.run(context, await completeIds(() => context.call, command, args));
-      },
-    );
-    if (args[0] === "help") printHelpOf(parser, args.slice(1));
-    else await parser.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
-    return code;
+    if (args.length === 0) return await runWithoutCommand(await createContext());
+    const line = await parse(args, terminal);
+    if (!line) return EXIT.done;
+    running = line.command;
+    const run = await createContext();
+    const [command, completed] = await Promise.all([
+      loadCommand(line.command),
+      completeIds(() => run.call, line.command, line.args),
+    ]);
+    return await command.run(run, completed);
   } catch (error) {
-    const near = await withNearMisses(error, context);
-    return reportError(near, terminal, { json: args.includes("--json"), command: running });
+    return await report(error, context, { terminal, args, command: running });
   }
+}
+
+/** Undefined if the line asked for the help or the version, which is then printed. */
+async function parse(
+  args: readonly string[],
+  { device }: Terminal,
+): Promise<ParsedLine<TableEntry> | undefined> {
+  if (VERSION_WORDS.includes(args[0] ?? "")) return void device.out(`${VERSION}\n`);
+  const asked = readHelpRequest(COMMANDS, args);
+  if (asked) {
+    const { HELP } = await import("./cli/table/generated/help.ts");
+    return void device.out(HELP[asked.join(" ")] ?? "");
+  }
+  const line = readPlainLine(COMMANDS, args);
+  if (line) return line;
+  const { parseLine } = await import("./cli/command/parser.ts");
+  return parseLine(COMMANDS, device, args);
+}
+
+/** Reads the configuration only if a client of the running daemon needs it. */
+async function settingsReader(env: Env) {
+  const running = settingsOfRunning(env);
+  if (running) return () => running;
+  return (await import("./cli/client/settings.ts")).readClientSettings;
+}
+
+async function report(
+  error: unknown,
+  context: CommandContext | undefined,
+  { terminal, args, command }: {
+    readonly terminal: Terminal;
+    readonly args: readonly string[];
+    readonly command: TableEntry | undefined;
+  },
+): Promise<number> {
+  const [{ reportError }, { withNearMisses }] = await Promise.all([
+    import("./cli/command/errors.ts"),
+    import("./cli/command/near_misses.ts"),
+  ]);
+  const near = context ? await withNearMisses(error, context) : error;
+  return reportError(near, terminal, { json: args.includes("--json"), command });
 }
 
 /** `mesh` alone: a live view on a terminal while the daemon runs, else its status and next steps. */
 async function runWithoutCommand(context: CommandContext): Promise<number> {
   const { screen, keys } = context.terminal.device;
+  const { getHealth } = await import("./cli/client/daemon_process.ts");
   const isLive = screen && keys && !context.verbose && await getHealth(context.daemon);
-  if (!isLive) return await showWelcome(context);
+  if (!isLive) return await (await import("./cli/commands/welcome.ts")).showWelcome(context);
   const { runLive } = await import("./cli/live/live.ts");
   return await runLive(context, { screen, keys });
 }

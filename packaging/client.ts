@@ -1,7 +1,7 @@
 /** `deno task pack-client`: makes the npm package of the client in `dist/client`. */
 
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import manifest from "../clients/typescript/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));

@@ -1,7 +1,7 @@
 /** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
 
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));

@@ -7,7 +7,7 @@
 
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => Deno.readTextFileSync(ROOT + path);

@@ -1,14 +1,19 @@
 /** The client of the local daemon: finds its address, sends the token, and resolves the sender. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { ApiError, type Call, client } from "kit/http/client.ts";
+import {
+  ApiError,
+  type Call,
+  plainClient,
+  type PlainRequest,
+  type PlainResponse,
+} from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
-import { peerByPane } from "../../daemon/features/peers/contract.ts";
-import { listInbox } from "../../daemon/features/inbox/contract.ts";
-import { readConfig } from "../../daemon/app/config.ts";
-import { configPath, type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
-import { runningDaemon } from "../../daemon/host/runtime_file.ts";
+import { listInbox, peerByPane } from "./endpoints.ts";
+import { configPath, type Env, readTextOrNothing, unlessError } from "../../daemon/host/paths.ts";
+import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
+import { sendLocally } from "./local_http.ts";
 
 /** The name of a caller that is neither a peer nor a person. */
 const ANONYMOUS_SENDER = "cli";
@@ -63,13 +68,36 @@ export interface Sender {
   readonly identifiedBy: "given" | "pane" | "human" | "anonymous";
 }
 
-export function readSettings(env: Env): ReturnType<typeof readConfig> {
-  try {
-    return readConfig(env, readTextOrNothing);
-  } catch (error) {
-    const message = messageOf(error);
-    throw new ConfigError(message, { cause: configPath(env) });
-  }
+/** What a client needs of the configuration. */
+export interface ClientSettings {
+  /** The address while no daemon runs. */
+  readonly url: string;
+  readonly token: string | undefined;
+}
+
+/**
+ * The settings for a client of the running daemon, without reading the configuration: the daemon
+ * has checked it, and it has no token. Undefined if the configuration must be read, because no
+ * daemon runs, or because the configuration may have a token or a mistake.
+ */
+export function settingsOfRunning(env: Env): ClientSettings | undefined {
+  if (Object.keys(env).some((name) => /^MESH_.*__/.test(name))) return undefined;
+  // What cannot be read here is reported by whoever reads the configuration.
+  return unlessError((error) => error instanceof Error, () => {
+    const daemon = runningDaemon(env);
+    return daemon && isChecked(configPath(env), daemon)
+      ? { url: daemon.url, token: undefined }
+      : undefined;
+  });
+}
+
+/** Whether the daemon has read this text of the file, and the text has no token. */
+function isChecked(path: string, { started_at }: RuntimeInfo): boolean {
+  const text = readTextOrNothing(path);
+  if (text === undefined) return true;
+  const changed_at = Deno.statSync(path).mtime?.getTime() ?? Infinity;
+  // A backslash may hide the key of the token.
+  return changed_at < Date.parse(started_at) && !/auth_token|\\/.test(text);
 }
 
 interface ClientOptions {
@@ -82,12 +110,12 @@ interface ClientOptions {
 export function createDaemonClient(
   env: Env,
   interactive: boolean,
+  { url: configured, token }: ClientSettings,
   options?: ClientOptions,
 ): DaemonClient {
-  const send = options?.onRequest ? reportedFetch(options.clock, options.onRequest) : fetchDaemon;
-  const config = readSettings(env);
-  const token = config["daemon.auth_token"]?.reveal();
-  const configured = toUrl(config["daemon.host"], config["daemon.port"]);
+  const report = options?.onRequest
+    ? reporter(options.clock, options.onRequest)
+    : <R>(_: Named, response: Promise<R>) => response;
   // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
@@ -102,8 +130,9 @@ export function createDaemonClient(
     trustedUrl,
     call: async (contract, input) => {
       const url = trustedUrl();
+      const send = (request: PlainRequest) => report(request, callDaemon(url, request));
       try {
-        return await client(url, (request) => send(url, request), headers)(contract, input);
+        return await plainClient(url, send, headers)(contract, input);
       } catch (error) {
         if (error instanceof SyntaxError) {
           throw new DaemonUnreachable(url, error, { isTaken: true });
@@ -114,10 +143,8 @@ export function createDaemonClient(
     get: async (path, init = {}) => {
       const url = trustedUrl();
       const allHeaders = { ...headers, ...init.headers };
-      return await send(
-        url,
-        new Request(new URL(path, url), { ...init, headers: allHeaders }),
-      );
+      const request = new Request(new URL(path, url), { ...init, headers: allHeaders });
+      return await report(request, fetchDaemon(url, request));
     },
   };
 }
@@ -174,13 +201,15 @@ export async function undefinedOnRefusal<A>(
   }
 }
 
-/** As `fetchDaemon`, and reports each request in one line: method, address, status and time. */
-function reportedFetch(clock: Clock, report: (line: string) => void): typeof fetchDaemon {
-  return async (url, request) => {
+type Named = Pick<PlainRequest | Request, "method" | "url">;
+
+/** Reports each request in one line: method, address, status and time. */
+function reporter(clock: Clock, report: (line: string) => void) {
+  return async <R extends PlainResponse>(request: Named, responding: Promise<R>): Promise<R> => {
     const started = clock.now();
     const name = `${request.method} ${request.url}`;
     try {
-      const response = await fetchDaemon(url, request);
+      const response = await responding;
       report(`${name} → ${response.status} in ${clock.now() - started} ms`);
       return response;
     } catch (error) {
@@ -188,6 +217,16 @@ function reportedFetch(clock: Clock, report: (line: string) => void): typeof fet
       throw error;
     }
   };
+}
+
+async function callDaemon(url: string, request: PlainRequest): Promise<PlainResponse> {
+  try {
+    const { status, text } = await sendLocally(request);
+    return { ok: status >= 200 && status < 300, status, json: async () => await JSON.parse(text) };
+  } catch (error) {
+    if (request.signal?.aborted) throw error;
+    throw new DaemonUnreachable(url, error);
+  }
 }
 
 async function fetchDaemon(url: string, request: Request): Promise<Response> {
@@ -208,9 +247,4 @@ function mustBeOwnListener(url: string): string {
   if (listenerAt(new URL(url)) !== "not_ours") return url;
   const cause = new Error("another user's program listens there");
   throw new DaemonUnreachable(url, cause, { isTaken: true });
-}
-
-function toUrl(host: string, port: number): string {
-  const connectHost = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${connectHost.includes(":") ? `[${connectHost}]` : connectHost}:${port}`;
 }

@@ -5,6 +5,7 @@ import { parseDuration } from "kit/core/duration.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
+  type ClientSettings,
   createDaemonClient,
   type DaemonClient,
   resolveSender,
@@ -14,8 +15,8 @@ import { styled, type Terminal } from "../output/terminal.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { nearest } from "./near_words.ts";
 
-/** One entry of the command table. */
-export interface Command {
+/** One entry of the command table, as help and completions show it. */
+export interface CommandSpec {
   /** The command as it is typed, with its arguments: `ack <id> [text]`. */
   readonly usage: string;
   /** Other names of the command's last word. */
@@ -29,6 +30,9 @@ export interface Command {
   readonly hidden?: true;
   /** Takes a command line of another program: everything after its name is an argument. */
   readonly takesProgram?: true;
+}
+
+export interface Command extends CommandSpec {
   /** Runs the command and returns its exit code. */
   run(context: CommandContext, args: Args): Promise<number>;
 }
@@ -59,6 +63,10 @@ export function answerCommand<A>(spec: AnswerCommand<A>): Command {
 
 export const JSON_FLAG = { "--json": "print the answer as JSON" } as const;
 export const FROM_FLAG = { "--from <peer>": "send as this peer" } as const;
+export const WAIT_FLAGS = {
+  "--wait": "wait for the answer and print it",
+  "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
+} as const;
 export const CIRCLE_FLAG = { "--circle <name>": "look up the peer's name in this circle" } as const;
 
 /** The arguments and flags of one command line, by name. */
@@ -156,8 +164,12 @@ export function localTimezone(): string {
   return new Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
+/** Reads the settings for a client; throws `ConfigError`. */
+type ReadSettings = (env: Env) => ClientSettings;
+
 type CommandContextOptions =
   & Pick<CommandContext, "args" | "env" | "terminal" | "clock">
+  & { readonly readSettings: ReadSettings }
   & Partial<Pick<CommandContext, "verbose">>;
 
 /** What a command runs with: its environment, terminal, clock and daemon client. */
@@ -169,25 +181,29 @@ export class CommandContext {
   readonly clock: Clock;
   /** Prints what the command does, such as its requests, to standard error. */
   readonly verbose: boolean;
+  readonly #readSettings: ReadSettings;
   #daemon: DaemonClient | undefined;
 
-  constructor({ args, env, terminal, clock, verbose = false }: CommandContextOptions) {
+  constructor(
+    { args, env, terminal, clock, readSettings, verbose = false }: CommandContextOptions,
+  ) {
     this.args = args;
     this.verbose = verbose;
     this.env = env;
     this.terminal = terminal;
     this.clock = clock;
+    this.#readSettings = readSettings;
   }
 
   get daemon(): DaemonClient {
     return this.#daemon ??= this.connect();
   }
 
-  /** A new client, which reads the configuration again. */
-  connect(): DaemonClient {
+  /** A new client; with `readSettings`, one that has read the configuration again. */
+  connect(readSettings = this.#readSettings): DaemonClient {
     const { clock, terminal } = this;
     const onRequest = (line: string) => terminal.printError(styled("dim", line));
-    return createDaemonClient(this.env, terminal.device.interactive, {
+    return createDaemonClient(this.env, terminal.device.interactive, readSettings(this.env), {
       clock,
       ...(this.verbose && { onRequest }),
     });

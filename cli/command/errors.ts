@@ -1,13 +1,11 @@
 /** Prints a command's error, as text or as JSON, and returns its exit code. */
 
-import { CommanderError } from "commander";
 import * as z from "zod";
 import { ApiError } from "kit/http/client.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
-import type { Command } from "./command.ts";
-import { usageOfCommand } from "./parser.ts";
+import type { CommandSpec } from "./command.ts";
 
 /** An error as it is printed. With `--json` it is the object on standard output. */
 interface Report {
@@ -20,12 +18,11 @@ interface Report {
 interface ErrorContext {
   readonly json: boolean;
   /** The command that failed; undefined if none was found. */
-  readonly command: Command | undefined;
+  readonly command: CommandSpec | undefined;
 }
 
 /** Prints the error and returns its exit code; with `json`, prints it as JSON, too. */
 export function reportError(error: unknown, to: Terminal, context: ErrorContext): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usageError;
   if (error instanceof ApiError) {
     if (context.json) to.printJson(error.problem);
     return reportRefusal(error, to, context.command);
@@ -42,7 +39,7 @@ export function reportError(error: unknown, to: Terminal, context: ErrorContext)
 }
 
 /** Undefined for an unexpected error, which the caller rethrows. */
-function reportOf(error: unknown, command: Command | undefined): Report | undefined {
+function reportOf(error: unknown, command: CommandSpec | undefined): Report | undefined {
   if (error instanceof DaemonUnreachable) {
     const hint = error.isTaken
       ? "Use another port: mesh config set daemon.port PORT, then mesh up"
@@ -67,7 +64,7 @@ function reportOf(error: unknown, command: Command | undefined): Report | undefi
 function reportRefusal(
   { problem, status }: ApiError,
   to: Terminal,
-  command: Command | undefined,
+  command: CommandSpec | undefined,
 ): number {
   const issues = Issues.safeParse(problem["issues"]).data ?? [];
   const detail = typeof problem.detail === "string" ? problem.detail : `HTTP ${status}`;
@@ -137,7 +134,7 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The option or argument that holds the field; the field itself if the command has none. */
-function optionOf(path: string, command: Command | undefined): string {
+function optionOf(path: string, command: CommandSpec | undefined): string {
   const field = path.split(".")[0] ?? path;
   const words = [
     ...(command?.usage.match(/[<[][^<>[\]]+[>\]]/g) ?? []),
@@ -153,4 +150,10 @@ function plain(message: string): string {
     /^Too (small|big): expected string to have [<>]=(\d+) characters$/.exec(message) ?? [];
   if (bound === "big") return `is longer than ${count} characters`;
   return bound === "small" && count === "1" ? "is empty" : message;
+}
+
+/** The usage of a command, for an error that the command itself finds. */
+function usageOfCommand({ usage }: CommandSpec): string {
+  const path = `mesh ${usage.replace(/ [<[].*$/s, "")}`;
+  return `Usage: mesh ${usage} [options]\nMore: ${path} --help`;
 }

@@ -1,17 +1,17 @@
 /** Builds the parser of the command table, its help in groups, and its errors. */
 
 import { Command as Parser, CommanderError } from "commander";
+import { VERSION } from "kit/core/version.ts";
 import { UsageError } from "../client/failures.ts";
 import type { Device } from "../output/terminal.ts";
-import { Args, type Command } from "./command.ts";
+import { Args, type CommandSpec } from "./command.ts";
 import { FIRST_WORDS, helpPlaceOf } from "./groups.ts";
 import { meaningOf, nearest } from "./near_words.ts";
+import type { ParsedLine } from "./plain_line.ts";
 
-interface ProgramInfo {
-  readonly summary: string;
-  readonly version: string;
-  readonly device: Pick<Device, "out" | "err">;
-}
+type Output = Pick<Device, "out" | "err">;
+
+export const SUMMARY = "Agent Mesh lets coding agents, and you, ask each other questions.";
 
 /**
  * A fixed width makes `--help` the same everywhere, so that it can be compared with a golden file.
@@ -24,15 +24,40 @@ Exit codes: 0 done; 1 refused, failed, or still open after --timeout; 2 wrong us
 configuration; 3 no daemon answers; 130 Ctrl-C.`;
 
 /**
+ * Parses a command line. Undefined if it asked for the help or the version, which is then printed.
+ * Throws `UsageError` if the table does not allow it.
+ */
+export function parseLine<C extends CommandSpec>(
+  commands: readonly C[],
+  device: Output,
+  line: readonly string[],
+): ParsedLine<C> | undefined {
+  let parsed: ParsedLine<C> | undefined;
+  const parser = buildParser(commands, device, (command, args) => {
+    parsed = { command, args };
+  });
+  if (line[0] === "help") {
+    printHelpOf(parser, line.slice(1));
+    return undefined;
+  }
+  try {
+    parser.parse(line[0] === "version" ? ["--version"] : line, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError) || error.exitCode !== 0) throw error;
+  }
+  return parsed;
+}
+
+/**
  * Builds the parser. All words of a command before the last one are groups, such as `inbox` in
  * `inbox read <id>`.
  */
-export function buildParser(
-  commands: readonly Command[],
-  { summary, version, device }: ProgramInfo,
-  run: (command: Command, args: Args) => Promise<void>,
+export function buildParser<C extends CommandSpec>(
+  commands: readonly C[],
+  device: Output,
+  run: (command: C, args: Args) => void,
 ): Parser {
-  const root = new Parser("mesh").description(summary).version(version).enablePositionalOptions()
+  const root = new Parser("mesh").description(SUMMARY).version(VERSION).enablePositionalOptions()
     .option("--verbose", "print each request to the daemon, to standard error")
     .helpCommand(false).configureHelp({ helpWidth: HELP_COLUMNS, subcommandTerm })
     .showSuggestionAfterError(false)
@@ -58,14 +83,14 @@ function subcommandTerm(command: Parser): string {
   return [[command.name(), ...command.aliases()].join("|"), ...args].join(" ");
 }
 
-function firstWordOf({ usage }: Command): string {
+function firstWordOf({ usage }: CommandSpec): string {
   return usage.split(" ")[0] ?? usage;
 }
 
-function addCommand(
+function addCommand<C extends CommandSpec>(
   root: Parser,
-  command: Command,
-  run: (command: Command, args: Args) => Promise<void>,
+  command: C,
+  run: (command: C, args: Args) => void,
 ): void {
   const [, group, rest = ""] = /^((?:[a-z-]+ )*)([a-z-].*)$/s.exec(command.usage) ?? [];
   const parent = (group ?? "").trim().split(" ").filter(Boolean).reduce(ensureGroup, root);
@@ -174,7 +199,7 @@ function usageOf(parser: Parser): string {
 }
 
 /** Prints the help of the command that the words name. Throws `UsageError` for an unknown one. */
-export function printHelpOf(root: Parser, words: readonly string[]): void {
+function printHelpOf(root: Parser, words: readonly string[]): void {
   let parser = root;
   for (const word of words) {
     const next = parser.commands.find((command) =>
@@ -184,10 +209,4 @@ export function printHelpOf(root: Parser, words: readonly string[]): void {
     parser = next;
   }
   parser.outputHelp();
-}
-
-/** The usage of a command of the table, for an error that the command itself finds. */
-export function usageOfCommand({ usage }: Command): string {
-  const path = `mesh ${usage.replace(/ [<[].*$/s, "")}`;
-  return `Usage: mesh ${usage} [options]\nMore: ${path} --help`;
 }

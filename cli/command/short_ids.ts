@@ -1,9 +1,9 @@
 /** Shortened ids in arguments: completed by the daemon before a command runs. */
 
 import type { Call } from "kit/http/client.ts";
-import { completeId } from "../../daemon/api/ids/contract.ts";
+import { completeId } from "../client/endpoints.ts";
 import { undefinedOnRefusal } from "../client/daemon_client.ts";
-import type { Args, Command } from "./command.ts";
+import type { Args, CommandSpec } from "./command.ts";
 
 /** A prefix and some digits, or digits alone. */
 const SHORT_ID = /^(?:[a-z]+-)?[0-9a-f]{4,12}$/;
@@ -12,7 +12,7 @@ const WHOLE_ID = /^[a-z]+-[0-9a-f]{12}$/;
 type Named = "peer" | "record";
 
 /** What the arguments and flags of a command name, by the placeholders of its usage. */
-function namesIn({ usage, flags = {} }: Command): Map<string, Named> {
+function namesIn({ usage, flags = {} }: CommandSpec): Map<string, Named> {
   const names = new Map<string, Named>();
   for (const [, name = ""] of usage.matchAll(/[<[]([a-z-]+)/g)) {
     if (name === "peer" || name === "peers") names.set(name, "peer");
@@ -31,7 +31,11 @@ function namesIn({ usage, flags = {} }: Command): Map<string, Named> {
  * The arguments with shortened ids completed by the daemon. What is no shortened id, or begins no
  * id, stays: it may be a name, or the command refuses it. Peers may be separated by commas.
  */
-export async function completeIds(call: () => Call, command: Command, args: Args): Promise<Args> {
+export async function completeIds(
+  call: () => Call,
+  command: CommandSpec,
+  args: Args,
+): Promise<Args> {
   let completed = args;
   for (const [name, of] of namesIn(command)) {
     const given = args.get(name);

@@ -1,7 +1,7 @@
 /** `mesh attach`: shows an agent's tmux pane in this terminal. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { getPeer } from "../client/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { tmuxSocketOf } from "../client/daemon_client.ts";
 import { CommandError } from "../client/failures.ts";

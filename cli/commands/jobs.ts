@@ -3,22 +3,24 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { parseFromNow } from "kit/core/duration.ts";
 import { pause } from "kit/core/timeout.ts";
-import { listPeers } from "../../daemon/features/peers/contract.ts";
-import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
   cancelJob,
-  Continuity,
   createJob,
   getJob,
   jobResult,
-  listJobs,
+  listPeers,
   pauseJob,
-  REPORTED,
   resumeJob,
   retryJob,
   runJob,
-  TERMINAL_STATES,
   updateJob,
+} from "../client/endpoints.ts";
+import { Backend } from "../../daemon/features/agents/contract.ts";
+import {
+  Continuity,
+  listJobs,
+  REPORTED,
+  TERMINAL_STATES,
 } from "../../daemon/features/jobs/contract.ts";
 import {
   absolutePath,
@@ -30,7 +32,7 @@ import {
   localTimezone,
   mustHaveText,
 } from "../command/command.ts";
-import { readSettings } from "../client/daemon_client.ts";
+import { readSettings } from "../client/settings.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
 import { styled, type Terminal } from "../output/terminal.ts";

@@ -1,8 +1,8 @@
 /** `mesh peers`: lists peers, and closes offline ones that nothing waits for. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { type KeptReason, prunePeers } from "../../daemon/features/lifecycle/contract.ts";
-import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { listPeers, prunePeers } from "../client/endpoints.ts";
+import type { KeptReason } from "../../daemon/features/lifecycle/contract.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
@@ -11,7 +11,14 @@ import { showPeers } from "../output/views.ts";
 type Peers = WireResponse<typeof listPeers>["peers"];
 type Pruned = WireResponse<typeof prunePeers>;
 
-const STATUSES = listPeers.query.shape.status.unwrap().options;
+/** Each status once, in the order of the help; the type makes the list complete. */
+const IS_STATUS: Readonly<Record<Peers[number]["status"], true>> = {
+  online: true,
+  busy: true,
+  offline: true,
+  retired: true,
+};
+const STATUSES = Object.keys(IS_STATUS);
 
 export const PEERS: Command = {
   usage: "peers",

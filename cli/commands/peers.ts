@@ -1,15 +1,17 @@
 /** `mesh peer`, `mesh orphans` and `mesh link`: one peer, and the tmux panes without a peer. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { closePeer, getPeer, renamePeer } from "../../daemon/features/peers/contract.ts";
-import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
+  closePeer,
   diagnosePeer,
+  getPeer,
   killPeer,
   linkPane,
   listOrphans,
   rehookPeer,
-} from "../../daemon/features/lifecycle/contract.ts";
+  renamePeer,
+} from "../client/endpoints.ts";
+import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
   answerCommand,
   type Args,

@@ -1,8 +1,7 @@
 /** `mesh answer` for structured questions, `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { askMany, getMany } from "../../daemon/features/asks/many/contract.ts";
-import { answerAsk } from "../../daemon/features/asks/questions/contract.ts";
+import { answerAsk, askMany, getMany } from "../client/endpoints.ts";
 import { pollForReply } from "./reply_wait.ts";
 import {
   answerCommand,

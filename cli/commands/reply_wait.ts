@@ -5,12 +5,8 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
-import {
-  type getAsk,
-  PENDING,
-  WAIT_SECONDS,
-  waitAsk,
-} from "../../daemon/features/asks/contract.ts";
+import { type getAsk, waitAsk } from "../client/endpoints.ts";
+import { PENDING, WAIT_SECONDS } from "../../daemon/features/asks/contract.ts";
 import { type ShownAsk, withProgress } from "./asks/progress.ts";
 import { type Args, type CommandContext, interruptible } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
@@ -21,11 +17,6 @@ import { showResolution } from "../output/views.ts";
 /** How long a wait continues while the daemon is unreachable, such as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
-
-export const WAIT_FLAGS = {
-  "--wait": "wait for the answer and print it",
-  "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
-} as const;
 
 /** An ask and its sender, because only the sender may wait for the reply. */
 interface AskHandle {

@@ -7,9 +7,8 @@ import {
   editSchedule,
   getSchedule,
   listSchedules,
-  ScheduleKind,
-  ScheduleState,
-} from "../../daemon/features/schedules/contract.ts";
+} from "../client/endpoints.ts";
+import { ScheduleKind, ScheduleState } from "../../daemon/features/schedules/contract.ts";
 import {
   answerCommand,
   type Args,

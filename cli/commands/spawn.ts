@@ -2,8 +2,8 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
-import { forkPeer, type Spawned, spawnPeer } from "../../daemon/features/spawn/contract.ts";
-import { restartPeer } from "../../daemon/features/spawn/restarts/contract.ts";
+import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
+import type { Spawned } from "../../daemon/features/spawn/contract.ts";
 import {
   absolutePath,
   answerCommand,

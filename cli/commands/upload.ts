@@ -8,15 +8,11 @@ import {
   ATTACHMENTS_MAX,
   uploadAttachment,
 } from "../../daemon/features/messages/attachments/contract.ts";
-import { answerCommand, type Args, type CommandContext } from "../command/command.ts";
+import { answerCommand, type CommandContext } from "../command/command.ts";
 import { CommandError, UsageError } from "../client/failures.ts";
 import { DaemonUnreachable } from "../client/daemon_client.ts";
 
 type Attachment = WireResponse<typeof uploadAttachment>;
-
-export const ATTACH_FLAG = {
-  "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
-} as const;
 
 export const UPLOAD_COMMAND = answerCommand({
   usage: "upload <file>",
@@ -29,13 +25,11 @@ export const UPLOAD_COMMAND = answerCommand({
 /** The form of an attachment id, which `mesh upload` prints. */
 const ATTACHMENT_ID = /^att-[0-9a-f]{32}$/;
 
-/** Uploads the files of `--attach` in order and returns all ids; `{}` without the flag. */
-export async function resolveAttachments(
+/** Uploads the files in order and returns all ids. */
+export async function uploadFiles(
   context: CommandContext,
-  args: Args,
-): Promise<{ attachments?: string[] }> {
-  const paths = args.list("attach");
-  if (paths.length === 0) return {};
+  paths: readonly string[],
+): Promise<string[]> {
   if (paths.length > ATTACHMENTS_MAX) {
     throw new UsageError(`--attach: at most ${ATTACHMENTS_MAX} files, not ${paths.length}`);
   }
@@ -46,7 +40,7 @@ export async function resolveAttachments(
   for (const path of paths) {
     attachments.push(isAttachmentId(path) ? path : (await uploadFile(context, path)).id);
   }
-  return { attachments };
+  return attachments;
 }
 
 async function uploadFile({ daemon }: CommandContext, path: string): Promise<Attachment> {

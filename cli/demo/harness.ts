@@ -8,6 +8,7 @@ import type { Env } from "../../daemon/host/paths.ts";
 import { isAlive, waitForExit } from "../../daemon/host/processes.ts";
 import { CommandError } from "../client/failures.ts";
 import { createDaemonClient, type DaemonClient } from "../client/daemon_client.ts";
+import { readClientSettings } from "../client/settings.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { hasTmux, isolatedEnv } from "../client/isolated_env.ts";
@@ -58,7 +59,8 @@ export class DemoHarness {
     child.status.then(() => ended = true);
     const deadline = this.#clock.now() + START_MS_MAX;
     while (!ended && this.#clock.now() < deadline) {
-      const daemon = runningDaemon(this.#env) && createDaemonClient(this.#env, false);
+      const daemon = runningDaemon(this.#env) &&
+        createDaemonClient(this.#env, false, readClientSettings(this.#env));
       if (daemon && await getHealth(daemon)) return daemon;
       await this.#clock.sleep(POLL_INTERVAL_MS, signal);
     }

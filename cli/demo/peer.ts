@@ -1,7 +1,7 @@
 /** One of the demo's two agents: a small `/ws` peer that prints what it sends and receives. */
 
 import * as z from "zod";
-import { readSettings } from "../client/daemon_client.ts";
+import { readSettings } from "../client/settings.ts";
 import {
   DEMO_CIRCLE,
   type DemoMessage,

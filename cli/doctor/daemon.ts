@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";

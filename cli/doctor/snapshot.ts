@@ -6,16 +6,11 @@
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { listDeliveries } from "../../daemon/features/messages/contract.ts";
+import { listDeliveries, listPeers } from "../client/endpoints.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import { listPeers } from "../../daemon/features/peers/contract.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import {
-  ConfigError,
-  type DaemonClient,
-  DaemonUnreachable,
-  readSettings,
-} from "../client/daemon_client.ts";
+import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
+import { readSettings } from "../client/settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
 

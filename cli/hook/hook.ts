@@ -3,13 +3,14 @@
  * agent.
  */
 
-import { systemClock } from "kit/core/clock.ts";
+import { briefClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";
 import type { HookCommand } from "../../daemon/features/agents/definition.ts";
 import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
+import { readAll, sendLocally } from "../client/local_http.ts";
 
 /** The limit for reading the event and receiving the daemon's answer together. */
 const TOTAL_MS_MAX = 1_500;
@@ -20,7 +21,6 @@ const TOTAL_MS_MAX = 1_500;
 const WAKE_EVENT = "Wake";
 /** The size limit of the log, which keeps only the last failures. */
 const LOG_BYTES_MAX = 65_536;
-const CHUNK_BYTES = 65_536;
 
 /** Prints the daemon's answer for the agent. Failures go only to the log. Returns the exit code. */
 export async function runHook(args: readonly string[], env: Env): Promise<number> {
@@ -64,14 +64,14 @@ async function forward(
 ): Promise<string | undefined> {
   // Standard input is read even if no daemon runs, so that the agent never writes into a pipe that
   // nobody reads.
-  const started_at = systemClock.now();
+  const started_at = briefClock.now();
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
   const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
   const daemon = findDaemon(env);
   if (daemon === undefined) return undefined;
   const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
-  const remaining_ms = TOTAL_MS_MAX - (systemClock.now() - started_at);
+  const remaining_ms = TOTAL_MS_MAX - (briefClock.now() - started_at);
   const request = { path: `/hooks/${agent}`, hooks, env, body };
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
 }
@@ -115,33 +115,9 @@ export async function announceSession(env: Env): Promise<void> {
 }
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
-  const done = await timeout(systemClock, ms, work.then((result) => ({ result })));
+  const done = await timeout(briefClock, ms, work.then((result) => ({ result })));
   if (!done) throw new Error("The daemon did not answer in time");
   return done.result;
-}
-
-interface Reader {
-  read(into: Uint8Array): Promise<number | null>;
-}
-
-/**
- * Reads to the end without the runtime's streams, because loading them would take a tenth of a
- * hook's time.
- */
-async function readAll(from: Reader): Promise<Uint8Array> {
-  let all = new Uint8Array(CHUNK_BYTES);
-  for (let size = 0;;) {
-    const read = await from.read(all.subarray(size));
-    if (read === null) return all.subarray(0, size);
-    size += read;
-    if (size === all.length) all = doubled(all);
-  }
-}
-
-function doubled(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(bytes.length * 2);
-  larger.set(bytes);
-  return larger;
 }
 
 interface HookRequest {
@@ -152,61 +128,30 @@ interface HookRequest {
   readonly env: Env;
 }
 
+/** Posts to the daemon; undefined if nothing listens there, throws unless the answer is JSON. */
 async function post(url: URL, request: HookRequest): Promise<string | undefined> {
-  using connection = await connect(url);
-  if (!connection) return undefined;
-  await writeAll(connection, encodeRequest(url.host, request));
-  return parseResponse(new TextDecoder().decode(await readAll(connection)));
-}
-
-/**
- * Encodes an HTTP/1.0 request. `fetch` is not used, because it would send the prompt through the
- * agent's proxy.
- */
-function encodeRequest(host: string, { path, hooks, body, env }: HookRequest): Uint8Array {
-  const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
-  const headers = {
-    "Host": host,
-    "Content-Type": "application/json",
-    "Content-Length": String(body.length),
-    ...(token && { "Authorization": `Bearer ${token}` }),
-    "X-Mesh-Hook-Pid": String(Deno.pid),
-    "X-Mesh-Agent-Pid": env[hooks?.pid_variable ?? "MESH_AGENT_PID"],
-    "X-Mesh-Pane": env["TMUX_PANE"],
-    "X-Mesh-Tmux": env["TMUX"],
-  };
-  const lines = Object.entries(headers)
-    // Other values are dropped, because header values must be printable ASCII.
-    .filter(([, value]) => value && !/[^\x20-\x7e]/.test(value))
-    .map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = new TextEncoder().encode(`POST ${path} HTTP/1.0\r\n${lines.join("")}\r\n`);
-  const whole = new Uint8Array(head.length + body.length);
-  whole.set(head);
-  whole.set(body, head.length);
-  return whole;
-}
-
-/** Returns the body of a response; throws unless the status is 200 and the body is JSON. */
-function parseResponse(answer: string): string {
-  const [head = "", ...rest] = answer.split("\r\n\r\n");
-  const status = /^HTTP\/1\.[01] (\d{3})/.exec(head)?.[1];
-  const body = rest.join("\r\n\r\n");
-  if (status !== "200") throw new Error(`The daemon returned ${status ?? "no response"}`);
-  JSON.parse(body);
-  return body;
-}
-
-async function connect({ hostname, port }: URL): Promise<Deno.TcpConn | undefined> {
   try {
-    return await Deno.connect({ hostname: hostname.replace(/^\[|\]$/g, ""), port: Number(port) });
+    const headers = headersOf(request);
+    const { path, body } = request;
+    const answer = await sendLocally({ url: new URL(path, url), method: "POST", headers, body });
+    if (answer.status !== 200) throw new Error(`The daemon returned ${answer.status}`);
+    JSON.parse(answer.text);
+    return answer.text;
   } catch (error) {
     if (error instanceof Deno.errors.ConnectionRefused) return undefined;
     throw error;
   }
 }
 
-async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+function headersOf({ hooks, env }: HookRequest): Record<string, string | undefined> {
+  const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
+  return {
+    ...(token && { "Authorization": `Bearer ${token}` }),
+    "X-Mesh-Hook-Pid": String(Deno.pid),
+    "X-Mesh-Agent-Pid": env[hooks?.pid_variable ?? "MESH_AGENT_PID"],
+    "X-Mesh-Pane": env["TMUX_PANE"],
+    "X-Mesh-Tmux": env["TMUX"],
+  };
 }
 
 /**
@@ -222,7 +167,7 @@ function findDaemon(env: Env): { url: string; decision_ms: number } | undefined 
 /** Logs a failure. An unwritable log is ignored, because no agent may see a hook fail. */
 function logFailure(env: Env, what: string): void {
   const path = `${statePath(env)}/hook.log`;
-  const time = new Date(systemClock.now()).toISOString();
+  const time = new Date(briefClock.now()).toISOString();
   try {
     const kept = readTextOrNothing(path) ?? "";
     const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;

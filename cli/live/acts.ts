@@ -2,11 +2,8 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import { openAsk } from "../../daemon/features/asks/contract.ts";
+import { getPeer, killPeer, notifyPeer, openAsk } from "../client/endpoints.ts";
 import type { replyInboxItem } from "../../daemon/features/inbox/contract.ts";
-import { killPeer } from "../../daemon/features/lifecycle/contract.ts";
-import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
-import { getPeer } from "../../daemon/features/peers/contract.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type CommandContext } from "../command/command.ts";
 import { paneOf, showPane } from "../commands/attach.ts";

@@ -3,6 +3,7 @@
 import type { Env } from "../../daemon/host/paths.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { Args, type Command, CommandContext } from "../command/command.ts";
+import { readClientSettings } from "../client/settings.ts";
 import { reportError } from "../command/errors.ts";
 import { type Device, type StyledText, Terminal, toPlainText } from "../output/terminal.ts";
 import type { Line } from "../screen/lines.ts";
@@ -49,7 +50,13 @@ export async function outputOf(
   { env, clock, columns }: OutputOptions,
 ): Promise<readonly Line[]> {
   const terminal = new CollectedOutput(columns, true);
-  const context = new CommandContext({ args: [], env, terminal, clock });
+  const context = new CommandContext({
+    args: [],
+    env,
+    terminal,
+    clock,
+    readSettings: readClientSettings,
+  });
   await command.run(context, new Args(new Map(Object.entries(values))));
   return terminal.lines;
 }

@@ -2,10 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
-import { pendingAsks } from "../../daemon/features/asks/contract.ts";
-import { listJobs } from "../../daemon/features/jobs/contract.ts";
-import { listMessages } from "../../daemon/features/messages/log/contract.ts";
-import { getPeer } from "../../daemon/features/peers/contract.ts";
+import { getPeer, listJobs, listMessages, pendingAsks } from "../client/endpoints.ts";
 import { EXECUTING, isExecutedBy } from "../../dashboard/state/derived/executing.ts";
 import { styled } from "../output/terminal.ts";
 import { formatAge } from "../output/time.ts";

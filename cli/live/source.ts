@@ -3,10 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { ApiError, type Call } from "kit/http/client.ts";
-import { listAsks, pendingAsks } from "../../daemon/features/asks/contract.ts";
-import { listInbox } from "../../daemon/features/inbox/contract.ts";
-import { listMessages } from "../../daemon/features/messages/log/contract.ts";
-import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { listAsks, listInbox, listMessages, listPeers, pendingAsks } from "../client/endpoints.ts";
 import {
   type DaemonClient,
   DaemonUnreachable,

@@ -5,6 +5,7 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
+import { type LocalResponse, sendLocally } from "../client/local_http.ts";
 
 /** The largest number of requests in flight. A working agent stays far below it. */
 const IN_FLIGHT_MAX = 256;
@@ -119,17 +120,14 @@ class StdioProxy {
       return refuse("Too many requests are in flight; wait for some answers first");
     }
     try {
-      const response = await this.#post(line, messages[0] ?? {}, signal);
-      const text = await response.text();
+      const { status, text } = await this.#post(line, messages[0] ?? {}, signal);
       const answer = tryJson(text);
       if (isRpc(answer)) {
         this.#rememberVersion(messages[0], answer);
         return [JSON.stringify(withId(answer, ids))];
       }
-      if (response.ok && ids.length === 0) return [];
-      const { error = `HTTP ${response.status}`, detail = "no answer" } = isJson(answer)
-        ? answer
-        : {};
+      if (status >= 200 && status < 300 && ids.length === 0) return [];
+      const { error = `HTTP ${status}`, detail = "no answer" } = isJson(answer) ? answer : {};
       return refuse(`The mesh daemon refused the request: ${error}: ${detail}`);
     } catch (error) {
       return signal.aborted ? [] : refuse(explainFailure(error));
@@ -140,24 +138,27 @@ class StdioProxy {
    * Posts a message. The token is read only after a 401, because loading the configuration takes
    * longer than everything else. A later 401 means that the token has changed, so it is read again.
    */
-  async #post(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
+  async #post(body: string, message: JsonObject, signal: AbortSignal): Promise<LocalResponse> {
     const response = await this.#send(body, message, signal);
     if (response.status !== 401) return response;
-    await response.body?.cancel();
     const { readConfig } = await import("../../daemon/app/config.ts");
     this.#token = readConfig(this.#env, readTextOrNothing)["daemon.auth_token"]?.reveal();
     return await this.#send(body, message, signal);
   }
 
-  #send(body: string, message: JsonObject, signal: AbortSignal): Promise<Response> {
+  async #send(body: string, message: JsonObject, signal: AbortSignal): Promise<LocalResponse> {
     const headers = {
-      "content-type": "application/json",
       accept: "application/json, text/event-stream",
       "x-mesh-pid": String(Deno.pid),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
       ...this.#protocol(message),
     };
-    return fetch(this.#address(), { method: "POST", body, headers, signal });
+    const request = { url: this.#address(), method: "POST", headers, body, signal };
+    try {
+      return await sendLocally(request);
+    } catch (error) {
+      throw new UnansweredError(messageOf(error), { cause: error });
+    }
   }
 
   /** Read on each call, because a restarted daemon may use another port. */
@@ -197,14 +198,21 @@ class DaemonNotRunningError extends Error {
   override readonly name = "DaemonNotRunningError";
 }
 
+/** The daemon could not be reached, or closed the connection before it answered. */
+class UnansweredError extends Error {
+  override readonly name = "UnansweredError";
+}
+
 /** One sentence for the model and its user: what failed and what to do. */
 function explainFailure(error: unknown): string {
   const reason = messageOf(error);
   if (error instanceof DaemonNotRunningError) return `${reason}: start it with \`mesh up\``;
+  if (!(error instanceof UnansweredError)) return reason;
   // Only this error proves that no connection was made. Any other error may occur after the daemon
   // received the request.
-  if (/\(Connect\)/.test(reason)) return "The mesh daemon does not answer: start it with `mesh up`";
-  if (!(error instanceof TypeError)) return reason;
+  if (error.cause instanceof Deno.errors.ConnectionRefused) {
+    return "The mesh daemon does not answer: start it with `mesh up`";
+  }
   return "The mesh daemon closed the connection; the request may still have been carried out";
 }
 

@@ -5,7 +5,6 @@ const GAP_COLUMNS = 2;
 /** Columns get narrower than this only when the table does not fit otherwise. */
 const COLUMN_MIN = 6;
 
-const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 /** Characters that take two cells: those that are wide or fullwidth in Unicode UAX 11. */
 const DOUBLE_WIDTH =
@@ -17,7 +16,7 @@ const ZERO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 export function displayWidth(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segments.segment(text)) width += graphemeWidth(segment);
+  for (const { segment } of graphemesOf(text)) width += graphemeWidth(segment);
   return width;
 }
 
@@ -31,7 +30,7 @@ export function truncate(text: string, columns: number): string {
 /** The text in pieces of at most `columns` cells. Only a wide character may be wider. */
 export function* cutToWidths(text: string, columns: number): Generator<string> {
   let piece = "", width = 0;
-  for (const { segment } of segments.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     const added = graphemeWidth(segment);
     if (width + added > columns && (piece !== "" || columns < 1)) {
       yield piece;
@@ -88,6 +87,13 @@ function shrink(widths: number[], available: number, min: (index: number) => num
 
 function widestCell(lines: readonly (readonly string[])[], index: number): number {
   return lines.reduce((max, line) => Math.max(max, displayWidth(line[index] ?? "")), 0);
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** The segmenter is made on first use, because making it takes 8 ms. */
+function graphemesOf(text: string): Intl.Segments {
+  return (segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" })).segment(text);
 }
 
 function graphemeWidth(grapheme: string): number {

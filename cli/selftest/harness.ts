@@ -11,6 +11,7 @@ import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/p
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { CommandError } from "../client/failures.ts";
 import { createDaemonClient } from "../client/daemon_client.ts";
+import { readClientSettings } from "../client/settings.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { isolatedEnv } from "../client/isolated_env.ts";
@@ -93,7 +94,7 @@ export class TestHarness {
   }
 
   get call(): Call {
-    return createDaemonClient(this.#env, false).call;
+    return createDaemonClient(this.#env, false, readClientSettings(this.#env)).call;
   }
 
   async startDaemon(): Promise<void> {
@@ -107,7 +108,7 @@ export class TestHarness {
     await this.waitFor("the daemon to start", async () => {
       if (ended) throw new CommandError("The daemon of the self-test has exited");
       return runningDaemon(this.#env)?.pid === child.pid &&
-        await getHealth(createDaemonClient(this.#env, false));
+        await getHealth(createDaemonClient(this.#env, false, readClientSettings(this.#env)));
     }, DAEMON_MS_MAX);
   }
 

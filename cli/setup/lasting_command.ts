@@ -1,7 +1,7 @@
 /** The command that the agents call, which must outlive a package cache. */
 
 import type { Env } from "../../daemon/host/paths.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { cachedWord, isInPackageCache, meshCommand, programsOnPath } from "../client/program.ts";
 import { INSTALL_COMMAND } from "./installations.ts";
 

@@ -6,6 +6,7 @@ import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
 import { UnreadableConfig } from "../../daemon/app/config_file.ts";
 import { createDaemonClient } from "../client/daemon_client.ts";
+import { readClientSettings } from "../client/settings.ts";
 import { meshCommand } from "../client/program.ts";
 import { stopDaemon } from "../client/daemon_process.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
@@ -233,7 +234,7 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
   if (!options.service && !(isOffered && isYes(output, question, true))) return undefined;
   if (!service) throw new CommandError("No service manager was found: systemd or launchd");
   if (options.dry_run) return service.path;
-  await stopDaemon(env, systemClock, createDaemonClient(env, false));
+  await stopDaemon(env, systemClock, createDaemonClient(env, false, readClientSettings(env)));
   await installService(service, host, env);
   return service.path;
 }

@@ -1,7 +1,7 @@
 /** Builds the daemon's API: callers, the guard, routes, `/ws`, MCP and the relay client. */
 
 import { type Call, client } from "kit/http/client.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { Problem, type ProblemCode } from "kit/core/problem.ts";
 import { type Route, type RouteGuard, serve } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";

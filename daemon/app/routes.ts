@@ -1,7 +1,8 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
 import { Problem } from "kit/core/problem.ts";
-import { type Contract, VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
+import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { Health } from "../api/events/contract.ts";

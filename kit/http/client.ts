@@ -40,20 +40,41 @@ export class ApiError extends Error {
   }
 }
 
+/** A request with its body as text. */
+export interface PlainRequest {
+  readonly url: URL;
+  readonly method: Contract["method"];
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What a call reads of a response. */
+export type PlainResponse = Pick<Response, "ok" | "status" | "json">;
+
 export function client(
   base: string,
   send: (request: Request) => Promise<Response>,
   headers: Record<string, string> = {},
 ): Call {
+  return plainClient(base, ({ url, ...init }) => send(new Request(url, init)), headers);
+}
+
+/** As `client`, without the `Request` and `Response` of `fetch`. */
+export function plainClient(
+  base: string,
+  send: (request: PlainRequest) => Promise<PlainResponse>,
+  headers: Record<string, string> = {},
+): Call {
   return async (contract, input) => {
     const { body, signal } = input as { body?: unknown; signal?: AbortSignal };
-    const request = new Request(urlFor(base, contract, input), {
+    const response = await send({
+      url: urlFor(base, contract, input),
       method: contract.method,
       headers: { ...headers, ...input.headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     });
-    const response = await send(request);
     const result = await response.json();
     if (!response.ok) throw new ApiError(response.status, result);
     return result;

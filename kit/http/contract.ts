@@ -3,9 +3,6 @@
 import * as z from "zod";
 import type { ProblemCode } from "kit/core/problem.ts";
 
-/** The version of the product and of its contracts. */
-export const VERSION = "0.1.0";
-
 /**
  * Who may call a route of the daemon (contract 10). The guard enforces this:
  * - `public`: everyone;

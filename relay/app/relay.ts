@@ -1,7 +1,7 @@
 /** The relay's composition root: creates all services and runs their periodic tasks. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";

@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import type { CollectorOptions } from "kit/telemetry/collector.ts";
 import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { RequestSpans } from "kit/telemetry/request_spans.ts";

@@ -1,6 +1,6 @@
 /** The relay's metrics, rendered for Prometheus. */
 
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { type Definition, Metrics } from "kit/http/metrics.ts";
 import type { MachineRegistry, Outcome } from "./machine_registry.ts";
 

@@ -2,7 +2,7 @@
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import type { Machines } from "../daemons/contract.ts";
 import { Bearer } from "./contract.ts";

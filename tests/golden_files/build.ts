@@ -1,7 +1,7 @@
 /** Builds the program, and runs it in another directory with only what it imports. */
 
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { runParts } from "../support/programs/program.ts";
 

@@ -12,6 +12,7 @@ import { FakeClock } from "../support/clock.ts";
 import { renderPictures } from "../support/cli/live_pictures.ts";
 import { renderHelp } from "../support/help.ts";
 import { world } from "../support/world.ts";
+import { renderCommandTable, renderCompletions, renderHelpTexts } from "./commands.ts";
 import { renderIcon } from "./icons.ts";
 import { renderCommandsPage } from "./reference/commands_page.ts";
 import { renderConfigurationPage } from "./reference/configuration_page.ts";
@@ -31,6 +32,9 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/relay_schema.sql": () => renderSchema("relay", relayMigrations),
   "tests/golden/help.txt": renderHelp,
   "tests/golden/live_view.txt": renderPictures,
+  "cli/table/generated/table.ts": renderCommandTable,
+  "cli/table/generated/help.ts": renderHelpTexts,
+  "cli/commands/completions/generated/scripts.ts": renderCompletions,
   "daemon/features/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "dashboard/files/generated/scripts.json": renderScripts,
   "dashboard/files/generated/terminal.js": renderTerminal,

@@ -1,7 +1,7 @@
 /** The packages of the clients. */
 
 import assert from "node:assert/strict";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import manifest from "../../clients/typescript/package.json" with { type: "json" };
 
 Deno.test("the clients have the version of mesh, and only the declared dependencies", () => {

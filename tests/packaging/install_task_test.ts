@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -1,7 +1,7 @@
 /** The npm package: installed into an empty prefix, and used from there as the README does. */
 
 import assert from "node:assert/strict";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { InstalledPackage, isMissing, outputOf } from "../support/packaging/installed_package.ts";
 
 /** The package, and the home of a person who uses it. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
-import { COMMANDS } from "../../cli.ts";
+import { COMMANDS } from "../support/commands.ts";
 import { sources } from "./sources.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -55,6 +55,7 @@ export const LAYERS: readonly string[] = [
   "cli/surfaces",
   "cli/commands",
   "cli/live",
+  "cli/table",
   "clients/typescript",
   "packaging",
 ];

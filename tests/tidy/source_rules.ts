@@ -114,9 +114,22 @@ export function unsafeContracts(sources: Sources): string[] {
   );
 }
 
-/** An agent waits for its hook, so a hook loads no package and no module of Node's. */
-export function slowHooks(sources: Sources): string[] {
-  const starts = sources.filter(({ path }) => path === "main.ts" || path === "cli/hook/hook.ts");
+/** The programs and commands that somebody waits for each time, with what they load at once. */
+const LIGHT: readonly string[] = [
+  "main.ts",
+  "cli.ts",
+  "cli/hook/hook.ts",
+  "cli/commands/asks/asks.ts",
+  "cli/commands/peer_list.ts",
+  "cli/table/program_commands.ts",
+];
+
+/**
+ * An agent waits for its hook, and a person for a command, so these load no package and no module
+ * of Node's: a single one of them takes as long as Deno takes to start.
+ */
+export function slowStarts(sources: Sources): string[] {
+  const starts = sources.filter(({ path }) => LIGHT.includes(path));
   return starts.flatMap((start) =>
     loadedBy(sources, start, isEager).flatMap(({ path, imports }) =>
       imports.filter(isEager).filter(({ to }) => !/\.ts$/.test(to))

@@ -84,10 +84,15 @@ const CASES: readonly Case[] = [
     ],
   },
   {
-    name: "a hook loads no package and no module of Node's, because an agent waits for it",
-    rule: rules.slowHooks,
+    name: "a hook and a common command load no package and no module of Node's",
+    rule: rules.slowStarts,
     broken: [
       { "main.ts": 'import { z } from "zod";\n' },
+      { "cli/commands/peer_list.ts": 'import { z } from "zod";\n' },
+      {
+        "cli.ts": 'import { a } from "./cli/a.ts";\n',
+        "cli/a.ts": 'import { Command } from "commander";\n',
+      },
       {
         "cli/hook/hook.ts": 'import { a } from "./a.ts";\n',
         "cli/hook/a.ts": 'import { join } from "node:path";\n',

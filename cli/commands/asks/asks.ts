@@ -4,13 +4,14 @@ import type { WireResponse } from "kit/http/client.ts";
 import { sentenceOf } from "kit/core/reasons.ts";
 import {
   ackAsk,
+  broadcast,
   declineAsk,
+  getTrace,
   listAsks,
+  notifyPeer,
   openAsk,
   pendingAsks,
-} from "../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { broadcast, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+} from "../../client/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {
   answerCommand,
@@ -21,14 +22,13 @@ import {
   FROM_FLAG,
   JSON_FLAG,
   mustHaveText,
+  WAIT_FLAGS,
 } from "../../command/command.ts";
 import { formatCloseReason } from "../../output/message_explanation.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
 import { showAsks, showTrace } from "../../output/views.ts";
 import { mustKnowCircle, peerNames } from "../peer_list.ts";
-import { WAIT_FLAGS, waitForReply } from "../reply_wait.ts";
-import { showAny } from "../search.ts";
-import { ATTACH_FLAG, resolveAttachments } from "../upload.ts";
+import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 
 export const ASK_COMMANDS: readonly Command[] = [
   {
@@ -151,7 +151,10 @@ export const ASK_COMMANDS: readonly Command[] = [
     summary: "Show an ask, an inbox item, or any other message",
     flags: { ...WAIT_FLAGS, ...JSON_FLAG },
     example: "mesh show ask-3f9c04d1a2b7",
-    run: showAny,
+    run: async (context, args) => {
+      const { showAny } = await import("../search.ts");
+      return await showAny(context, args);
+    },
   },
   answerCommand({
     usage: "trace <id>",
@@ -182,6 +185,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   const { correlation_id, to_peer_id, to_peer_name } = opened;
   if (args.flag("wait") && correlation_id !== null) {
     const handle = { correlation_id, to_peer_id, to_peer_name, peer_id: from_peer };
+    const { waitForReply } = await import("../reply_wait.ts");
     return await waitForReply(context, args, handle);
   }
   if (args.flag("json")) terminal.printJson(opened);

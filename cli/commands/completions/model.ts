@@ -1,6 +1,6 @@
 /** What can be completed where: the command table as the scripts of all shells need it. */
 
-import { type Command } from "../../command/command.ts";
+import type { CommandSpec } from "../../command/command.ts";
 import { SETTINGS } from "../../../daemon/app/config.ts";
 import type { ValueKind } from "./values.ts";
 
@@ -37,12 +37,12 @@ export interface CompletionModel {
   readonly next: readonly NextWord[];
 }
 
-export function modelOf(table: readonly Command[]): CompletionModel {
+export function modelOf(table: readonly CommandSpec[]): CompletionModel {
   const commands = table.filter(({ hidden }) => !hidden).flatMap(completedCommands);
   return { commands, next: nextWords(commands) };
 }
 
-function completedCommands(command: Command): CompletedCommand[] {
+function completedCommands(command: CommandSpec): CompletedCommand[] {
   const { usage, aliases = [], summary, flags = {} } = command;
   const words = usage.replace(/ [<[][^]*/, "").split(" ");
   const group = words.slice(0, -1);

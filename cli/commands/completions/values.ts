@@ -1,12 +1,14 @@
 /** `mesh complete`: prints values for the completion scripts, one a line. */
 
 import type { Call } from "kit/http/client.ts";
-import { listAsks } from "../../../daemon/features/asks/contract.ts";
-import { listInbox } from "../../../daemon/features/inbox/contract.ts";
-import { listJobs } from "../../../daemon/features/jobs/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
-import { listSchedules } from "../../../daemon/features/schedules/contract.ts";
-import { listShares } from "../../../daemon/features/shares/contract.ts";
+import {
+  listAsks,
+  listInbox,
+  listJobs,
+  listPeers,
+  listSchedules,
+  listShares,
+} from "../../client/endpoints.ts";
 
 /** How many ids are offered. */
 const IDS_MAX = "50";

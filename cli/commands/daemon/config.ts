@@ -21,7 +21,7 @@ import {
 } from "../../command/command.ts";
 import { nearest } from "../../command/near_words.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
-import { readSettings } from "../../client/daemon_client.ts";
+import { readSettings } from "../../client/settings.ts";
 import { openEditor } from "../../client/editor.ts";
 import { styled } from "../../output/terminal.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
-import { readSettings } from "../../client/daemon_client.ts";
+import { readClientSettings, readSettings } from "../../client/settings.ts";
 import { mustGetHealth, startDaemon, stopDaemon } from "../../client/daemon_process.ts";
 import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
@@ -28,7 +28,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     aliases: ["start"],
     summary: "Start the daemon, unless it is running",
     example: "mesh up",
-    call: (context) => startDaemon(context.env, context.clock, () => context.connect()),
+    call: (context) =>
+      startDaemon(context.env, context.clock, () => context.connect(readClientSettings)),
     show: ({ started, url, pid, log_file }, { terminal }) => {
       terminal.print(styled("green", started ? "Started" : "Already running"), ` at ${url}`);
       terminal.printFields({ "process": String(pid), "log file": log_file });
@@ -105,7 +106,7 @@ async function restart(context: CommandContext) {
   const { env, clock, daemon } = context;
   readSettings(env);
   const stopped = await stopDaemon(env, clock, daemon);
-  const started = await startDaemon(env, clock, () => context.connect());
+  const started = await startDaemon(env, clock, () => context.connect(readClientSettings));
   return { stopped: stopped?.pid ?? null, ...started };
 }
 

@@ -6,7 +6,7 @@ import {
   type Command,
   type CommandContext,
 } from "../../command/command.ts";
-import { readSettings } from "../../client/daemon_client.ts";
+import { readSettings } from "../../client/settings.ts";
 import { CommandError } from "../../client/failures.ts";
 
 export const TOKEN_COMMAND: Command = answerCommand({

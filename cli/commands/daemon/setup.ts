@@ -1,6 +1,6 @@
 /** The commands that connect mesh with this machine: setup, update and uninstall. */
 
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { installationOf, meshCommand } from "../../client/program.ts";
 import { answerCommand, type Command, JSON_FLAG } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";

@@ -2,8 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
-import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listDeliveries, listPeers } from "../../client/endpoints.ts";
 import {
   type Args,
   type Command,

@@ -1,12 +1,8 @@
 /** `mesh inbox` and its commands: list, show, watch and answer the human's inbox items. */
 
 import * as z from "zod";
-import {
-  getInboxItem,
-  listInbox,
-  replyInboxItem,
-} from "../../../daemon/features/inbox/contract.ts";
-import { ATTACH_FLAG, resolveAttachments } from "../upload.ts";
+import { getInboxItem, listInbox, replyInboxItem } from "../../client/endpoints.ts";
+import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 import {
   answerCommand,
   type Args,

@@ -1,11 +1,7 @@
 /** What the inbox's commands share: the surface's name, and an item as text for the editor. */
 
 import type { Call, WireResponse } from "kit/http/client.ts";
-import {
-  getInboxItem,
-  readInboxItem,
-  replyInboxItem,
-} from "../../../daemon/features/inbox/contract.ts";
+import { getInboxItem, readInboxItem, replyInboxItem } from "../../client/endpoints.ts";
 import { CommandError } from "../../client/failures.ts";
 import { clean } from "../../output/terminal.ts";
 import { formatInstant } from "../../output/time.ts";

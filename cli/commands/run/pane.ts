@@ -1,7 +1,7 @@
 /** Runs a program in the current tmux pane, as a peer from its start to its end. */
 
 import { ApiError } from "kit/http/client.ts";
-import { offlinePeer, peerByPane, registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { offlinePeer, peerByPane, registerPeer } from "../../client/endpoints.ts";
 import { ANY_PROGRAM } from "../../../daemon/features/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";

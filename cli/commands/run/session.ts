@@ -10,6 +10,7 @@ import {
   unlessMissing,
 } from "../../../daemon/host/paths.ts";
 import { meshCommand } from "../../client/program.ts";
+import { readClientSettings } from "../../client/settings.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
 import { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
@@ -81,6 +82,7 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
     terminal,
     clock,
     verbose,
+    readSettings: readClientSettings,
   });
   const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
   // Without the folder, the user has detached, and nobody waits for the result.

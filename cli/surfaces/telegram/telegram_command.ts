@@ -4,12 +4,8 @@ import { randomIds } from "kit/core/clock.ts";
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
 import { type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import {
-  ConfigError,
-  type DaemonClient,
-  DaemonUnreachable,
-  readSettings,
-} from "../../client/daemon_client.ts";
+import { ConfigError, type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatClockTime } from "../../output/time.ts";

@@ -1,6 +1,6 @@
 /** The metrics that are read from the database and the process when somebody asks for them. */
 
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import type { Metrics } from "kit/http/metrics.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { Health } from "./contract.ts";

@@ -2,7 +2,7 @@
 
 import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/http/client.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";

@@ -1,6 +1,6 @@
 /** What the daemon's API description says besides its contracts. */
 
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import type { ApiInfo } from "kit/http/openapi.ts";
 import { BODIES, SAMPLES } from "./samples.ts";
 import { tagOf, TAGS } from "./tags.ts";

@@ -3,7 +3,7 @@
  * spans. Loaded only with `telemetry.otlp`.
  */
 
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { afterSocketReads, type Clock } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { DeliveryStep, MeshEvent } from "kit/data/events.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { acceptWebSocket, frameHandler, nextTurn, whenStable } from "kit/net/frames.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { tryJson } from "kit/core/text.ts";
 import {
   CLOSE,

@@ -1,7 +1,8 @@
 /** The CLI as a whole: usage, exit codes, refusals, configuration, completions and help. */
 
 import assert from "node:assert/strict";
-import { COMMANDS, runCli } from "../../../cli.ts";
+import { runCli } from "../../../cli.ts";
+import { COMMANDS } from "../../support/commands.ts";
 import { renderHelp } from "../../support/help.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 import { answeringDaemon, PEER, refusal } from "../../support/cli/answering_daemon.ts";

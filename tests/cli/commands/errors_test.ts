@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";
 import { meaningOf, nearest } from "../../../cli/command/near_words.ts";
-import { COMMANDS } from "../../../cli.ts";
+import { COMMANDS } from "../../support/commands.ts";
 import { HELP_GROUPS } from "../../../cli/command/groups.ts";
 
 Deno.test("words of other tools start the command of that meaning, or point to it", async () => {

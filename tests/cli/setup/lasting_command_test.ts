@@ -1,7 +1,7 @@
 /** The command that agents call, when mesh runs from a package cache. */
 
 import assert from "node:assert/strict";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { lastingCommand } from "../../../cli/setup/lasting_command.ts";
 
 const CACHED = ["/home/sam/.npm/_npx/1f/node_modules/deno/deno", "run", "-A", "/src/main.ts"];

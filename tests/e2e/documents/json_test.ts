@@ -1,7 +1,7 @@
 /** What `--json` prints has the fields that docs/generated/json.md lists. */
 
 import assert from "node:assert/strict";
-import { COMMANDS } from "../../../cli.ts";
+import { COMMANDS } from "../../support/commands.ts";
 import { OWN_ANSWERS, ROUTE_ANSWERS } from "../../golden_files/reference/json_answers.ts";
 import { shapesOf } from "../../golden_files/reference/json_page.ts";
 import { DocumentMesh } from "../../support/documents/document_mesh.ts";

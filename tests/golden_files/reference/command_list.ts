@@ -1,8 +1,8 @@
 /** The commands of `mesh` in the order of its help, as the reference pages list them. */
 
-import { COMMANDS } from "../../../cli.ts";
+import { COMMANDS } from "../../support/commands.ts";
 import { EXIT } from "../../../cli/client/failures.ts";
-import type { Command } from "../../../cli/command/command.ts";
+import type { CommandSpec } from "../../../cli/command/command.ts";
 import { HELP_GROUPS, helpPlaceOf } from "../../../cli/command/groups.ts";
 
 export const EXIT_MEANINGS: Readonly<Record<number, string>> = {
@@ -13,7 +13,7 @@ export const EXIT_MEANINGS: Readonly<Record<number, string>> = {
   [EXIT.interrupted]: "Ctrl-C.",
 };
 
-export interface ListedCommand extends Command {
+export interface ListedCommand extends CommandSpec {
   /** The command without its arguments: `peer show`. */
   readonly name: string;
   /** All names, such as `mesh inbox read` and `mesh inbox done`. */
@@ -41,7 +41,7 @@ function placeOf(name: string) {
   return helpPlaceOf(name.split(" ")[0] ?? name);
 }
 
-function toListed(command: Command): ListedCommand {
+function toListed(command: CommandSpec): ListedCommand {
   const name = command.usage.replace(/ ?[<[].*$/s, "");
   const path = name.split(" ").slice(0, -1);
   const last = [name.split(" ").at(-1) ?? "", ...command.aliases ?? []];

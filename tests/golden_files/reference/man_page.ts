@@ -1,7 +1,7 @@
 /** Renders `docs/generated/mesh.1`: the manual page of `mesh`, from the help of its commands. */
 
-import { VERSION } from "kit/http/contract.ts";
-import { PROGRAM } from "../../../cli.ts";
+import { VERSION } from "kit/core/version.ts";
+import { SUMMARY } from "../../../cli/command/parser.ts";
 import { EXIT_MEANINGS, type ListedCommand, listedGroups, shownFlag } from "./command_list.ts";
 
 const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -26,7 +26,7 @@ export function renderManPage(): string {
     ".B mesh",
     "[\\fB\\-\\-verbose\\fR] \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]",
     ".SH DESCRIPTION",
-    text(PROGRAM.summary),
+    text(SUMMARY),
     text("The daemon runs on this machine and delivers the messages; `mesh up` starts it."),
     text("`mesh COMMAND --help` shows one command. `mesh` alone shows the daemon and next steps."),
     ".SH COMMANDS",

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { randomIds, systemClock } from "kit/core/clock.ts";
+import { briefClock, randomIds, systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 
@@ -73,4 +73,15 @@ Deno.test("ids are a prefix and 12 hex digits; secrets have the length that thei
     assert.equal(new Set(many).size, many.length);
   }
   assert.equal(countingIds().next("ask"), "ask-000000000001");
+});
+
+Deno.test("a brief timer calls back, unless it is cancelled first", async () => {
+  const called: string[] = [];
+  const cancel = briefClock.setTimer(0, () => called.push("cancelled"));
+  cancel();
+  await briefClock.sleep(0);
+  called.push("slept");
+  await new Promise<void>((resolve) => void briefClock.setTimer(0, resolve));
+  assert.deepEqual(called, ["slept"]);
+  await assert.rejects(briefClock.sleep(60_000, AbortSignal.abort(new Error("ended"))), /ended/);
 });

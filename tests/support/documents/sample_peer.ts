@@ -1,7 +1,7 @@
 /** A peer on `/ws` that reads every message at once and answers every ask with one text. */
 
 import { systemClock } from "kit/core/clock.ts";
-import { readSettings } from "../../../cli/client/daemon_client.ts";
+import { readSettings } from "../../../cli/client/settings.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 

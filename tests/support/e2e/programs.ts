@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
+import { readClientSettings } from "../../../cli/client/settings.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
@@ -129,7 +130,8 @@ export class Mesh implements AsyncDisposable {
     const { dir, env } = this.#home;
     const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
     await until("the daemon", async () => {
-      return runningDaemon(env)?.pid === pid && await getHealth(createDaemonClient(env, false));
+      return runningDaemon(env)?.pid === pid &&
+        await getHealth(createDaemonClient(env, false, readClientSettings(env)));
     });
   }
 

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "kit/core/reasons.ts";

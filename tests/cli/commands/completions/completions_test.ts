@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { COMMANDS } from "../../../../cli.ts";
-import { completionsFor } from "../../../../cli/commands/completions/completions.ts";
+import { SCRIPTS } from "../../../../cli/commands/completions/generated/scripts.ts";
 import { answeringDaemon, deadPort, PEER } from "../../../support/cli/answering_daemon.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -22,7 +21,7 @@ const OFFER: Readonly<Record<Shell, string>> = {
 function completionFixture(shell: Shell) {
   const dir = Deno.makeTempDirSync();
   const script = join(dir, "script");
-  Deno.writeTextFileSync(script, completionsFor(shell, COMMANDS));
+  Deno.writeTextFileSync(script, SCRIPTS[shell] ?? "");
   const program = '#!/bin/sh\n[ "$1 $2" = "complete peers" ] && printf "api\\nweb\\n"\n';
   Deno.writeTextFileSync(join(dir, "mesh"), program, { mode: 0o755 });
   return {

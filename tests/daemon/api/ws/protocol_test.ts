@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { VERSION } from "kit/http/contract.ts";
+import { VERSION } from "kit/core/version.ts";
 import { FRAME_BYTES_MAX } from "../../../../daemon/features/messages/websocket/frames.ts";
 import { upgrade } from "../../../../daemon/api/ws/protocol_session.ts";
 import { FakeSockets, world } from "../../../support/world.ts";

@@ -1,0 +1,91 @@
+/** The routes that commands call, with the types of their contracts: no command loads a schema. */
+
+import { endpoint } from "kit/http/client.ts";
+import type * as ids from "../../daemon/api/ids/contract.ts";
+import type * as pages from "../../daemon/api/pages/contract.ts";
+import type * as asks from "../../daemon/features/asks/contract.ts";
+import type * as many from "../../daemon/features/asks/many/contract.ts";
+import type * as questions from "../../daemon/features/asks/questions/contract.ts";
+import type * as inbox from "../../daemon/features/inbox/contract.ts";
+import type * as jobs from "../../daemon/features/jobs/contract.ts";
+import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
+import type * as messages from "../../daemon/features/messages/contract.ts";
+import type * as log from "../../daemon/features/messages/log/contract.ts";
+import type * as notifications from "../../daemon/features/notifications/contract.ts";
+import type * as peers from "../../daemon/features/peers/contract.ts";
+import type * as schedules from "../../daemon/features/schedules/contract.ts";
+import type * as shares from "../../daemon/features/shares/contract.ts";
+import type * as spawn from "../../daemon/features/spawn/contract.ts";
+import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
+
+export const completeId = endpoint<typeof ids.completeId>("GET", "/ids/:short");
+
+export const createTicket = endpoint<typeof pages.createTicket>("POST", "/dashboard/tickets");
+
+export const ackAsk = endpoint<typeof asks.ackAsk>("POST", "/ack");
+export const declineAsk = endpoint<typeof asks.declineAsk>("POST", "/decline");
+export const getAsk = endpoint<typeof asks.getAsk>("GET", "/asks/:id");
+export const listAsks = endpoint<typeof asks.listAsks>("GET", "/asks");
+export const openAsk = endpoint<typeof asks.openAsk>("POST", "/ask");
+export const pendingAsks = endpoint<typeof asks.pendingAsks>("GET", "/asks/pending");
+export const waitAsk = endpoint<typeof asks.waitAsk>("POST", "/asks/:id/wait");
+
+export const askMany = endpoint<typeof many.askMany>("POST", "/asks/many");
+export const getMany = endpoint<typeof many.getMany>("GET", "/asks/many/:parent_id");
+
+export const answerAsk = endpoint<typeof questions.answerAsk>("POST", "/answer");
+
+export const getInboxItem = endpoint<typeof inbox.getInboxItem>("GET", "/inbox/:id");
+export const listInbox = endpoint<typeof inbox.listInbox>("GET", "/inbox");
+export const readInboxItem = endpoint<typeof inbox.readInboxItem>("POST", "/inbox/:id/read");
+export const replyInboxItem = endpoint<typeof inbox.replyInboxItem>("POST", "/inbox/:id/reply");
+
+export const cancelJob = endpoint<typeof jobs.cancelJob>("POST", "/jobs/:id/cancel");
+export const createJob = endpoint<typeof jobs.createJob>("POST", "/jobs");
+export const getJob = endpoint<typeof jobs.getJob>("GET", "/jobs/:id");
+export const jobResult = endpoint<typeof jobs.jobResult>("GET", "/jobs/:id/result");
+export const listJobs = endpoint<typeof jobs.listJobs>("GET", "/jobs");
+export const pauseJob = endpoint<typeof jobs.pauseJob>("POST", "/jobs/:id/pause");
+export const resumeJob = endpoint<typeof jobs.resumeJob>("POST", "/jobs/:id/resume");
+export const retryJob = endpoint<typeof jobs.retryJob>("POST", "/jobs/:id/retry");
+export const runJob = endpoint<typeof jobs.runJob>("POST", "/jobs/:id/run");
+export const updateJob = endpoint<typeof jobs.updateJob>("PATCH", "/jobs/:id");
+
+export const diagnosePeer = endpoint<typeof lifecycle.diagnosePeer>("GET", "/peers/:id/doctor");
+export const killPeer = endpoint<typeof lifecycle.killPeer>("POST", "/peers/:id/kill");
+export const linkPane = endpoint<typeof lifecycle.linkPane>("POST", "/panes/:pane_id/link");
+export const listOrphans = endpoint<typeof lifecycle.listOrphans>("GET", "/panes/orphans");
+export const prunePeers = endpoint<typeof lifecycle.prunePeers>("POST", "/peers/prune");
+export const rehookPeer = endpoint<typeof lifecycle.rehookPeer>("POST", "/peers/:id/rehook");
+
+export const getTrace = endpoint<typeof messages.getTrace>("GET", "/traces/:trace_id");
+export const listDeliveries = endpoint<typeof messages.listDeliveries>("GET", "/deliveries");
+
+export const getMessage = endpoint<typeof log.getMessage>("GET", "/messages/:id");
+export const listMessages = endpoint<typeof log.listMessages>("GET", "/messages");
+
+export const broadcast = endpoint<typeof notifications.broadcast>("POST", "/broadcast");
+export const notifyPeer = endpoint<typeof notifications.notifyPeer>("POST", "/notify");
+
+export const closePeer = endpoint<typeof peers.closePeer>("DELETE", "/peers/:id");
+export const getPeer = endpoint<typeof peers.getPeer>("GET", "/peers/:id");
+export const listPeers = endpoint<typeof peers.listPeers>("GET", "/peers");
+export const offlinePeer = endpoint<typeof peers.offlinePeer>("POST", "/peers/:id/offline");
+export const peerByPane = endpoint<typeof peers.peerByPane>("GET", "/peers/by-pane/:pane_id");
+export const registerPeer = endpoint<typeof peers.registerPeer>("POST", "/peers");
+export const renamePeer = endpoint<typeof peers.renamePeer>("POST", "/peers/:id/name");
+
+export const cancelSchedule = endpoint<typeof schedules.cancelSchedule>("DELETE", "/schedules/:id");
+export const createSchedule = endpoint<typeof schedules.createSchedule>("POST", "/schedules");
+export const editSchedule = endpoint<typeof schedules.editSchedule>("PATCH", "/schedules/:id");
+export const getSchedule = endpoint<typeof schedules.getSchedule>("GET", "/schedules/:id");
+export const listSchedules = endpoint<typeof schedules.listSchedules>("GET", "/schedules");
+
+export const createShare = endpoint<typeof shares.createShare>("POST", "/shares");
+export const listShares = endpoint<typeof shares.listShares>("GET", "/shares");
+export const revokeShare = endpoint<typeof shares.revokeShare>("DELETE", "/shares/:id");
+
+export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork-backend");
+export const spawnPeer = endpoint<typeof spawn.spawnPeer>("POST", "/spawn");
+
+export const restartPeer = endpoint<typeof restarts.restartPeer>("POST", "/peers/:id/restart");

@@ -1,0 +1,29 @@
+/** The configuration as commands read it. Loads the schemas of all settings. */
+
+import { messageOf } from "kit/core/text.ts";
+import { readConfig } from "../../daemon/app/config.ts";
+import { configPath, type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
+import { type ClientSettings, ConfigError } from "./daemon_client.ts";
+
+export function readSettings(env: Env): ReturnType<typeof readConfig> {
+  try {
+    return readConfig(env, readTextOrNothing);
+  } catch (error) {
+    const message = messageOf(error);
+    throw new ConfigError(message, { cause: configPath(env) });
+  }
+}
+
+/** The address and the token of the configuration, for a client. */
+export function readClientSettings(env: Env): ClientSettings {
+  const config = readSettings(env);
+  return {
+    url: toUrl(config["daemon.host"], config["daemon.port"]),
+    token: config["daemon.auth_token"]?.reveal(),
+  };
+}
+
+function toUrl(host: string, port: number): string {
+  const connectHost = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${connectHost.includes(":") ? `[${connectHost}]` : connectHost}:${port}`;
+}

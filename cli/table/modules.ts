@@ -1,0 +1,37 @@
+/** Where the commands are: each module is loaded when one of its commands runs. */
+
+import type { Command, CommandSpec } from "../command/command.ts";
+
+/** In the order of the command table. */
+export const MODULES = {
+  daemon: async () => (await import("../commands/daemon/daemon.ts")).DAEMON_COMMANDS,
+  open: async () => (await import("../commands/daemon/open.ts")).OPEN_COMMANDS,
+  doctor: async () => [(await import("../doctor/doctor_command.ts")).DOCTOR],
+  selftest: async () => [(await import("../selftest/selftest_command.ts")).SELFTEST],
+  peer_list: async () => [(await import("../commands/peer_list.ts")).PEERS],
+  asks: async () => (await import("../commands/asks/asks.ts")).ASK_COMMANDS,
+  peers: async () => (await import("../commands/peers.ts")).PEER_COMMANDS,
+  questions: async () => (await import("../commands/questions.ts")).QUESTION_COMMANDS,
+  search: async () => (await import("../commands/search.ts")).SEARCH_COMMANDS,
+  inbox: async () => (await import("../commands/inbox/inbox.ts")).INBOX_COMMANDS,
+  jobs: async () => (await import("../commands/jobs.ts")).JOB_COMMANDS,
+  schedules: async () => (await import("../commands/schedules.ts")).SCHEDULE_COMMANDS,
+  spawn: async () => (await import("../commands/spawn.ts")).SPAWN_COMMANDS,
+  shares: async () => (await import("../commands/shares.ts")).SHARE_COMMANDS,
+  upload: async () => [(await import("../commands/upload.ts")).UPLOAD_COMMAND],
+  attach: async () => [(await import("../commands/attach.ts")).ATTACH_COMMAND],
+  run: async () => (await import("../commands/run/run.ts")).RUN_COMMANDS,
+  programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
+} as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;
+
+/** A command of the table, without what it does. `deno task gen` writes the table. */
+export interface TableEntry extends CommandSpec {
+  readonly module: keyof typeof MODULES;
+}
+
+/** The command of an entry, with what it does. */
+export async function loadCommand({ module, usage }: TableEntry): Promise<Command> {
+  const command = (await MODULES[module]()).find((command) => command.usage === usage);
+  if (!command) throw new Error(`The table of commands is out of date: ${usage}`);
+  return command;
+}
