@@ -41,7 +41,7 @@ const DEFECTS: [defect: Defect, scenario: string, found: RegExp][] = [
   ["drops the draft",       "draft",   /^failed native: The draft was lost$/],
   ["sends the draft",       "draft",   /^failed native: The draft was lost$/],
   ["answers the dialog",    "dialog",  /^failed native: The message answered the dialog$/],
-  ["comes back as another", "resumed", /^failed native: .* the message to reach the model, which is not .*, queued$/],
+  ["comes back as another", "resumed", /^failed native: .* the message to reach the model, which is not .*, queued \(recipient_offline\)$/],
 ];
 
 for (const [defect, scenario, found] of DEFECTS) {
