@@ -125,9 +125,7 @@ function isGood({ success, counts }: Result): boolean {
  * ports depend on how busy the machine is. More failures than a few are not that.
  */
 async function secondRun(results: readonly Result[]): Promise<Result[]> {
-  const mayRepeat = (one: Result) =>
-    !isGood(one) && one.files.every((file) => file.startsWith(E2E));
-  if (results.filter(mayRepeat).length > REPEATED_MAX) return [...results];
+  if (results.filter((one) => !isGood(one)).length > REPEATED_MAX) return [...results];
   const final: Result[] = [];
   for (const first of results) {
     if (isGood(first)) final.push(first);
