@@ -45,10 +45,11 @@ export function featureRoutes(
   const { agentPeers, directory, registrationLocations, restarts } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const checks: CallerChecks = {
-    requestContextOf: (caller, headers) => ({
-      proven_human: isProvenHuman(caller, headers),
-      traceparent: Traceparent.parse(headers.get("traceparent")),
-    }),
+    requestContextOf(caller, headers) {
+      const given = headers.get("traceparent");
+      const traceparent = given === null ? undefined : Traceparent.parse(given);
+      return { proven_human: isProvenHuman(caller, headers), traceparent };
+    },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };
   return [
