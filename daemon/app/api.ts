@@ -3,7 +3,8 @@
 import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/core/version.ts";
 import { Problem, type ProblemCode } from "kit/core/problem.ts";
-import { type Route, type RouteGuard, serve } from "kit/http/route.ts";
+import type { Route, RouteGuard } from "kit/http/route.ts";
+import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Callers } from "../api/callers/callers.ts";
 import { CallingPeers } from "../api/callers/calling_peers.ts";

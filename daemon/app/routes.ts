@@ -49,12 +49,11 @@ export function featureRoutes(
   const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const checks: CallerChecks = {
-    requestContextOf: (caller, headers) => {
-      const traceparent = Traceparent.parse(headers.get("traceparent"));
-      return {
-        proven_human: isProvenHuman(caller, headers),
-        traceparent: telemetry ? telemetry.requests.continued(traceparent) : traceparent,
-      };
+    requestContextOf(caller, headers) {
+      const given = headers.get("traceparent");
+      const received = given === null ? undefined : Traceparent.parse(given);
+      const traceparent = telemetry ? telemetry.requests.continued(received) : received;
+      return { proven_human: isProvenHuman(caller, headers), traceparent };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };
@@ -113,10 +112,10 @@ export function programRoutes(
 function countCalls({ contract, run }: Route, meters: Meters): Route {
   return {
     contract,
-    async run(context, caller, guard) {
-      const agent = Backend.safeParse(context.req.param("agent")).data ?? "unknown";
+    async run(request, caller, guard) {
+      const agent = Backend.safeParse(request.param()["agent"]).data ?? "unknown";
       try {
-        const response = await run(context, caller, guard);
+        const response = await run(request, caller, guard);
         meters.hookCalled(agent, "answered");
         return response;
       } catch (error) {

@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm";
 /** A tick is quiet if this process used at most this processor time since the previous tick. */
 const QUIET_MS_MAX = 50;
 /** After this many quiet ticks in a row, the daemon counts as idle. */
-const IDLE_TICKS = 10;
+const IDLE_TICKS = 3;
 /** A collection runs only if the heap has grown by this much since the previous collection. */
 const GROWTH_BYTES_MIN = 8 * 1024 * 1024;
 

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import { bulkInsert } from "kit/data/deferred_inserts.ts";
 import type { Database } from "kit/data/sqlite.ts";
 
 const id = z.string();
@@ -136,6 +137,7 @@ const Row = z.object({
   type: z.enum(Object.keys(EVENTS) as [EventType, ...EventType[]]),
   data: z.string(),
 });
+const INSERT = bulkInsert("events", ["id", "at", "type", "data"]);
 const Bounds = z.object({ oldest: z.number().nullable(), last: z.number().nullable() });
 
 /** Selects a part of the log: at most `limit` events after the id `since`. `type` is a filter. */
@@ -155,6 +157,8 @@ export class EventLog {
   readonly #listeners = new Set<Listener>();
   /** The id of the last event that is on the disk. Readers see no later events. */
   #lastCommittedId: number;
+  /** The id of the last event, committed or not. Ids are never used again. */
+  #lastId: number;
   /** `prune` does nothing before this time. */
   #nextPruneAt = 0;
 
@@ -163,6 +167,8 @@ export class EventLog {
     this.#clock = clock;
     this.#log = log;
     this.#lastCommittedId = this.#bounds().last ?? 0;
+    const used = db.value(z.number(), "select seq from sqlite_sequence where name = 'events'");
+    this.#lastId = Math.max(used ?? 0, this.#lastCommittedId);
   }
 
   /** The id of the last committed event; 0 if there is none. */
@@ -178,12 +184,13 @@ export class EventLog {
   append<T extends EventType>(type: T, fields: z.input<(typeof EVENTS)[T]>): void {
     const at = this.#clock.now();
     const data = EVENTS[type].parse(fields);
-    const id = this.#db.transact((tx) =>
-      tx.insert(
-        "insert into events (at, type, data) values (:at, :type, :data)",
-        { at, type, data: JSON.stringify(data) },
-      )
-    );
+    const id = this.#db.transact((tx) => {
+      const before = this.#lastId;
+      this.#db.afterRollback(() => this.#lastId = before);
+      this.#lastId = before + 1;
+      tx.insertLater(INSERT, [this.#lastId, at, type, JSON.stringify(data)]);
+      return this.#lastId;
+    });
     const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
       this.#lastCommittedId = Math.max(this.#lastCommittedId, event.id);

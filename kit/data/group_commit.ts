@@ -1,6 +1,7 @@
 /** Group commit: transactions that arrive together share one commit. Effects run after it. */
 
 import { type Clock, stopwatch } from "kit/core/clock.ts";
+import type { DeferredInserts } from "kit/data/deferred_inserts.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 
@@ -16,16 +17,29 @@ interface Group {
   readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
 }
 
+/** A running transaction: what a rollback undoes. */
+interface RunningTransaction {
+  /** Numbers of effects, callbacks and deferred inserts at the transaction's begin. */
+  readonly effects: number;
+  readonly rollbackCallbacks: number;
+  readonly deferred: number;
+  /** Whether SQLite has a savepoint for it. It gets one before its first statement. */
+  hasSavepoint: boolean;
+}
+
 /** The connection on which groups are committed. */
 export interface GroupCommitDeps {
   readonly clock: Clock;
   readonly log: Log;
+  readonly deferred: DeferredInserts;
   /** Runs one statement without parameters. */
   exec(sql: string): void;
   /** Whether SQLite has a transaction open. After some errors, SQLite ends it by itself. */
   isInTransaction(): boolean;
   /** Called after each commit, before the first effect runs. */
   onCommit(): void;
+  /** Called when a transaction or a whole group was rolled back. */
+  onRollback(): void;
 }
 
 /** SQLite's primary result codes after which the whole group is rolled back. */
@@ -46,7 +60,8 @@ const LAZY_COMMIT_MS = 10;
 export class GroupCommit {
   readonly #deps: GroupCommitDeps;
   #group: Group | undefined;
-  #depth = 0;
+  /** The running transactions, outermost first. */
+  readonly #running: RunningTransaction[] = [];
   #commitDelayed = false;
   /** The number of commits since the start. */
   commits = 0;
@@ -64,34 +79,34 @@ export class GroupCommit {
 
   /** Whether the caller runs inside of a transaction. */
   get isWithinTransaction(): boolean {
-    return this.#depth > 0;
+    return this.#running.length > 0;
   }
 
   /** Runs a transaction in the open or a new group. A nested transaction joins the outer one. */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
-    if (this.#depth > 0) return work();
+    if (this.isWithinTransaction) return work();
     const group = this.#group ?? this.#begin();
     if (lazily) void this.#commitLater();
     else {
       group.transactions++;
       this.#scheduleCommit(group);
     }
-    return this.#runInSavepoint(group, work);
+    return this.#runInTransaction(group, work);
   }
 
   /** As `run`, with a savepoint of its own also within another transaction. */
   runNested<T>(work: () => T): T {
-    if (this.#depth > 0 && this.#group) return this.#runInSavepoint(this.#group, work);
+    if (this.isWithinTransaction && this.#group) return this.#runInTransaction(this.#group, work);
     return this.run(work, { lazily: false });
   }
 
   afterCommit(effect: Effect): void {
-    if (this.#depth === 0) throw new Error("Cannot add an effect outside of a transaction");
+    if (!this.isWithinTransaction) throw new Error("Cannot add an effect outside of a transaction");
     this.#group?.effects.push(effect);
   }
 
   afterRollback(callback: Effect): void {
-    if (this.#depth === 0) throw new Error("Cannot roll back outside of a transaction");
+    if (!this.isWithinTransaction) throw new Error("Cannot roll back outside of a transaction");
     this.#group?.rollbackCallbacks.push(callback);
   }
 
@@ -131,42 +146,68 @@ export class GroupCommit {
     };
   }
 
-  #runInSavepoint<T>(group: Group, work: () => T): T {
-    const effectCount = group.effects.length;
-    const callbackCount = group.rollbackCallbacks.length;
-    this.#depth++;
-    try {
-      this.#deps.exec("savepoint work");
-      const result = work();
-      this.#deps.exec("release work");
-      return result;
-    } catch (error) {
-      group.effects.length = effectCount;
-      this.#runAll(group.rollbackCallbacks.splice(callbackCount).toReversed());
-      throw this.#rollBack(error);
-    } finally {
-      this.#depth--;
-    }
+  mustBeWithinTransaction(): void {
+    if (!this.isWithinTransaction) throw new Error("Cannot write outside of a transaction");
   }
 
   /**
-   * Commits at the end of this turn. Waits for another turn, up to `COMMIT_TURNS_MAX` in all, as
-   * long as more transactions arrive.
+   * Call it before each statement: runs the deferred inserts, which the statement may depend on. A
+   * write also needs a savepoint, so that it can be undone alone.
    */
-  #scheduleCommit(group: Group): void {
-    if (group.commitScheduled) return;
-    group.commitScheduled = true;
-    let { transactions } = group;
-    let turns = 0;
-    const commitWhenIdle = () => {
-      if (this.#group !== group) return;
-      if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) {
-        return this.#finish(group, this.#commit());
-      }
-      transactions = group.transactions;
-      setImmediate(commitWhenIdle);
+  prepareStatement({ writes }: { writes: boolean }): void {
+    const { deferred, exec, isInTransaction } = this.#deps;
+    if (writes) this.mustBeWithinTransaction();
+    else if (deferred.count === 0) return;
+    // SQLite has ended the transaction: it would commit the statement at once.
+    if (!isInTransaction()) throw new Problem("storage_failed", {});
+    for (const transaction of this.#running) {
+      if (transaction.hasSavepoint) continue;
+      this.#runDeferred(transaction.deferred);
+      exec("savepoint work");
+      transaction.hasSavepoint = true;
+    }
+    if (this.isWithinTransaction) deferred.runUntil(deferred.position);
+    else this.#runDeferred(deferred.position);
+  }
+
+  /** Runs inserts of transactions that have ended. An error fails the whole group. */
+  #runDeferred(position: number): void {
+    try {
+      this.#deps.deferred.runUntil(position);
+    } catch (error) {
+      this.#rollBackGroup();
+      // The running transaction fails the group when it is rolled back.
+      throw this.isWithinTransaction ? error : this.#failGroup(error);
+    }
+  }
+
+  #runInTransaction<T>(group: Group, work: () => T): T {
+    const { deferred, exec } = this.#deps;
+    const transaction = {
+      effects: group.effects.length,
+      rollbackCallbacks: group.rollbackCallbacks.length,
+      deferred: deferred.position,
+      hasSavepoint: false,
     };
-    setImmediate(commitWhenIdle);
+    this.#running.push(transaction);
+    try {
+      const result = work();
+      if (transaction.hasSavepoint) exec("release work");
+      return result;
+    } catch (error) {
+      group.effects.length = transaction.effects;
+      const callbacks = group.rollbackCallbacks.splice(transaction.rollbackCallbacks);
+      runAll(callbacks.toReversed(), this.#deps.log);
+      throw this.#rollBack(error, transaction);
+    } finally {
+      this.#running.pop();
+    }
+  }
+
+  #scheduleCommit(group: Group): void {
+    atTurnEnd(group, () => {
+      if (this.#group === group) this.#finish(group, this.#commit());
+    });
   }
 
   /** Schedules the commit after a delay. All transactions that begin during the delay share it. */
@@ -179,7 +220,9 @@ export class GroupCommit {
   }
 
   #commit(): Problem | undefined {
+    const { deferred } = this.#deps;
     try {
+      deferred.runUntil(deferred.position);
       const elapsed = stopwatch();
       this.#deps.exec("commit");
       this.commits++;
@@ -196,35 +239,33 @@ export class GroupCommit {
   #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
     for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
-    if (error) return this.#runAll(group.rollbackCallbacks.splice(0).toReversed());
-    this.#deps.onCommit();
-    this.#runAll(group.effects);
-  }
-
-  /** Runs the effects in order. If an effect throws, logs the error and runs the next. */
-  #runAll(effects: readonly Effect[]): void {
-    for (const effect of effects) {
-      try {
-        effect();
-      } catch (error) {
-        this.#deps.log.error("An effect failed", { error });
-      }
-    }
+    const { log, onCommit } = this.#deps;
+    if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
+    onCommit();
+    runAll(group.effects, log);
   }
 
   /**
    * Undoes one transaction, or the whole group if SQLite cannot go on. Returns the error to throw,
    * which is `storage_failed` for a group.
    */
-  #rollBack(error: unknown): unknown {
+  #rollBack(error: unknown, { deferred, hasSavepoint }: RunningTransaction): unknown {
     const { errcode } = error as { errcode?: number };
     const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
-    if (!fatal && this.#deps.isInTransaction()) {
-      this.#deps.exec("rollback to work");
-      this.#deps.exec("release work");
-      return error;
+    if (fatal || !this.#deps.isInTransaction()) {
+      this.#rollBackGroup();
+      return this.#failGroup(error);
     }
-    this.#rollBackGroup();
+    this.#deps.deferred.dropAfter(deferred);
+    if (!hasSavepoint) return error;
+    this.#deps.exec("rollback to work");
+    this.#deps.exec("release work");
+    this.#deps.onRollback();
+    return error;
+  }
+
+  /** Ends a group that was rolled back. Returns the error to throw. */
+  #failGroup(error: unknown): Problem {
     this.#deps.log.error("A group of transactions was rolled back", { error });
     const problem = new Problem("storage_failed", {}, error);
     if (this.#group) this.#finish(this.#group, problem);
@@ -232,6 +273,35 @@ export class GroupCommit {
   }
 
   #rollBackGroup(): void {
+    this.#deps.deferred.clear();
+    this.#deps.onRollback();
     if (this.#deps.isInTransaction()) this.#deps.exec("rollback");
+  }
+}
+
+/**
+ * Commits a group at the end of this turn. Waits for another turn, up to `COMMIT_TURNS_MAX` in all,
+ * as long as more transactions arrive.
+ */
+function atTurnEnd(group: Group, commit: () => void): void {
+  if (group.commitScheduled) return;
+  group.commitScheduled = true;
+  let { transactions } = group;
+  let turns = 0;
+  setImmediate(function commitWhenIdle() {
+    if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) return commit();
+    transactions = group.transactions;
+    setImmediate(commitWhenIdle);
+  });
+}
+
+/** Runs the effects in order. If an effect throws, logs the error and runs the next. */
+function runAll(effects: readonly Effect[], log: Log): void {
+  for (const effect of effects) {
+    try {
+      effect();
+    } catch (error) {
+      log.error("An effect failed", { error });
+    }
   }
 }

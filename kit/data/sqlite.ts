@@ -4,8 +4,8 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqli
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
 import { Instant } from "kit/core/schema.ts";
+import { type BulkInsert, DeferredInserts } from "kit/data/deferred_inserts.ts";
 import { type Effect, GroupCommit } from "kit/data/group_commit.ts";
 import { type Params, Statements } from "kit/data/statements.ts";
 
@@ -44,11 +44,20 @@ export interface Tx extends Reader {
   run(sql: string, params?: Params): number;
   /** Runs one insert; returns the rowid of the new row. */
   insert(sql: string, params: Params): number;
+  /**
+   * Inserts a row with the next other statement, or with the commit, so that many rows share one
+   * statement. `values` are in the order of the columns. An insert that fails then fails all
+   * transactions of the commit: use it only for rows that the database accepts for certain.
+   */
+  insertLater(insert: BulkInsert, values: readonly SQLInputValue[]): void;
+  /** Runs one write; returns the first column of each row that its `returning` clause names. */
+  returning<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
 }
 
 export class Database implements Disposable, Reader {
   readonly #sqlite: DatabaseSync;
   readonly #statements: Statements;
+  readonly #deferred: DeferredInserts;
   readonly #groups: GroupCommit;
   readonly #tx: Tx = {
     get: (row, sql, params) => this.get(row, sql, params),
@@ -57,8 +66,14 @@ export class Database implements Disposable, Reader {
     values: (value, sql, params) => this.values(value, sql, params),
     run: (sql, params) => Number(this.#write(sql, params).changes),
     insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
+    insertLater: (insert, values) => this.#insertLater(insert, values),
+    returning: (value, sql, params) => {
+      this.#groups.prepareStatement({ writes: true });
+      return this.#statements.writeReturning(value, sql, params);
+    },
   };
   #checkpointDue = false;
+  #rollbacks = 0;
   #closed = false;
   /** The value of `commits` when a checkpoint last moved the whole log; undefined before that. */
   #checkpointedCommits: number | undefined;
@@ -70,11 +85,14 @@ export class Database implements Disposable, Reader {
   constructor(path: string, migrations: readonly string[], log: Log, clock: Clock) {
     const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     const statements = this.#statements = new Statements(sqlite);
+    const deferred = this.#deferred = new DeferredInserts(sqlite);
     this.#groups = new GroupCommit({
       clock,
       log,
+      deferred,
       exec: (sql) => void statements.run(sql),
       isInTransaction: () => sqlite.isTransaction,
+      onRollback: () => void this.#rollbacks++,
       onCommit: () => {
         if (this.#checkpointDue) this.checkpoint();
       },
@@ -103,6 +121,14 @@ export class Database implements Disposable, Reader {
     this.#groups.observeCommit = observer;
   }
 
+  /**
+   * A number that rises whenever rows of a table may have changed, by a write or by a rollback.
+   * What was read from the table is current as long as the number is the same.
+   */
+  revisionOf(table: string): number {
+    return this.#statements.writesTo(table) + this.#rollbacks;
+  }
+
   /** The size of the database file, without the write-ahead log. */
   get bytes(): number {
     return this.value(
@@ -120,10 +146,12 @@ export class Database implements Disposable, Reader {
   }
 
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined {
+    this.#groups.prepareStatement({ writes: false });
     return this.#statements.get(row, sql, params);
   }
 
   all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[] {
+    this.#groups.prepareStatement({ writes: false });
     return this.#statements.all(row, sql, params);
   }
 
@@ -132,6 +160,7 @@ export class Database implements Disposable, Reader {
   }
 
   values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[] {
+    this.#groups.prepareStatement({ writes: false });
     return this.#statements.values(value, sql, params);
   }
 
@@ -211,13 +240,16 @@ export class Database implements Disposable, Reader {
     }
   }
 
-  /** SQLite would commit a write at once if it has ended the transaction, or if none was open. */
   #write(sql: string, params?: Params) {
-    if (!this.#groups.isWithinTransaction) {
-      throw new Error("Cannot write outside of a transaction");
-    }
-    if (!this.#sqlite.isTransaction) throw new Problem("storage_failed", {});
-    return this.#statements.run(sql, params);
+    this.#groups.prepareStatement({ writes: true });
+    return this.#statements.write(sql, params);
+  }
+
+  #insertLater(insert: BulkInsert, values: readonly SQLInputValue[]): void {
+    this.#groups.mustBeWithinTransaction();
+    if (this.#deferred.isFull) this.#groups.prepareStatement({ writes: true });
+    this.#statements.countWriteTo(insert.table);
+    this.#deferred.add(insert, values);
   }
 
   #migrate(migrations: readonly string[]): void {
@@ -230,7 +262,10 @@ export class Database implements Disposable, Reader {
     }
     migrations.slice(version).forEach((sql, index) => {
       const next = version + index + 1;
-      this.transactNow(() => this.#sqlite.exec(`${sql}; pragma user_version = ${next}`));
+      this.transactNow(() => {
+        this.#groups.prepareStatement({ writes: true });
+        this.#sqlite.exec(`${sql}; pragma user_version = ${next}`);
+      });
     });
   }
 }

@@ -10,11 +10,20 @@ export type Params = Record<string, SQLInputValue>;
 interface Prepared {
   readonly statement: StatementSync;
   readonly names: readonly string[];
+  /** The table that the statement writes to; undefined if its text does not begin with that. */
+  readonly written: string | undefined;
 }
+
+/** Matches the start of a statement that writes to one table. */
+const WRITE = /^\s*(?:(?:insert|replace)(?: or \w+)? into|update(?: or \w+)?|delete from)\s+(\w+)/i;
 
 export class Statements {
   readonly #sqlite: DatabaseSync;
   readonly #prepared = new Map<string, Prepared>();
+  /** How often each table was written to. */
+  readonly #writes = new Map<string, number>();
+  /** How often a statement was run whose table is unknown. */
+  #unknownWrites = 0;
 
   constructor(sqlite: DatabaseSync) {
     this.#sqlite = sqlite;
@@ -43,11 +52,40 @@ export class Statements {
     return statement.run(...toValues(params, names));
   }
 
+  /** As `run`, for a statement that writes. */
+  write(sql: string, params?: Params) {
+    this.#countWrite(sql);
+    return this.run(sql, params);
+  }
+
+  /** As `values`, for a statement that writes. */
+  writeReturning<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[] {
+    this.#countWrite(sql);
+    return this.values(value, sql, params);
+  }
+
+  /** Counts a write to a table that another object makes. */
+  countWriteTo(table: string): void {
+    this.#writes.set(table, (this.#writes.get(table) ?? 0) + 1);
+  }
+
+  /** How many writes may have changed a table. */
+  writesTo(table: string): number {
+    return (this.#writes.get(table) ?? 0) + this.#unknownWrites;
+  }
+
+  #countWrite(sql: string): void {
+    const { written } = this.#prepare(sql);
+    if (written === undefined) this.#unknownWrites++;
+    else this.countWriteTo(written);
+  }
+
   /** The stores' SQL texts are constants, so this map is bounded. */
   #prepare(sql: string): Prepared {
     return this.#prepared.getOrInsertComputed(sql, () => {
       const { numbered, names } = toNumberedSql(sql);
-      return { statement: this.#sqlite.prepare(numbered), names };
+      const written = WRITE.exec(sql)?.[1];
+      return { statement: this.#sqlite.prepare(numbered), names, written };
     });
   }
 }

@@ -1,5 +1,11 @@
 /** Reads request and response bodies up to a limit. */
 
+import { Problem } from "kit/core/problem.ts";
+import { messageOf } from "kit/core/text.ts";
+
+/** The limit of a JSON body (contract 1). */
+export const BODY_BYTES_MAX = 1_048_576;
+
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** Reads the whole body. Undefined if the body exceeds the limit; the rest is then not read. */
@@ -31,12 +37,41 @@ export async function readRequestBody(
   return Number(contentLength) > bytes_max ? undefined : await request.bytes();
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /** Decodes UTF-8. Undefined if bytes are invalid, because replacing them would change the text. */
 export function decodeUtf8(bytes: Bytes): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     return undefined;
+  }
+}
+
+/** Reads the whole body as text. Throws as soon as it exceeds `bytes_max`. */
+export async function readBody(request: Request, bytes_max: number): Promise<string> {
+  const bytes = await refuseOnAbort(() => readRequestBody(request, bytes_max));
+  if (!bytes) throw new Problem("body_too_large", { bytes_max });
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Problem("bad_json", { reason: "it is not UTF-8" });
+  return text;
+}
+
+/** An aborted request body is a 400, not a 500. */
+export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof Problem ? error : new Problem("bad_json", { reason: "it was aborted" });
+  }
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new Problem("bad_json", { reason });
   }
 }
 

@@ -1,14 +1,10 @@
-/** Routes: contracts with their handlers. Hono serves them behind a guard. */
+/** Routes: contracts with their handlers. */
 
-import { type Context, Hono } from "hono";
 import * as z from "zod";
 import { type Contract, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
-import { messageOf } from "kit/core/text.ts";
-import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
-import { invalidRequest, Problem, type ProblemCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
-
-export const BODY_BYTES_MAX = 1_048_576;
+import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
+import { invalidRequest, type ProblemCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
@@ -38,7 +34,7 @@ export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
    * storing of the key are one transaction, so a refusal stores nothing. Without a key, the work is
    * just called. Whatever must be awaited is awaited before this call.
    */
-  readonly commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
+  commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
 
 /** How an idempotent route recognizes a repeated request and responds to it. */
@@ -69,9 +65,17 @@ export interface IdempotencyStore {
   runAndStore<T>(idempotent: IdempotentRequest, work: () => T, toJson: (done: T) => string): T;
 }
 
+/** A request whose route is known. Hono's requests have this form. */
+export interface RoutedRequest {
+  readonly raw: Request;
+  /** The parts of the path that the contract names. */
+  param(): Record<string, string>;
+  query(): Record<string, string>;
+}
+
 export interface Route {
   readonly contract: Contract;
-  run(context: Context, caller: Caller, guard: RouteGuard): Response | Promise<Response>;
+  run(request: RoutedRequest, caller: Caller, guard: RouteGuard): Response | Promise<Response>;
 }
 
 /** The checks that run before every route, and the wait before every response. */
@@ -118,11 +122,11 @@ export function route<C extends Contract>(
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
-    async run(context, caller, guard) {
-      const parsed = await readRequest(contract, context, caller);
+    async run(request, caller, guard) {
+      const parsed = await readRequest(contract, request, caller);
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
-        const result = handle({ ...parsed, commit: (work) => work() });
+        const result = handle(parsed);
         return await respond(isDeferred(result) ? result : await result, guard);
       }
       const { idempotencyStore } = guard;
@@ -138,30 +142,50 @@ export function route<C extends Contract>(
         return await respond(() => replay.again(answer), guard, REPLAY_HEADERS);
       }
       using _running = idempotencyStore.begin(idempotent);
-      const commit = (work: () => HandlerResult<C>) =>
-        idempotencyStore.runAndStore(idempotent, work, toJson);
-      const result = handle({ ...parsed, commit });
+      parsed.commit = (work) => idempotencyStore.runAndStore(idempotent, work, toJson);
+      const result = handle(parsed);
       return await respond(isDeferred(result) ? result : await result, guard);
     },
   };
 }
 
+/** What a handler gets. It is a class, because the runtime makes the signal when it is read. */
+class RequestInput {
+  readonly #raw: Request;
+  readonly caller: Caller;
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  commit = <R>(work: () => R): R => work();
+
+  constructor(raw: Request, caller: Caller, parts: Readonly<Record<RequestPart, unknown>>) {
+    this.#raw = raw;
+    this.caller = caller;
+    this.params = parts.params;
+    this.query = parts.query;
+    this.body = parts.body;
+  }
+
+  get headers(): Headers {
+    return this.#raw.headers;
+  }
+
+  get signal(): AbortSignal {
+    return this.#raw.signal;
+  }
+}
+
 async function readRequest<C extends Contract>(
   contract: C,
-  context: Context,
+  request: RoutedRequest,
   caller: Caller,
-): Promise<ParsedRequest<C>> {
-  const request = context.req.raw;
-  const json = contract.body && await readJson(request, contract.inspect);
+): Promise<HandlerInput<C>> {
+  const { raw } = request;
+  const json = contract.body && await readJson(raw, contract.inspect);
   const body = contract.body && readBodyOf(contract.body, json);
-  return {
-    params: contract.params && read(contract.params, context.req.param()),
-    query: contract.query && read(contract.query, context.req.query()),
-    body,
-    caller,
-    headers: request.headers,
-    signal: request.signal,
-  } as ParsedRequest<C>;
+  const params = contract.params && read(contract.params, request.param());
+  const query = contract.query && read(contract.query, request.query());
+  return new RequestInput(raw, caller, { params, query, body }) as unknown as HandlerInput<C>;
 }
 
 const KeyHeader = z.object({ "idempotency-key": IdempotencyKey });
@@ -187,89 +211,12 @@ export function rawRoute(
 ): Route {
   return {
     contract,
-    run: (context, caller) => handle(context.req.raw, caller, context.req.param()),
+    run: (request, caller) => handle(request.raw, caller, request.param()),
   };
 }
 
 function isDeferred<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {
   return typeof result === "function";
-}
-
-type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
-
-/** Serves the routes. Section 1 of the contract defines the order of the checks. */
-export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler {
-  const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
-  for (const [path, methods] of groupByPath(routes)) {
-    app.all(path, async (context) => {
-      const { method } = context.req;
-      const found = methods.get(method === "HEAD" ? "GET" : method);
-      if (!found) throw wrongMethod(context.req.raw, [...methods.keys()]);
-      const caller = guard.authorize(context.req.raw, found.contract, context.env.remote);
-      const response = await found.run(context, caller, guard);
-      return method === "HEAD" ? await toHeadResponse(response) : response;
-    });
-  }
-  app.notFound((context) => {
-    const { method, path } = context.req;
-    throw new Problem("not_found", { method, path });
-  });
-  app.onError((error) => {
-    throw error;
-  });
-  return async (request, remote) => {
-    try {
-      guard.admit(request, remote);
-      return await app.fetch(request, { remote });
-    } catch (error) {
-      return await toErrorResponse(error, guard, request);
-    }
-  };
-}
-
-/** Makes the response to `HEAD` from the response to `GET`. An event stream has no length. */
-async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
-  const headers = new Headers(original);
-  const isEventStream = headers.get("content-type") === "text/event-stream";
-  if (isEventStream || headers.has("content-length")) await body?.cancel();
-  else headers.set("content-length", String((await new Response(body).bytes()).length));
-  return new Response(null, { status, headers });
-}
-
-/** Waits for the disk, because a refusal may reveal data that the handler has read. */
-async function toErrorResponse(
-  error: unknown,
-  guard: RouteGuard,
-  request: Request,
-): Promise<Response> {
-  try {
-    await guard.whenDurable();
-  } catch (storageError) {
-    error = storageError;
-  }
-  guard.refused?.(error instanceof Problem ? error.code : "internal");
-  if (error instanceof Problem) return error.toResponse();
-  guard.error(error, request);
-  return new Problem("internal", {}).toResponse();
-}
-
-/** Literal paths come first: `pending` in `/asks/pending` is no id. Those with `*` come last. */
-function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
-  const paths = new Map<string, Map<string, Route>>();
-  for (const route of routes) {
-    const { path, described_path = path, method } = route.contract;
-    for (const served of new Set([path, described_path])) {
-      paths.getOrInsertComputed(served, () => new Map()).set(method, route);
-    }
-  }
-  const rank = (path: string) => path.replaceAll(/:\w+|\*$/g, "\uffff");
-  return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
-}
-
-function wrongMethod(request: Request, known: string[]): Problem {
-  const allow = known.toSorted().join(", ");
-  const { pathname } = new URL(request.url);
-  return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
 }
 
 function read(schema: z.ZodType, value: unknown): unknown {
@@ -316,35 +263,4 @@ async function readJson(request: Request, inspect?: Contract["inspect"]): Promis
   const value = parseJson(text);
   inspect?.(text);
   return value;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const reason = messageOf(error);
-    throw new Problem("bad_json", { reason });
-  }
-}
-
-/** Reads the whole body as text. Throws as soon as it exceeds `bytes_max`. */
-export function readBody(request: Request, bytes_max: number): Promise<string> {
-  return refuseOnAbort(() => readText(request, bytes_max));
-}
-
-/** An aborted request body is a 400, not a 500. */
-export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    throw error instanceof Problem ? error : new Problem("bad_json", { reason: "it was aborted" });
-  }
-}
-
-async function readText(request: Request, bytes_max: number): Promise<string> {
-  const bytes = await readRequestBody(request, bytes_max);
-  if (!bytes) throw new Problem("body_too_large", { bytes_max });
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw new Problem("bad_json", { reason: "it is not UTF-8" });
-  return text;
 }

@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
-import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/route.ts";
+import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 
 /** No subscriptions are accepted, because the list of tools never changes while a server runs. */

@@ -3,7 +3,8 @@
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
 import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
-import { rawRoute, readBody, type Route } from "kit/http/route.ts";
+import { readBody } from "kit/http/body.ts";
+import { rawRoute, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
 import { ownerOf, type OwnerSessions } from "../sign_in/owner.ts";
@@ -199,9 +200,9 @@ function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): 
 function withDaemonErrors(route: Route): Route {
   return {
     ...route,
-    async run(context, caller, guard) {
+    async run(request, caller, guard) {
       try {
-        return await route.run(context, caller, guard);
+        return await route.run(request, caller, guard);
       } catch (thrown) {
         if (!(thrown instanceof DaemonError)) throw thrown;
         const { code: error, detail, status } = thrown;

@@ -2,7 +2,8 @@
 
 import type { Ids } from "kit/core/clock.ts";
 import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
-import { rawRoute, readBody, type Route } from "kit/http/route.ts";
+import { readBody } from "kit/http/body.ts";
+import { rawRoute, type Route } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Machines } from "../daemons/contract.ts";

@@ -4,14 +4,8 @@ import type { Context } from "kit/data/context.ts";
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
-import {
-  BODY_BYTES_MAX,
-  type Caller,
-  rawRoute,
-  readBody,
-  type Route,
-  route,
-} from "kit/http/route.ts";
+import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
+import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Callers } from "../callers/callers.ts";

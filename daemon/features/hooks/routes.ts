@@ -40,9 +40,9 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
 function requireHookToken({ contract, run }: Route, deps: HookRoutesDeps): Route {
   return {
     contract,
-    run(context, caller, origin) {
-      admit(caller, context.req.raw.headers, deps);
-      return run(context, caller, origin);
+    run(request, caller, guard) {
+      admit(caller, request.raw.headers, deps);
+      return run(request, caller, guard);
     },
   };
 }

@@ -40,9 +40,9 @@ export function inboxRoutes(
 function requireHuman(inbox: Inbox, { contract, run }: Route): Route {
   return {
     contract,
-    run(context, caller, guard) {
+    run(request, caller, guard) {
       inbox.mustHuman();
-      return run(context, caller, guard);
+      return run(request, caller, guard);
     },
   };
 }

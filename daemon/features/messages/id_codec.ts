@@ -25,7 +25,11 @@ export function keyedIdCodec(secret: string): IdCodec {
   const digest = createHmac("sha256", secret).update("mesh message numbers").digest();
   const keys = Array.from({ length: ROUNDS }, (_, round) => digest.readUInt32LE(round * 4));
   return {
-    ident: (seq) => toHex(keys.reduce(forward, [Math.floor(seq / HALF), seq % HALF])),
+    ident(seq) {
+      let high = Math.floor(seq / HALF), low = seq % HALF;
+      for (const key of keys) [high, low] = [low, high ^ mix(low, key)];
+      return toHex([high, low]);
+    },
     seq(ident) {
       if (!IDENT.test(ident)) return null;
       const pair: Pair = [parseInt(ident.slice(0, 6), 16), parseInt(ident.slice(6), 16)];
@@ -36,10 +40,6 @@ export function keyedIdCodec(secret: string): IdCodec {
 }
 
 type Pair = readonly [high: number, low: number];
-
-function forward([high, low]: Pair, key: number): Pair {
-  return [low, high ^ mix(low, key)];
-}
 
 function backward([high, low]: Pair, key: number): Pair {
   return [low ^ mix(high, key), high];

@@ -64,9 +64,9 @@ function deliveryStatus({ state, reason }: Pick<StoredMessage, "state" | "reason
 function withReasonCode(notify: Route): Route {
   return {
     contract: notify.contract,
-    async run(context, caller, guard) {
+    async run(request, caller, guard) {
       try {
-        return await notify.run(context, caller, guard);
+        return await notify.run(request, caller, guard);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
         await guard.whenDurable();

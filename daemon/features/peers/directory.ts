@@ -3,8 +3,8 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { AddressCache } from "./identity/address_cache.ts";
 import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
-import { looksLike } from "./identity/lookalikes.ts";
 import { matchesOf } from "./identity/lookup.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -37,16 +37,18 @@ export interface Sender {
 
 export class Directory {
   readonly #ctx: Context;
+  readonly #addresses: AddressCache;
   /** When each peer was seen since the last tick. The next tick stores these times. */
   readonly #touched = new Map<string, number>();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
+    this.#addresses = new AddressCache(ctx.db);
   }
 
   /** Finds the only peer that an argument names (contract 1), including a retired one. */
   resolve(argument: string, scope: Scope = {}): Address {
-    const exact = rows.address(this.#ctx.db, argument);
+    const exact = this.#addresses.byId(argument);
     if (exact && exact.dropped_at === null) return exact;
     const [match, ...more] = this.#findMatches(argument, scope);
     if (!match) throw new Problem("unknown_peer", { peer: argument });
@@ -61,7 +63,7 @@ export class Directory {
    */
   scopeOf({ circle, from_peer }: PeerQuery): Scope {
     if (from_peer === undefined) return { circle };
-    const caller = rows.address(this.#ctx.db, from_peer) ?? this.#findUnique(from_peer, {});
+    const caller = this.#addresses.byId(from_peer) ?? this.#findUnique(from_peer, {});
     return { circle, caller: caller?.closed ? undefined : caller };
   }
 
@@ -82,7 +84,7 @@ export class Directory {
 
   /** A peer by its exact id, in any status. */
   address(peer_id: string): Address | undefined {
-    return rows.address(this.#ctx.db, peer_id);
+    return this.#addresses.byId(peer_id);
   }
 
   /** Whether messages can be queued for a peer. An unregistered peer may register again. */
@@ -106,7 +108,7 @@ export class Directory {
 
   /** Whether this exact id is registered and not retired. */
   isRegistered(peer_id: string): boolean {
-    const found = rows.address(this.#ctx.db, peer_id);
+    const found = this.#addresses.byId(peer_id);
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
@@ -124,7 +126,7 @@ export class Directory {
 
   /** The sender that an argument names: a peer, else an unregistered sender of that name. */
   sender(argument: string, scope: Scope = {}): Sender {
-    const exact = rows.address(this.#ctx.db, argument);
+    const exact = this.#addresses.byId(argument);
     const known = exact ?? this.#findUnique(argument, scope);
     if (!known || known.closed) {
       mustBeValidName(argument);
@@ -157,9 +159,7 @@ export class Directory {
 
   /** Whether a name is, or looks like, the human's name or one of its aliases. */
   imitatesHuman(name: string): boolean {
-    const human = this.human();
-    const names = human ? [human.name, ...ALIASES] : ALIASES;
-    return names.some((one) => looksLike(name, one));
+    return this.#addresses.imitatesHuman(name);
   }
 
   /** The agents and orchestrators of a circle, without retired ones. */
@@ -168,7 +168,7 @@ export class Directory {
   }
 
   human(): Address | undefined {
-    return rows.human(this.#ctx.db);
+    return this.#addresses.human();
   }
 
   mustHuman(): Address {
@@ -180,7 +180,7 @@ export class Directory {
   /** The peer that is registered on a pane: a live one before an offline one. */
   findByPane(pane_id: string, tmux_socket: string | undefined): Address {
     const [found] = rows.byPane(this.#ctx.db, pane_id, tmux_socket ?? null);
-    const address = found && rows.address(this.#ctx.db, found.peer_id);
+    const address = found && this.#addresses.byId(found.peer_id);
     if (!address) throw new Problem("no_pane_peer", { pane_id });
     return address;
   }
@@ -192,14 +192,14 @@ export class Directory {
       if (known.length === 0) continue;
       const live = known.filter(isLive);
       const [found, ...more] = live.length > 0 ? live : known;
-      return found && more.length === 0 ? rows.address(this.#ctx.db, found.peer_id) : undefined;
+      return found && more.length === 0 ? this.#addresses.byId(found.peer_id) : undefined;
     }
     return undefined;
   }
 
   findBySession(runtime_session_id: string): Address | undefined {
     const [found] = rows.bySession(this.#ctx.db, runtime_session_id);
-    return found && rows.address(this.#ctx.db, found.peer_id);
+    return found && this.#addresses.byId(found.peer_id);
   }
 
   /** The id of the parent, which is recorded by its session or peer id; null if not registered. */
@@ -239,7 +239,7 @@ export class Directory {
     }
     // The human belongs to no circle.
     const first = bypass_circle || caller?.role === "human" ? null : caller?.circle;
-    const named = rows.byName(this.#ctx.db, argument);
+    const named = this.#addresses.byName(argument);
     return matchesOf(named, { only: circle, first: first ?? undefined });
   }
 

@@ -39,6 +39,13 @@ const NO_COOKIE = 0xffff_ffff;
 /** Size of a request: a `struct nlmsghdr`, then a `struct inet_diag_req_v2`. */
 const REQUEST_BYTES = 72;
 const ANSWER_BYTES_MAX = 4096;
+/** Both sizes as a `size_t`. */
+const REQUEST_SIZE = BigInt(REQUEST_BYTES);
+const ANSWER_SIZE_MAX = BigInt(ANSWER_BYTES_MAX);
+/** Offsets in a request: the two addresses of 16 bytes, and the cookie of 8 bytes. */
+const CLIENT_AT = 28;
+const SERVER_AT = 44;
+const NO_COOKIE_AT = 64;
 /** `at`: the offset of `struct inet_diag_msg` in an answer. The others: offsets of its fields. */
 const MESSAGE_LAYOUT = {
   at: 16,
@@ -56,7 +63,9 @@ type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];
 
 export class SocketDiagnostics {
   readonly #request = new Uint8Array(REQUEST_BYTES);
+  readonly #requestView = toRequest(this.#request);
   readonly #answer = new Uint8Array(ANSWER_BYTES_MAX);
+  readonly #answerView = new DataView(this.#answer.buffer);
   #netlink: { readonly libc: Libc; readonly fd: number } | "unavailable" | undefined;
   #sequence = 0;
 
@@ -75,11 +84,11 @@ export class SocketDiagnostics {
   ): SocketEnd | undefined {
     const sequence = this.#sequence = (this.#sequence + 1) % 0x7fff_ffff;
     this.#write(sequence, client, server);
-    libc.send(fd, this.#request, BigInt(REQUEST_BYTES), 0);
-    const view = new DataView(this.#answer.buffer);
+    libc.send(fd, this.#request, REQUEST_SIZE, 0);
+    const view = this.#answerView;
     for (let read = 0; read < STALE_ANSWERS_MAX; read++) {
       // The kernel writes its answer during send(), so this call need not wait.
-      const size = Number(libc.recv(fd, this.#answer, BigInt(ANSWER_BYTES_MAX), MSG_DONTWAIT));
+      const size = Number(libc.recv(fd, this.#answer, ANSWER_SIZE_MAX, MSG_DONTWAIT));
       if (size < MESSAGE_LAYOUT.at) return undefined;
       if (view.getUint32(8, true) !== sequence) continue;
       return view.getUint16(4, true) === SOCK_DIAG_BY_FAMILY
@@ -90,21 +99,28 @@ export class SocketDiagnostics {
   }
 
   #write(sequence: number, client: Endpoint, server: Endpoint): void {
-    const view = new DataView(this.#request.fill(0).buffer);
-    view.setUint32(0, REQUEST_BYTES, true);
-    view.setUint16(4, SOCK_DIAG_BY_FAMILY, true);
-    view.setUint16(6, NLM_F_REQUEST, true);
+    const view = this.#requestView;
     view.setUint32(8, sequence, true);
     view.setUint8(16, FAMILY[client.family]);
-    view.setUint8(17, IPPROTO_TCP);
-    view.setUint32(20, ALL_STATES, true);
     view.setUint16(24, client.port);
     view.setUint16(26, server.port);
-    this.#request.set(client.bytes, 28);
-    this.#request.set(server.bytes, 44);
-    view.setUint32(64, NO_COOKIE, true);
-    view.setUint32(68, NO_COOKIE, true);
+    this.#request.fill(0, CLIENT_AT, NO_COOKIE_AT);
+    this.#request.set(client.bytes, CLIENT_AT);
+    this.#request.set(server.bytes, SERVER_AT);
   }
+}
+
+/** Writes the fields that all requests share. */
+function toRequest(bytes: Uint8Array<ArrayBuffer>): DataView {
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, REQUEST_BYTES, true);
+  view.setUint16(4, SOCK_DIAG_BY_FAMILY, true);
+  view.setUint16(6, NLM_F_REQUEST, true);
+  view.setUint8(17, IPPROTO_TCP);
+  view.setUint32(20, ALL_STATES, true);
+  view.setUint32(NO_COOKIE_AT, NO_COOKIE, true);
+  view.setUint32(NO_COOKIE_AT + 4, NO_COOKIE, true);
+  return view;
 }
 
 /**

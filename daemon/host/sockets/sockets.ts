@@ -2,7 +2,7 @@
 
 import { unlessError } from "../paths.ts";
 import { isUnreadable, outputOf, treeOf } from "../processes.ts";
-import { parseAddress } from "./inet.ts";
+import { type InetAddress, parseAddress } from "./inet.ts";
 import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 
@@ -27,6 +27,9 @@ export interface Sockets {
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
 
+/** The maximum number of addresses that are kept as parsed. */
+const PARSED_MAX = 100;
+
 /** How many processes of one tree are searched for a socket by default. */
 const TREE_PROCESSES_MAX = 512;
 
@@ -38,9 +41,10 @@ export function machineSockets(): Sockets {
 class LinuxSockets implements Sockets {
   readonly canIdentify = true;
   readonly #kernel = new SocketDiagnostics();
+  readonly #addresses = new ParsedAddresses();
 
   find({ remote, local_port, local_host }: TcpConnection): SocketEnd | undefined {
-    const address = parseAddress(remote.hostname);
+    const address = this.#addresses.get(remote.hostname);
     if (!address) return undefined;
     const client = { ...address, port: remote.port };
     const found = this.#find(client, local_host, local_port);
@@ -55,7 +59,7 @@ class LinuxSockets implements Sockets {
    */
   #find(client: Endpoint, local_host: string, local_port: number): SocketEnd | undefined {
     const hostname = local_host === "localhost" ? LOOPBACK[client.family] : local_host;
-    const server = parseAddress(hostname);
+    const server = this.#addresses.get(hostname);
     if (server?.bytes.some((byte) => byte !== 0)) {
       return server.family === client.family
         ? this.#kernel.find(client, { ...server, port: local_port })
@@ -69,6 +73,19 @@ class LinuxSockets implements Sockets {
     const socketEnd = this.find(connection);
     if (!socketEnd) return false;
     return treeOf(pid, max).some((descendant) => hasDescriptor(descendant, socketEnd.inode));
+  }
+}
+
+/** Keeps parsed addresses, as almost all requests come from the same one. */
+class ParsedAddresses {
+  readonly #parsed = new Map<string, InetAddress | undefined>();
+
+  get(text: string): InetAddress | undefined {
+    if (!this.#parsed.has(text)) {
+      if (this.#parsed.size >= PARSED_MAX) this.#parsed.clear();
+      this.#parsed.set(text, parseAddress(text));
+    }
+    return this.#parsed.get(text);
   }
 }
 

@@ -6,14 +6,9 @@ import { contract, OK, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
-import {
-  BODY_BYTES_MAX,
-  rawRoute,
-  type Route,
-  route,
-  type RouteGuard,
-  serve,
-} from "kit/http/route.ts";
+import { rawRoute, type Route, route, type RouteGuard } from "kit/http/route.ts";
+import { serve } from "kit/http/serve.ts";
+import { BODY_BYTES_MAX } from "kit/http/body.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
 
@@ -102,6 +97,18 @@ Deno.test("a literal path precedes one with a parameter, in any order of routes"
   for (const path of ["/asks/pending", "/asks/:id", "/asks/:id/wait"]) {
     assert.equal((await ask(path.replace(":id", "ask-1"))).answer.path, path);
   }
+});
+
+Deno.test("a literal path with a query, an escape or a slash at its end is served as any other", async () => {
+  const query = { query: z.object({ times: QueryNumber.optional() }) };
+  const times = { ...bare, ...query, returns: z.object({ times: z.number().nullable() }) } as const;
+  const { ask } = open([route(times, ({ query }) => ({ times: query.times ?? null }))]);
+  assert.deepEqual((await ask("/bare")).answer, { times: null });
+  assert.deepEqual((await ask("/bare?")).answer, { times: null });
+  assert.deepEqual((await ask("/bare?times=2")).answer, { times: 2 });
+  assert.deepEqual((await ask("/b%61re?times=3")).answer, { times: 3 });
+  assert.equal((await ask("/bare/")).status, 404);
+  assert.equal((await ask("/bare", { method: "DELETE" })).status, 405);
 });
 
 Deno.test("a body that is not JSON is a 400 with the reason [c1.bad-json]", async () => {

@@ -4,7 +4,8 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import * as z from "zod";
 import { client } from "kit/http/client.ts";
 import { Problem } from "kit/core/problem.ts";
-import { type RouteGuard, serve } from "kit/http/route.ts";
+import type { RouteGuard } from "kit/http/route.ts";
+import { serve } from "kit/http/serve.ts";
 import { identifyByHeaders } from "../../../daemon/api/mcp/identify.ts";
 import { Mcp } from "../../../daemon/api/mcp/mcp.ts";
 import { mcpRoutes } from "../../../daemon/api/mcp/routes.ts";

@@ -4,7 +4,7 @@ import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
-import { serve } from "kit/http/route.ts";
+import { serve } from "kit/http/serve.ts";
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";

@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { serve } from "kit/http/route.ts";
+import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { keyRoutes } from "../../../relay/sign_in/routes.ts";

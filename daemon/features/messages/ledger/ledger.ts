@@ -1,6 +1,7 @@
 /** SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. */
 
 import * as z from "zod";
+import { bulkInsert } from "kit/data/deferred_inserts.ts";
 import { type Reader, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import { AuthorKind } from "../../peers/schemas.ts";
@@ -8,33 +9,52 @@ import { type Attachments, toWire } from "../attachments/contract.ts";
 import type { AskFields, StoredMessage } from "../contract.ts";
 import { identOf, idParams, selectMessages, WHERE_ID } from "./rows.ts";
 
-const INSERT = `insert into messages
-  (seq, ident, kind, correlation_id, item_id, from_peer_id, from_peer_name, to_peer_id,
-   to_peer_name, circle, text, attachments, voice, reply_to, question, traceparent, state, rung,
-   repeatable, attempts, created_at, attempted_at, accepted_at, expires_at, close_reason, outcome,
-   ask_state, reply_delivery, origin, parent_id, routing)
-  values
-  (:seq, :ident, :kind, :correlation_id, :item_id, :from_peer_id, :from_peer_name, :to_peer_id,
-   :to_peer_name, :circle, :text, :attachments, :voice, :reply_to, :question, :traceparent, :state,
-   :transport, :repeatable, :attempts, :created_at, :attempted_at, :accepted_at, :expires_at,
-   :close_reason, :outcome, :ask_state, :reply_delivery, :origin, :parent_id, :routing)`;
+/** The columns of a new row. All others are null, or have their default. */
+const NEW_ROW: {
+  readonly [column: string]: (
+    message: StoredMessage,
+    opening: AskFields | undefined,
+  ) => string | number | null;
+} = {
+  seq: ({ seq }) => seq,
+  ident: ({ delivery_id }) => identOf(delivery_id),
+  kind: ({ kind }) => kind,
+  correlation_id: ({ correlation_id }) => correlation_id,
+  item_id: ({ item_id }) => item_id,
+  from_peer_id: ({ from_peer_id }) => from_peer_id,
+  from_peer_name: ({ from_peer_name }) => from_peer_name,
+  to_peer_id: ({ to_peer_id }) => to_peer_id,
+  to_peer_name: ({ to_peer_name }) => to_peer_name,
+  circle: ({ circle }) => circle,
+  text: ({ text }) => text,
+  attachments: ({ attachments }) =>
+    attachments.length === 0 ? "[]" : JSON.stringify(toWire(attachments)),
+  voice: ({ voice }) => voice,
+  reply_to: ({ reply_to }) => reply_to,
+  question: ({ question }) => question && JSON.stringify(question),
+  traceparent: ({ traceparent }) => traceparent,
+  state: ({ state }) => state,
+  rung: ({ transport }) => transport,
+  repeatable: ({ repeatable }) => repeatable ? 1 : 0,
+  attempts: ({ attempts }) => attempts,
+  created_at: ({ created_at }) => created_at,
+  attempted_at: ({ attempted_at }) => attempted_at,
+  accepted_at: ({ accepted_at }) => accepted_at,
+  expires_at: ({ expires_at }) => expires_at,
+  close_reason: ({ close_reason }) => close_reason,
+  outcome: ({ outcome }) => outcome,
+  ask_state: (_, opening) => opening ? "open" : null,
+  reply_delivery: (_, opening) => opening?.reply_delivery ?? null,
+  origin: (_, opening) => opening?.origin ? JSON.stringify(opening.origin) : null,
+  parent_id: (_, opening) => opening?.parent_id ?? null,
+  routing: (_, opening) => opening?.routing ? JSON.stringify(opening.routing) : null,
+};
+const INSERT = bulkInsert("messages", Object.keys(NEW_ROW));
+const NEW_VALUES = Object.values(NEW_ROW);
 
+/** Inserts a message. The database accepts it for certain: its number is new. */
 export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): void {
-  const { origin = null, parent_id = null, routing = null } = opening ?? {};
-  tx.insert(INSERT, {
-    ...message,
-    ident: identOf(message.delivery_id),
-    attachments: message.attachments.length === 0
-      ? "[]"
-      : JSON.stringify(toWire(message.attachments)),
-    question: message.question && JSON.stringify(message.question),
-    repeatable: message.repeatable ? 1 : 0,
-    ask_state: opening ? "open" : null,
-    reply_delivery: opening?.reply_delivery ?? null,
-    origin: origin && JSON.stringify(origin),
-    parent_id,
-    routing: routing && JSON.stringify(routing),
-  });
+  tx.insertLater(INSERT, NEW_VALUES.map((valueOf) => valueOf(message, opening)));
 }
 
 /** The highest row number ever given, deleted rows included. */
@@ -117,11 +137,19 @@ export function update(tx: Tx, seq: number, changes: StepColumns): void {
 }
 
 /** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
-export function markWrittenOnce(tx: Tx, seq: number, at: number): number {
-  return tx.run(
+export function markWrittenOnce(tx: Tx, seq: number, at: number): void {
+  markAllWritten(tx, [seq], at);
+}
+
+/** As `markWrittenOnce`, for many. Returns the numbers of the messages that were not marked yet. */
+export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): number[] {
+  return tx.returning(
+    z.number(),
     `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
-     where seq = :seq and (sent_at is null or state = 'attempting')`,
-    { seq, at },
+     where seq in (select value from json_each(:seqs))
+       and (sent_at is null or state = 'attempting')
+     returning seq`,
+    { seqs: JSON.stringify(seqs), at },
   );
 }
 

@@ -156,8 +156,9 @@ export class Steps {
   }
 
   /** Publishes a new state: at once to the listener, and after the commit to the metrics. */
-  publish({ delivery_id, kind, to_peer_id, state, transport, created_at }: SteppedMessage): void {
+  publish(message: SteppedMessage, state: DeliveryState = message.state): void {
     const { db, events, clock } = this.#ctx;
+    const { delivery_id, kind, to_peer_id, transport, created_at } = message;
     this.#listener.stepped(delivery_id, state);
     events.step({ delivery_id, to_peer_id, state, transport });
     db.afterCommit(() => this.#meter.stepped(kind, state, clock.now() - created_at, transport));

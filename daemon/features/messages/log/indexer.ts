@@ -13,6 +13,10 @@ const STEP_ROWS = 40;
  */
 const TICK_ROWS = 2000;
 const TICK_MS_MAX = 100;
+/** During a flood, which is more messages than this between two ticks, the ticks index nothing. */
+const FLOOD_ROWS = 1000;
+/** The maximum number of ticks in a row that index nothing. */
+const SKIPPED_TICKS_MAX = 10;
 /** How many steps run before a search, so that it finds new messages. They take 10 to 20 ms. */
 const SEARCH_STEPS_MAX = 10;
 
@@ -27,13 +31,23 @@ export class Indexer {
   readonly #shutdownSignal: AbortSignal;
   /** The number of the current tick. A new tick ends the steps of the previous tick. */
   #tickCount = 0;
+  /** The number of the last message at the last tick. */
+  #lastSeq: number;
+  #skippedTicks = 0;
 
   constructor(ctx: Context, shutdownSignal: AbortSignal) {
     this.#ctx = ctx;
     this.#shutdownSignal = shutdownSignal;
+    this.#lastSeq = ledger.lastSeq(ctx.db);
   }
 
+  /** Indexes at rest: a flood of messages gets the whole core. */
   tick(): void {
+    const lastSeq = ledger.lastSeq(this.#ctx.db);
+    const isFlood = lastSeq - this.#lastSeq > FLOOD_ROWS;
+    this.#lastSeq = lastSeq;
+    if (isFlood && ++this.#skippedTicks <= SKIPPED_TICKS_MAX) return void this.#tickCount++;
+    this.#skippedTicks = 0;
     if (this.#isBehind()) this.#step(++this.#tickCount, { rows: 0, ms: 0 });
   }
 
@@ -50,10 +64,13 @@ export class Indexer {
     return !cursor || cursor.seq < ledger.lastSeq(db) || cursor.event < events.last;
   }
 
-  /** Runs steps, each in its own turn of the event loop, so that requests run between them. */
+  /**
+   * Runs steps, each in its own turn of the event loop, so that requests run between them. The
+   * first step of a tick waits for another commit; with more to do, waiting would take seconds.
+   */
   #step(tick: number, before: Usage): void {
     const { db, clock } = this.#ctx;
-    db.transactLazily((tx) => {
+    const work = (tx: Tx) => {
       const started_at = clock.now();
       const count = this.#indexNext(tx);
       const used = { rows: before.rows + count, ms: before.ms + clock.now() - started_at };
@@ -63,7 +80,9 @@ export class Indexer {
           this.#step(tick, used);
         }
       });
-    });
+    };
+    if (before.rows === 0) db.transactLazily(work);
+    else db.transact(work);
   }
 
   /**

@@ -193,7 +193,7 @@ export class Sockets {
   }
 
   /**
-   * Marks all frames of a turn as sent, in one savepoint. If a receipt came first, its state is
+   * Marks all frames of a turn as sent, in one statement. If a receipt came first, its state is
    * kept.
    */
   #markWritten(): void {
@@ -202,10 +202,9 @@ export class Sockets {
     this.#written = [];
     const at = clock.now();
     db.transactLazily((tx) => {
+      const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
       for (const message of written) {
-        if (ledger.markWrittenOnce(tx, message.seq, at) > 0) {
-          this.#steps.publish({ ...message, state: "sent" });
-        }
+        if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
       }
     });
   }

@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { foldAskKeys, foldNamedAskKeys } from "../../../../daemon/features/asks/body_keys.ts";
+import {
+  foldAskKeys,
+  foldNamedAskKeys,
+  refuseRepeatedKeys,
+} from "../../../../daemon/features/asks/body_keys.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 
 /** A word with each letter in either case. */
@@ -93,5 +97,40 @@ Deno.test("folding fails for no body except by a refusal", () => {
   fc.assert(fc.property(fc.jsonValue(), (body) => {
     refusalOf(foldAskKeys, body);
     refusalOf(foldNamedAskKeys, body);
+  }));
+});
+
+/** A key of an object, as JSON may write it. */
+const writtenKey = fc.tuple(
+  fc.constantFrom("a", "b", '"', "\\", '\\"', "é", "{", "to_peer"),
+  fc.boolean(),
+)
+  .map(([key, isEscaped]) => {
+    const plain = JSON.stringify(key);
+    if (!isEscaped) return { key, written: plain };
+    const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    return { key, written: `"${Array.from(key, escape).join("")}"` };
+  });
+
+const space = fc.constantFrom("", " ", "\n", "\r\t ");
+
+Deno.test("a key that is repeated at the top is refused, however it is written, and no other text is", () => {
+  const member = fc.tuple(writtenKey, space, space, fc.json({ maxDepth: 3 }));
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 6 }), (members) => {
+      const text = `{${
+        members.map(([{ written }, before, after, value]) => `${written}${before}:${after}${value}`)
+          .join(", ")
+      }}`;
+      JSON.parse(text);
+      const keys = members.map(([{ key }]) => key);
+      const repeated = keys.find((key, at) => keys.indexOf(key) < at);
+      const refused = refusalOf(() => refuseRepeatedKeys(text), {});
+      assert.equal(refused?.fields && Reflect.get(refused.fields, "key"), repeated);
+    }),
+    { numRuns: 500 },
+  );
+  fc.assert(fc.property(fc.json(), (text) => {
+    assert.equal(refusalOf(() => refuseRepeatedKeys(text), {}), undefined);
   }));
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";
-import { readBody } from "kit/http/route.ts";
+import { readBody } from "kit/http/body.ts";
 import {
   ADDRESS_BODY_BYTES_MAX,
   BODY_MS_MAX,

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { snippetOf, toSearch } from "../../../../../daemon/features/messages/log/search_terms.ts";
 import * as z from "zod";
+import * as ledger from "../../../../../daemon/features/messages/ledger/ledger.ts";
 import { world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -182,4 +183,39 @@ Deno.test("a new message and a reply to it are found before any tick", async () 
   for (let count = 0; count < 300; count++) await notify(w, "api", "web", `medlar ${count}`);
   assert.deepEqual(await found("299"), ["medlar 299"]);
   assert.equal((await found("medlar")).length, 50);
+});
+
+Deno.test("a flood of messages is indexed when it has ended, or has lasted ten ticks", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1000000" } });
+  await addPeer(w, "bob");
+  const { db } = w.daemon.ctx;
+  const indexed = () => db.value(z.number(), "select seq from word_marks") ?? 0;
+  await notify(w, "ada", "bob", "plum");
+  const [template] = w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 1);
+  assert.ok(template);
+  /** Adds messages as a flood does; the API would take seconds. */
+  const flood = () => {
+    const last = db.value(z.number(), "select max(seq) from messages") ?? 0;
+    db.transact((tx) => {
+      for (let seq = last + 1; seq <= last + 1001; seq++) {
+        ledger.insert(tx, { ...template, seq });
+      }
+    });
+  };
+  await w.tick();
+  const before = indexed();
+  for (let tick = 0; tick < 10; tick++) {
+    flood();
+    w.daemon.tick();
+    assert.equal(indexed(), before);
+  }
+  flood();
+  w.daemon.tick();
+  assert.ok(indexed() > before, "the eleventh tick");
+  const during = indexed();
+  flood();
+  w.daemon.tick();
+  assert.equal(indexed(), during);
+  w.daemon.tick();
+  assert.ok(indexed() > during, "at rest");
 });

@@ -1,0 +1,94 @@
+/** Inserts that wait for the next other statement, or for the commit, and then run many at once. */
+
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+
+/** An insert into one table. Make it once with `bulkInsert`: its statements are kept. */
+export interface BulkInsert {
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+export function bulkInsert(table: string, columns: readonly string[]): BulkInsert {
+  return { table, columns };
+}
+
+interface Row {
+  readonly insert: BulkInsert;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** How many rows one statement inserts; a rest is inserted row by row. */
+const BATCH_ROWS = 8;
+/** How many rows may wait. */
+const ROWS_MAX = 1000;
+
+export class DeferredInserts {
+  readonly #sqlite: DatabaseSync;
+  readonly #statements = new Map<BulkInsert, { one: StatementSync; batch: StatementSync }>();
+  #rows: Row[] = [];
+  /** How many rows were run since the start. */
+  #run = 0;
+
+  constructor(sqlite: DatabaseSync) {
+    this.#sqlite = sqlite;
+  }
+
+  /** How many rows wait. */
+  get count(): number {
+    return this.#rows.length;
+  }
+
+  /** Whether the rows must run before another one is added. */
+  get isFull(): boolean {
+    return this.#rows.length >= ROWS_MAX;
+  }
+
+  /** The number of the next row, by which the rows of a transaction are told from earlier ones. */
+  get position(): number {
+    return this.#run + this.#rows.length;
+  }
+
+  /** `values` are in the order of the columns. */
+  add(insert: BulkInsert, values: readonly SQLInputValue[]): void {
+    this.#rows.push({ insert, values });
+  }
+
+  /** Runs the rows before a position. Rows of one table keep their order. */
+  runUntil(position: number): void {
+    const count = position - this.#run;
+    if (count <= 0) return;
+    // SQLite would commit each row at once if it has ended the transaction.
+    if (!this.#sqlite.isTransaction) throw new Error("SQLite has ended the transaction");
+    const rows = this.#rows.splice(0, count);
+    this.#run += rows.length;
+    for (const [insert, values] of Map.groupBy(rows, ({ insert }) => insert)) {
+      this.#insert(insert, values);
+    }
+  }
+
+  /** Forgets the rows from a position on. */
+  dropAfter(position: number): void {
+    this.#rows.length = Math.min(this.#rows.length, Math.max(0, position - this.#run));
+  }
+
+  clear(): void {
+    this.#rows = [];
+  }
+
+  #insert(insert: BulkInsert, rows: readonly Row[]): void {
+    const { one, batch } = this.#statements.getOrInsertComputed(insert, () => ({
+      one: this.#sqlite.prepare(toSql(insert, 1)),
+      batch: this.#sqlite.prepare(toSql(insert, BATCH_ROWS)),
+    }));
+    let at = 0;
+    for (; at + BATCH_ROWS <= rows.length; at += BATCH_ROWS) {
+      batch.run(...rows.slice(at, at + BATCH_ROWS).flatMap(({ values }) => values));
+    }
+    for (const { values } of rows.slice(at)) one.run(...values);
+  }
+}
+
+function toSql({ table, columns }: BulkInsert, rows: number): string {
+  const row = `(${columns.map(() => "?").join(", ")})`;
+  return `insert into ${table} (${columns.join(", ")}) values ${Array(rows).fill(row).join(", ")}`;
+}

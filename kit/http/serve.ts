@@ -1,0 +1,112 @@
+/** Serves routes: finds the route of a request, behind the guard. */
+
+import { Hono } from "hono";
+import { Problem } from "kit/core/problem.ts";
+import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
+
+type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
+
+type Methods = ReadonlyMap<string, Route>;
+
+/** Serves the routes. Section 1 of the contract defines the order of the checks. */
+export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler {
+  const paths = groupByPath(routes);
+  const literalPaths: ReadonlyMap<string, Methods> = new Map(
+    paths.filter(([path]) => !/[:*]/.test(path)),
+  );
+  const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
+  for (const [path, methods] of paths) {
+    app.all(path, ({ req, env }) => run(methods, req, env.remote, guard));
+  }
+  app.notFound((context) => {
+    const { method, path } = context.req;
+    throw new Problem("not_found", { method, path });
+  });
+  app.onError((error) => {
+    throw error;
+  });
+  return async (request, remote) => {
+    try {
+      guard.admit(request, remote);
+      // Most requests are for a path without parameters, which needs no search.
+      const methods = literalPaths.get(pathOf(request.url));
+      if (methods) return await run(methods, toRouted(request), remote, guard);
+      return await app.fetch(request, { remote });
+    } catch (error) {
+      return await toErrorResponse(error, guard, request);
+    }
+  };
+}
+
+async function run(
+  methods: Methods,
+  request: RoutedRequest,
+  remote: Deno.NetAddr | undefined,
+  guard: RouteGuard,
+): Promise<Response> {
+  const { raw } = request;
+  const { method } = raw;
+  const found = methods.get(method === "HEAD" ? "GET" : method);
+  if (!found) throw wrongMethod(raw, [...methods.keys()]);
+  const caller = guard.authorize(raw, found.contract, remote);
+  const response = await found.run(request, caller, guard);
+  return method === "HEAD" ? await toHeadResponse(response) : response;
+}
+
+/** The path with its query, as it is in the URL. */
+function pathOf(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("://") + 3));
+}
+
+/** A request whose path has no parameters and no query. */
+function toRouted(raw: Request): RoutedRequest {
+  return { raw, param: () => ({}), query: () => ({}) };
+}
+
+/** Makes the response to `HEAD` from the response to `GET`. An event stream has no length. */
+async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
+  const headers = new Headers(original);
+  const isEventStream = headers.get("content-type") === "text/event-stream";
+  if (isEventStream || headers.has("content-length")) await body?.cancel();
+  else headers.set("content-length", String((await new Response(body).bytes()).length));
+  return new Response(null, { status, headers });
+}
+
+/** Waits for the disk, because a refusal may reveal data that the handler has read. */
+async function toErrorResponse(
+  error: unknown,
+  guard: RouteGuard,
+  request: Request,
+): Promise<Response> {
+  try {
+    await guard.whenDurable();
+  } catch (storageError) {
+    error = storageError;
+  }
+  guard.refused?.(error instanceof Problem ? error.code : "internal");
+  if (error instanceof Problem) return error.toResponse();
+  guard.error(error, request);
+  return new Problem("internal", {}).toResponse();
+}
+
+/**
+ * Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id; a path that
+ * ends with `*` comes last.
+ */
+function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
+  const paths = new Map<string, Map<string, Route>>();
+  for (const route of routes) {
+    const { path, described_path = path, method } = route.contract;
+    for (const served of new Set([path, described_path])) {
+      paths.getOrInsertComputed(served, () => new Map()).set(method, route);
+    }
+  }
+  const rank = (path: string) => path.replaceAll(/:\w+|\*$/g, "\uffff");
+  return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
+}
+
+function wrongMethod(request: Request, known: string[]): Problem {
+  const allow = known.toSorted().join(", ");
+  const { pathname } = new URL(request.url);
+  return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
+}
