@@ -65,7 +65,7 @@ export class GroupCommit {
   #commitDelayed = false;
   /** The number of commits since the start. */
   commits = 0;
-  /** Called after each commit, with its time on the disk. */
+  /** Called after each commit, with the time that it and the inserts before it took. */
   observeCommit: (took_ms: number) => void = () => undefined;
 
   constructor(deps: GroupCommitDeps) {
@@ -127,9 +127,7 @@ export class GroupCommit {
   }
 
   /** Forgets the open group. Used when a database is closed because it could not be opened. */
-  discard(): void {
-    this.#group = undefined;
-  }
+  readonly discard = () => void (this.#group = undefined);
 
   #begin(): Group {
     try {
@@ -220,11 +218,11 @@ export class GroupCommit {
   }
 
   #commit(): Problem | undefined {
-    const { deferred } = this.#deps;
+    const { deferred, exec } = this.#deps;
+    const elapsed = stopwatch();
     try {
       deferred.runUntil(deferred.position);
-      const elapsed = stopwatch();
-      this.#deps.exec("commit");
+      exec("commit");
       this.commits++;
       this.observeCommit(elapsed());
       return undefined;

@@ -62,7 +62,7 @@ export const CORE_TARGETS: readonly Target[] = [
     faults: [
       [
         "effects run although the commit failed",
-        "if (error) return this.#runAll(group.rollbackCallbacks.splice(0).toReversed());",
+        "if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);",
         "",
       ],
       [
@@ -70,7 +70,11 @@ export const CORE_TARGETS: readonly Target[] = [
         "return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));",
         "return Promise.resolve();",
       ],
-      ["the effects of a refused transaction run", "group.effects.length = effectCount;", ""],
+      [
+        "the effects of a refused transaction run",
+        "group.effects.length = transaction.effects;",
+        "",
+      ],
       ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
       ["a full disk loses one transaction silently", "13, // FULL", "1300, // FULL"],
     ],
