@@ -1,24 +1,30 @@
 /** What a request through a relay costs, beside the same request to the daemon itself. */
 
-import { measure, RealDaemon, Script, temporary } from "../support/programs/child.ts";
-import type { Effort, Figure } from "./figures.ts";
-import { pause } from "../support/programs/process_facts.ts";
+import { RealDaemon, Script, temporary } from "../../support/programs/child.ts";
+import { pause } from "../../support/programs/process_facts.ts";
+import { LoadGenerator } from "../load/generator.ts";
+import { type Effort, type Figure, interleaved } from "../report/figures.ts";
 
 const SECRET = `mesh_sk_${"b".repeat(43)}`;
 const PEERS = 20;
 const CONNECT_MS_MAX = 10_000;
 
-interface DirectAndRelayed {
-  readonly direct: { readonly p50: number; readonly p99: number };
-  readonly relayed: { readonly p50: number; readonly p99: number };
+interface Spread {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+interface Ways {
+  readonly direct: Spread;
+  readonly relayed: Spread;
   readonly burst_ms: number;
 }
 
 /** An ask as a remote tool sends it: to the relay, through the tunnel, to the disk, and back. */
-export async function relayed({ count }: Effort): Promise<Figure[]> {
+export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using host = await Script.start<{ port: number; cookie: string }>(
-    "relay_server.ts",
+    "servers/relay.ts",
     SECRET,
   );
   const relay = `http://127.0.0.1:${host.report.port}`;
@@ -29,33 +35,31 @@ export async function relayed({ count }: Effort): Promise<Figure[]> {
   };
   await using daemon = await RealDaemon.start(state.path, { settings });
   const daemon_id = await connected(daemon.base);
-  const path = `${relay}/m/${daemon_id}`;
-  const { direct, relayed, burst_ms } = await measure<DirectAndRelayed>({
+  const job = {
     kind: "ways",
     port: daemon.port,
     peers: PEERS,
-    bare: false,
-    path,
+    path: `${relay}/m/${daemon_id}`,
     count,
     cookie: host.report.cookie,
+  };
+  await using generator = await LoadGenerator.start();
+  const { ways } = await interleaved(rounds, { ways: () => generator.run<Ways>(job) });
+  const beside = (what: string, of: (spread: Spread) => number): Figure => ({
+    what,
+    unit: "ms",
+    ours: ways.map(({ relayed }) => of(relayed)),
+    yardstick: { name: "direct", samples: ways.map(({ direct }) => of(direct)) },
   });
-  const note = "bare: the same, to the daemon itself";
   return [
+    { ...beside("ask over a relay, p50", ({ p50 }) => p50), budget: { of: "ratio", max: 2 } },
+    beside("ask over a relay, p99", ({ p99 }) => p99),
     {
-      what: "ask over a relay, p50",
-      value: relayed.p50,
+      what: "1,000 asks at once over a relay",
       unit: "ms",
-      budget: 3,
-      bare: direct.p50,
-      note,
-    },
-    { what: "ask over a relay, p99", value: relayed.p99, unit: "ms", budget: 15, bare: direct.p99 },
-    {
-      what: "1,000 at once over a relay",
-      value: burst_ms,
-      unit: "ms",
-      budget: 2000,
-      note: "one more hangs all the while",
+      ours: ways.map(({ burst_ms }) => burst_ms),
+      budget: { of: "value", max: 2000 },
+      note: "one more request hangs all the while",
     },
   ];
 }

@@ -1,7 +1,11 @@
 /** Peers that are connected over `/ws`, and the next frame of each. */
 
+import type { Job } from "./job.ts";
+
 /** The number of concurrent handshakes. */
 const LANES = 32;
+
+const connected = new Map<string, Promise<Connections>>();
 
 interface LoadConnection {
   readonly name: string;
@@ -12,12 +16,20 @@ interface LoadConnection {
 
 export class Connections implements Disposable {
   readonly #members: readonly LoadConnection[];
-  /** Whether these are sockets of the baseline, which knows no peers. */
+  /** Whether these are sockets of a yardstick, which knows no peers. */
   readonly bare: boolean;
 
   private constructor(members: readonly LoadConnection[], bare: boolean) {
     this.#members = members;
     this.bare = bare;
+  }
+
+  /** The peers of this server, which connect with the first job and stay. */
+  static of({ port, peers, bare }: Pick<Job, "port" | "peers" | "bare">): Promise<Connections> {
+    const key = `${port}/${peers}`;
+    const known = connected.get(key) ?? Connections.join(port, peers, bare);
+    connected.set(key, known);
+    return known;
   }
 
   static async join(port: number, peers: number, bare: boolean): Promise<Connections> {

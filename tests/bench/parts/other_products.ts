@@ -1,0 +1,3 @@
+/** Placeholder */
+import type { Figure } from "../report/figures.ts";
+export const otherProducts = (): Promise<Figure[]> => Promise.resolve([]);
