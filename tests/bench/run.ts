@@ -5,7 +5,7 @@
  * of the changes since an earlier run.
  */
 
-import { runParts } from "../support/programs/program.ts";
+import { buildParts, runParts } from "../support/programs/program.ts";
 import { commands, hooks } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
 import { idle, idlePeers, spawned } from "./parts/idle.ts";
@@ -40,7 +40,7 @@ const FULL: Effort = {
   rounds: 7,
   seconds: 10,
   count: 1000,
-  idle_seconds: 60,
+  idle_seconds: 30,
   idle_peers: 2000,
   queued: 100_000,
   runs: 3,
@@ -59,7 +59,7 @@ const before = options.compare === undefined ? [] : readFigures(options.compare)
 const effort = options.quick ? QUICK : FULL;
 const machine = machineNow();
 machineLines(machine).forEach(print);
-await runParts();
+await (options.sources ? buildParts() : runParts());
 print(`\n${headLine()}`);
 const parts: MeasuredPart[] = [];
 for (const part of chosen()) parts.push(await run(part));

@@ -5,6 +5,9 @@ import type { Job } from "./job.ts";
 /** The number of concurrent handshakes. */
 const LANES = 32;
 
+/** The start of a ping's frame. Other frames are not parsed, so that the generator is fast. */
+const PING = '{"type":"ping"';
+
 const connected = new Map<string, Promise<Connections>>();
 
 interface LoadConnection {
@@ -86,6 +89,11 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
     };
     socket.onmessage = ({ data }) => {
       const at = performance.now();
+      // A peer that answers no ping is disconnected after a minute or two.
+      if (String(data).startsWith(PING)) {
+        socket.send(JSON.stringify({ ...JSON.parse(data), type: "pong" }));
+        return;
+      }
       if (member.id || bare) {
         member.onArrival?.(at);
         member.onArrival = undefined;

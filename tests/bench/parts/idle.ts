@@ -26,7 +26,7 @@ export async function idle({ rounds, idle_seconds }: Effort): Promise<Figure[]> 
   const [ours, samples] = [[residentMb(daemon.pid)], [residentMb(bare.pid)]];
   return [
     {
-      what: "memory, 20 peers and an event stream",
+      what: "memory, 20 peers and a stream",
       unit: "MB",
       ours,
       yardstick: { name: "bare, 20 sockets", samples },
@@ -56,7 +56,7 @@ export async function spawned({ rounds, idle_seconds }: Effort): Promise<Figure[
       ours: [residentMb(daemon.pid)],
       budget: { of: "value", max: 80 },
     },
-    idleFigure("idle processor time, 20 spawned peers", shares),
+    idleFigure("idle processor time, 20 spawned", shares),
     {
       what: "stdio tools process, PSS",
       unit: "MB",

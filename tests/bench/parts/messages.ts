@@ -69,8 +69,8 @@ export async function broadcast({ rounds, count }: Effort): Promise<Figure[]> {
   const note = "Durable bare stores one row for a broadcast, ours one for each receiver.";
   const budget = { of: "ratio", max: 2 } as const;
   return [
-    { ...timing("broadcast to 200, last receiver, p50", all, ({ p50 }) => p50, budget), note },
-    timing("broadcast to 200, last receiver, p99", all, ({ p99 }) => p99),
+    { ...timing("broadcast to 200, last frame, p50", all, ({ p50 }) => p50, budget), note },
+    timing("broadcast to 200, last frame, p99", all, ({ p99 }) => p99),
     cpuTime("broadcast to 200: processor time", all),
   ];
 }

@@ -80,22 +80,21 @@ export function isWithinBudget(figure: Figure): boolean | undefined {
   return value <= (budget.max ?? Infinity) && value >= (budget.min ?? -Infinity);
 }
 
-type Runs = Readonly<Record<string, () => Promise<unknown>>>;
-type Results<R extends Runs> = {
-  readonly [name in keyof R]: readonly Awaited<ReturnType<R[name]>>[];
-};
-
 /**
  * Runs each of these in turn, `rounds` times, and once before that, which is not counted: code is
  * then compiled, and files are cached.
  */
-export async function interleaved<R extends Runs>(rounds: number, runs: R): Promise<Results<R>> {
-  const results = new Map(Object.keys(runs).map((name) => [name, [] as unknown[]]));
+export async function interleaved<T extends Record<string, unknown>>(
+  rounds: number,
+  runs: { readonly [name in keyof T]: () => Promise<T[name]> },
+): Promise<{ readonly [name in keyof T]: readonly T[name][] }> {
+  const results = {} as { [name in keyof T]: T[name][] };
+  for (const name in runs) results[name] = [];
   for (let round = 0; round <= rounds; round++) {
-    for (const [name, run] of Object.entries(runs)) {
-      const result = await run();
-      if (round > 0) results.get(name)?.push(result);
+    for (const name in runs) {
+      const result = await runs[name]();
+      if (round > 0) results[name].push(result);
     }
   }
-  return Object.fromEntries(results) as Results<R>;
+  return results;
 }

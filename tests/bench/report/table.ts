@@ -12,7 +12,7 @@ import {
 
 export const COLUMNS = 120;
 
-const WIDTHS = { what: 37, ours: 25, yardstick: 31, ratio: 6, budget: 8, verdict: 5 };
+const WIDTHS = { what: 35, ours: 25, yardstick: 33, ratio: 6, budget: 9 };
 const GAP = "  ";
 
 export function headLine(): string {
@@ -20,7 +20,7 @@ export function headLine(): string {
   const cells = [
     "median (smallest to largest)".padEnd(what),
     "ours".padStart(ours),
-    "  yardstick".padEnd(yardstick),
+    "yardstick".padEnd(yardstick),
     "ratio".padStart(ratio),
     "budget".padStart(budget),
   ];
@@ -54,7 +54,7 @@ function row(figure: Figure, indent: string): string {
   const cells = [
     cut(indent + what, WIDTHS.what).padEnd(WIDTHS.what),
     `${spread(ours)} ${unit}`.trimEnd().padStart(WIDTHS.ours),
-    cut(yardstick ? `  ${besides(yardstick)}` : "", WIDTHS.yardstick).padEnd(WIDTHS.yardstick),
+    cut(yardstick ? besides(yardstick) : "", WIDTHS.yardstick).padEnd(WIDTHS.yardstick),
     (ratio === undefined ? "" : short(ratio)).padStart(WIDTHS.ratio),
     (budget ? limit(budget, unit) : "").padStart(WIDTHS.budget),
     kept === undefined ? "" : kept ? "kept" : "over",

@@ -15,11 +15,16 @@ export const COMPILED: readonly string[] = [
 let main = `${ROOT}main.ts`;
 let settings: readonly string[] = [];
 
-/** Switches to the parts of the executable, after building them anew. */
-export async function runParts(): Promise<void> {
+/** Builds the parts of the executable anew. */
+export async function buildParts(): Promise<void> {
   await mustRun(["task", "parts"]);
   // An executable embeds its modules. Caching them here keeps the first read out of a measurement.
   await mustRun(["cache", ...COMPILED, `${PARTS}/main.js`]);
+}
+
+/** Switches to the parts of the executable, after building them anew. */
+export async function runParts(): Promise<void> {
+  await buildParts();
   main = `${PARTS}/main.js`;
   settings = COMPILED;
 }
@@ -36,7 +41,7 @@ export function running(role: string, flags: readonly string[] = []): string[] {
 
 /**
  * The launcher, beside the parts and Deno as npm installs them, and a module that does nothing.
- * `runParts` has built the parts.
+ * The parts must have been built.
  */
 export function installed(): { readonly mesh: string; readonly empty: string } {
   const packages = `${INSTALLED}/node_modules/@deno/here`;
