@@ -17,17 +17,20 @@ export class Servers implements AsyncDisposable {
   readonly durable: Server;
   /** Stores nothing. */
   readonly bare: Server;
+  /** The daemon's state directory. */
+  readonly state: string;
   readonly #load: LoadGenerator;
   readonly #resources: AsyncDisposableStack;
 
   private constructor(
-    servers: Pick<Servers, "ours" | "durable" | "bare">,
+    servers: Pick<Servers, "ours" | "durable" | "bare" | "state">,
     load: LoadGenerator,
     resources: AsyncDisposableStack,
   ) {
     this.ours = servers.ours;
     this.durable = servers.durable;
     this.bare = servers.bare;
+    this.state = servers.state;
     this.#load = load;
     this.#resources = resources;
   }
@@ -44,6 +47,7 @@ export class Servers implements AsyncDisposable {
       ours: { port, pid, bare: false },
       durable: await yardstick(`${state.path}/durable.db`),
       bare: await yardstick(),
+      state: state.path,
     };
     const load = started.use(await LoadGenerator.start());
     return new Servers(servers, load, started.move());

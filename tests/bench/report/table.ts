@@ -12,7 +12,7 @@ import {
 
 export const COLUMNS = 120;
 
-const WIDTHS = { what: 35, ours: 25, yardstick: 33, ratio: 6, budget: 9 };
+const WIDTHS = { what: 35, ours: 25, yardstick: 31, ratio: 6, budget: 9 };
 const GAP = "  ";
 
 export function headLine(): string {
