@@ -15,6 +15,8 @@ export interface Job {
   readonly pid: number;
   /** Whether the server is a yardstick, which knows no peers. */
   readonly bare: boolean;
+  /** What the peers say they are; `sdk` if it is undefined. */
+  readonly backend: string | undefined;
   readonly path: string;
   readonly cookie: string;
   readonly peers: number;

@@ -16,8 +16,9 @@ export async function crowd(job: Job) {
 }
 
 /** Fills the database: peers connect and leave, and each gets one message. */
-export async function seed({ port, peers }: Job) {
-  const everyone = await Connections.join(port, peers, false);
+export async function seed(job: Job) {
+  const { port, peers } = job;
+  const everyone = await Connections.of(job);
   const ids = Array.from({ length: peers }, (_, peer) => everyone.id(peer));
   everyone[Symbol.dispose]();
   await pause(HANG_MS);
@@ -29,8 +30,8 @@ export async function seed({ port, peers }: Job) {
 }
 
 /** Reconnects one of these peers; resolves when its first message arrives. */
-export async function first({ port }: Job) {
-  using one = await Connections.join(port, 1, false);
+export async function first(job: Job) {
+  const one = await Connections.of({ ...job, peers: 1 });
   await one.next(0);
   return { id: one.id(0) };
 }

@@ -10,6 +10,8 @@ const PING = '{"type":"ping"';
 
 const connected = new Map<string, Promise<Connections>>();
 
+type Target = Pick<Job, "port" | "peers" | "bare" | "backend">;
+
 interface LoadConnection {
   readonly name: string;
   id: string;
@@ -28,18 +30,19 @@ export class Connections implements Disposable {
   }
 
   /** The peers of this server, which connect with the first job and stay. */
-  static of({ port, peers, bare }: Pick<Job, "port" | "peers" | "bare">): Promise<Connections> {
+  static of({ port, peers, bare, backend }: Target): Promise<Connections> {
     const key = `${port}/${peers}`;
-    const known = connected.get(key) ?? Connections.join(port, peers, bare);
+    const known = connected.get(key) ?? Connections.join({ port, peers, bare, backend });
     connected.set(key, known);
     return known;
   }
 
-  static async join(port: number, peers: number, bare: boolean): Promise<Connections> {
+  static async join(target: Target): Promise<Connections> {
+    const { peers, bare } = target;
     const members: LoadConnection[] = [];
     for (let from = 0; from < peers; from += bare ? 1 : LANES) {
       const size = Math.min(bare ? 1 : LANES, peers - from);
-      const lane = Array.from({ length: size }, (_, at) => join(port, from + at, bare));
+      const lane = Array.from({ length: size }, (_, at) => join(target, from + at));
       members.push(...await Promise.all(lane));
     }
     return new Connections(members, bare);
@@ -70,11 +73,13 @@ export class Connections implements Disposable {
   }
 }
 
-function join(port: number, index: number, bare: boolean): Promise<LoadConnection> {
+function join(
+  { port, bare, backend = "sdk" }: Target,
+  index: number,
+): Promise<LoadConnection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
   const name = `bench-${index}`;
   const member: LoadConnection = { name, id: "", socket, onArrival: undefined };
-  const backend = "sdk";
   return new Promise((resolve, reject) => {
     socket.onerror = () => reject(new Error("A peer could not connect"));
     socket.onopen = () => {
@@ -84,7 +89,7 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
         display_name: name,
         backend,
         circle: "bench",
-        path: "/work",
+        path: `/work/${name}`,
       }));
     };
     socket.onmessage = ({ data }) => {
@@ -100,8 +105,10 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
         return;
       }
       const connectedFrame = JSON.parse(data);
-      member.id = connectedFrame.peer_id;
-      resolve(member);
+      // Repowire knows peers by their names.
+      member.id = connectedFrame.peer_id ?? connectedFrame.display_name;
+      if (member.id) resolve(member);
+      else reject(new Error(`A peer was refused: ${data}`));
     };
   });
 }

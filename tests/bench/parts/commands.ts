@@ -10,6 +10,7 @@ const PEERS = 20;
 const HOOK_RATIO_MAX = 1.4;
 const COMMAND_RATIO_MAX = 2;
 const SESSION = { session_id: "bench", cwd: "/work", transcript_path: "/work/transcript.jsonl" };
+const COPILOT_SESSION = { sessionId: "bench" };
 const PROMPT = { prompt: "Which port does the service listen on?" };
 
 /**
@@ -27,8 +28,8 @@ const HOOKS: readonly (readonly [agent: string, event: string, payload: object])
   ["codex", "Stop", { stop_hook_active: false, last_assistant_message: "On port 8080." }],
   ["gemini", "BeforeAgent", PROMPT],
   ["gemini", "AfterAgent", { ...PROMPT, prompt_response: "On port 8080." }],
-  ["copilot", "userPromptSubmitted", PROMPT],
-  ["copilot", "agentStop", {}],
+  ["copilot", "userPromptSubmitted", { ...COPILOT_SESSION, ...PROMPT }],
+  ["copilot", "agentStop", COPILOT_SESSION],
 ];
 
 const COMMANDS: readonly (readonly string[])[] = [

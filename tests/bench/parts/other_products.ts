@@ -42,7 +42,7 @@ export async function otherProducts(
       continue;
     }
     remark(version);
-    if (name === "repowire") figures.push(...await besideRepowire(effort));
+    if (name === "repowire") figures.push(...await besideRepowire(effort, remark));
     figures.push(...await besideCommands(name, effort));
   }
   return figures;
@@ -86,9 +86,16 @@ async function besideCommands(
 }
 
 /** Its daemon answers the same requests and sends the same frames, so it gets the same load. */
-async function besideRepowire({ rounds, seconds, count }: Effort): Promise<Figure[]> {
+async function besideRepowire(
+  { rounds, seconds, count }: Effort,
+  remark: (text: string) => void,
+): Promise<Figure[]> {
   await using servers = await Servers.start();
   await using repowire = await Repowire.start();
+  if (!await repowire.isUp()) {
+    remark("repowire's messages were left out: `repowire serve` did not start.");
+    return [];
+  }
   const send = (server: Server) => async () => {
     const asks = { peers: PEERS, path: "/ask" };
     const job = { ...asks, in_flight: IN_FLIGHT, seconds };
@@ -114,6 +121,7 @@ async function besideRepowire({ rounds, seconds, count }: Effort): Promise<Figur
 
 class Repowire implements Server, AsyncDisposable {
   readonly bare = false;
+  readonly backend = "claude-code";
   readonly #process: Deno.ChildProcess;
   readonly #home: Disposable;
   readonly port: number;
@@ -137,30 +145,32 @@ class Repowire implements Server, AsyncDisposable {
       stdout: "null",
       stderr: "null",
     }).spawn();
-    const repowire = new Repowire(process, home, port);
-    for (const end = performance.now() + START_MS_MAX; performance.now() < end;) {
-      if (await isUp(port)) return repowire;
-      await pause(POLL_MS);
+    return new Repowire(process, home, port);
+  }
+
+  /** Waits for its first answer; false if it ends or does not answer in time. */
+  async isUp(): Promise<boolean> {
+    let hasEnded = false;
+    void this.#process.status.then(() => hasEnded = true);
+    for (const end = performance.now() + START_MS_MAX; performance.now() < end && !hasEnded;) {
+      try {
+        return (await fetch(`http://127.0.0.1:${this.port}/health`)).ok;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        await pause(POLL_MS); // Nothing listens yet.
+      }
     }
-    await repowire[Symbol.asyncDispose]();
-    throw new Error("repowire did not start");
+    return false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#process.kill("SIGTERM");
+    try {
+      this.#process.kill("SIGTERM");
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended already.
+    }
     await this.#process.status;
     this.#home[Symbol.dispose]();
-  }
-}
-
-async function isUp(port: number): Promise<boolean> {
-  try {
-    const answer = await fetch(`http://127.0.0.1:${port}/health`);
-    await answer.body?.cancel();
-    return answer.ok;
-  } catch (error) {
-    if (error instanceof TypeError) return false; // Nothing listens yet.
-    throw error;
   }
 }
 

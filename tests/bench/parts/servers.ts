@@ -9,6 +9,8 @@ export interface Server {
   readonly pid: number;
   /** Whether it is a yardstick, which knows no peers. */
   readonly bare: boolean;
+  /** What its peers say they are. */
+  readonly backend?: string;
 }
 
 export class Servers implements AsyncDisposable {
@@ -54,8 +56,8 @@ export class Servers implements AsyncDisposable {
   }
 
   async measure<T>(server: Server, job: Partial<Job>): Promise<T> {
-    const { port, pid, bare } = server;
-    return await this.#load.run<T>({ ...job, port, pid, bare });
+    const { port, pid, bare, backend } = server;
+    return await this.#load.run<T>({ ...job, port, pid, bare, backend });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -40,14 +40,14 @@ export async function tokenChecks({ rounds, count }: Effort): Promise<Figure[]> 
   });
   return [{
     what: "relay: token check, 100,000 tokens",
-    unit: "ms",
+    unit: "µs",
     ours,
     yardstick: { name: "statement alone", samples: statements },
-    budget: { of: "value", max: 0.1 },
+    budget: { of: "value", max: 100 },
   }];
 }
 
-/** Milliseconds of one look-up, which must find its row. */
+/** Microseconds of one look-up, which must find its row. */
 function each(
   rounds: number,
   tokens: readonly string[],
@@ -58,7 +58,7 @@ function each(
     const token = tokens[round * STRIDE % tokens.length] ?? "";
     if (!verify(token)) throw new Error("A token was not found");
   }
-  return (performance.now() - from) / rounds;
+  return (performance.now() - from) * 1000 / rounds;
 }
 
 function fill(db: ReturnType<typeof openDatabase>): string[] {

@@ -49,13 +49,13 @@ export function comparisonLines(before: readonly Figure[], after: readonly Figur
 
 function row(figure: Figure, indent: string): string {
   const { what, unit, ours, yardstick, budget } = figure;
-  const ratio = ratioOf(figure);
+  const ratio = ratioOf(figure) ?? NaN;
   const kept = isWithinBudget(figure);
   const cells = [
     cut(indent + what, WIDTHS.what).padEnd(WIDTHS.what),
     `${spread(ours)} ${unit}`.trimEnd().padStart(WIDTHS.ours),
     cut(yardstick ? besides(yardstick) : "", WIDTHS.yardstick).padEnd(WIDTHS.yardstick),
-    (ratio === undefined ? "" : short(ratio)).padStart(WIDTHS.ratio),
+    (Number.isFinite(ratio) ? short(ratio) : "").padStart(WIDTHS.ratio),
     (budget ? limit(budget, unit) : "").padStart(WIDTHS.budget),
     kept === undefined ? "" : kept ? "kept" : "over",
   ];
@@ -80,7 +80,7 @@ function comparison(before: Figure, after: Figure): string {
   const [old, now] = [medianOf(before.ours), medianOf(after.ours)];
   const change = 100 * (now - old) / old;
   const ratios = [ratioOf(before), ratioOf(after)]
-    .map((ratio) => ratio === undefined ? "" : short(ratio));
+    .map((ratio = NaN) => Number.isFinite(ratio) ? short(ratio) : "");
   const cells = [
     short(old),
     short(now),
