@@ -38,8 +38,8 @@ const QUICK: Effort = {
 };
 const FULL: Effort = {
   rounds: 7,
-  seconds: 10,
-  count: 1000,
+  seconds: 5,
+  count: 500,
   idle_seconds: 30,
   idle_peers: 2000,
   queued: 100_000,

@@ -17,6 +17,8 @@ export interface Job {
   readonly bare: boolean;
   /** What the peers say they are; `sdk` if it is undefined. */
   readonly backend: string | undefined;
+  /** Whether its peers acknowledge each frame, as repowire expects. */
+  readonly acknowledges: boolean | undefined;
   readonly path: string;
   readonly cookie: string;
   readonly peers: number;

@@ -10,7 +10,7 @@ const PING = '{"type":"ping"';
 
 const connected = new Map<string, Promise<Connections>>();
 
-type Target = Pick<Job, "port" | "peers" | "bare" | "backend">;
+type Target = Pick<Job, "port" | "peers" | "bare" | "backend" | "acknowledges">;
 
 interface LoadConnection {
   readonly name: string;
@@ -30,9 +30,10 @@ export class Connections implements Disposable {
   }
 
   /** The peers of this server, which connect with the first job and stay. */
-  static of({ port, peers, bare, backend }: Target): Promise<Connections> {
+  static of(target: Target): Promise<Connections> {
+    const { port, peers } = target;
     const key = `${port}/${peers}`;
-    const known = connected.get(key) ?? Connections.join({ port, peers, bare, backend });
+    const known = connected.get(key) ?? Connections.join(target);
     connected.set(key, known);
     return known;
   }
@@ -74,7 +75,7 @@ export class Connections implements Disposable {
 }
 
 function join(
-  { port, bare, backend = "sdk" }: Target,
+  { port, bare, backend = "sdk", acknowledges }: Target,
   index: number,
 ): Promise<LoadConnection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
@@ -101,6 +102,7 @@ function join(
       }
       if (member.id || bare) {
         member.onArrival?.(at);
+        if (acknowledges) acknowledge(socket, data);
         member.onArrival = undefined;
         return;
       }
@@ -111,4 +113,11 @@ function join(
       else reject(new Error(`A peer was refused: ${data}`));
     };
   });
+}
+
+/** Repowire waits up to 0.75 s for this. */
+function acknowledge(socket: WebSocket, frame: string): void {
+  const { delivery_id } = JSON.parse(frame);
+  if (delivery_id === undefined) return;
+  socket.send(JSON.stringify({ type: "delivery_ack", delivery_id, status: "injected" }));
 }

@@ -76,7 +76,7 @@ async function besideCommands(
       theirs: () => runOnce({ command: [name, ...theirs], env: environments.theirs }),
     });
     figures.push({
-      what: `mesh ${ours[0]}, ${name} ${theirs[0]}`,
+      what: `${name} ${theirs[0]}, mesh ${ours[0]}`,
       unit: "ms",
       ours: all.ours.map(({ ms }) => ms),
       yardstick: { name, samples: all.theirs.map(({ ms }) => ms) },
@@ -112,16 +112,17 @@ async function besideRepowire(
     yardstick: { name: "repowire", samples: all.theirs.map(of) },
   });
   return [
-    beside("ask → frame, p50", "ms", ({ p50 }) => p50),
-    beside("ask → frame, p99", "ms", ({ p99 }) => p99),
-    beside("asks a second, 64 in flight", "/s", ({ per_second }) => per_second),
-    beside("ask in a flood: processor time", "µs", ({ cpu_us }) => cpu_us),
+    beside("repowire: ask → frame, p50", "ms", ({ p50 }) => p50),
+    beside("repowire: ask → frame, p99", "ms", ({ p99 }) => p99),
+    beside("repowire: asks a second", "/s", ({ per_second }) => per_second),
+    beside("repowire: processor time of an ask", "µs", ({ cpu_us }) => cpu_us),
   ];
 }
 
 class Repowire implements Server, AsyncDisposable {
   readonly bare = false;
   readonly backend = "claude-code";
+  readonly acknowledges = true;
   readonly #process: Deno.ChildProcess;
   readonly #home: Disposable;
   readonly port: number;

@@ -11,6 +11,7 @@ export interface Server {
   readonly bare: boolean;
   /** What its peers say they are. */
   readonly backend?: string;
+  readonly acknowledges?: boolean;
 }
 
 export class Servers implements AsyncDisposable {
@@ -56,8 +57,8 @@ export class Servers implements AsyncDisposable {
   }
 
   async measure<T>(server: Server, job: Partial<Job>): Promise<T> {
-    const { port, pid, bare, backend } = server;
-    return await this.#load.run<T>({ ...job, port, pid, bare, backend });
+    const { port, pid, bare, backend, acknowledges } = server;
+    return await this.#load.run<T>({ ...job, port, pid, bare, backend, acknowledges });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
