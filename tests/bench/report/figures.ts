@@ -37,7 +37,7 @@ export interface Figure {
   readonly yardstick?: Yardstick;
   readonly budget?: Budget;
   readonly note?: string;
-  /** Figures of the same thing without a budget, such as the processor time of a duration. */
+  /** Other figures of the same thing, such as the processor time of a duration. */
   readonly details?: readonly Figure[];
 }
 
