@@ -10,7 +10,7 @@ const PING = '{"type":"ping"';
 
 const connected = new Map<string, Promise<Connections>>();
 
-type Target = Pick<Job, "port" | "peers" | "bare" | "backend" | "acknowledges">;
+type Target = Pick<Job, "port" | "peers" | "bare"> & Partial<Pick<Job, "backend" | "acknowledges">>;
 
 interface LoadConnection {
   readonly name: string;

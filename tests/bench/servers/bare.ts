@@ -61,7 +61,8 @@ class Rows {
 const [path] = Deno.args;
 const rows = path === undefined ? undefined : new Rows(path);
 const sockets: WebSocket[] = [];
-const waiters = new Map<number, () => void>();
+/** By id. A reply may come before the wait for it. */
+const replies = new Map<number, PromiseWithResolvers<void>>();
 
 const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, serve);
 Deno.stdout.writeSync(
@@ -74,8 +75,10 @@ async function serve(request: Request): Promise<Response> {
   if (request.headers.get("upgrade") === "websocket") return connect(request);
   const { pathname } = new URL(request.url);
   const body: Body = await request.json();
-  if (pathname === "/wait") await new Promise<void>((resolve) => waiters.set(body.id, resolve));
-  else {
+  if (pathname === "/wait") {
+    await replyTo(body).promise;
+    replies.delete(body.id);
+  } else {
     await rows?.insert(body);
     publish(pathname, body);
   }
@@ -85,8 +88,13 @@ async function serve(request: Request): Promise<Response> {
 function publish(pathname: string, body: Body): void {
   if (pathname === "/push") sockets[body.to ?? 0]?.send(JSON.stringify(body));
   if (pathname === "/push_all") sockets.forEach((socket) => socket.send(JSON.stringify(body)));
-  if (pathname === "/reply") waiters.get(body.id)?.();
-  waiters.delete(body.id);
+  if (pathname === "/reply") replyTo(body).resolve();
+}
+
+function replyTo({ id }: Body): PromiseWithResolvers<void> {
+  const reply = replies.get(id) ?? Promise.withResolvers<void>();
+  replies.set(id, reply);
+  return reply;
 }
 
 function connect(request: Request): Response {
