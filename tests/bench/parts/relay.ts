@@ -23,6 +23,8 @@ interface Ways {
 /** An ask as a remote tool sends it: to the relay, through the tunnel, to the disk, and back. */
 export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
   using state = temporary();
+  // The relay ends first, before the request that hangs.
+  await using generator = await LoadGenerator.start();
   await using host = await Script.start<{ port: number; cookie: string }>(
     "servers/relay.ts",
     SECRET,
@@ -43,7 +45,6 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
     count,
     cookie: host.report.cookie,
   };
-  await using generator = await LoadGenerator.start();
   const { ways } = await interleaved(rounds, { ways: () => generator.run<Ways>(job) });
   const beside = (what: string, of: (spread: Spread) => number): Figure => ({
     what,
