@@ -23,7 +23,6 @@ interface Ways {
 /** An ask as a remote tool sends it: to the relay, through the tunnel, to the disk, and back. */
 export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
   using state = temporary();
-  // The relay ends first, before the request that hangs.
   await using generator = await LoadGenerator.start();
   await using host = await Script.start<{ port: number; cookie: string }>(
     "servers/relay.ts",
@@ -46,6 +45,8 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
     cookie: host.report.cookie,
   };
   const { ways } = await interleaved(rounds, { ways: () => generator.run<Ways>(job) });
+  // The relay would print an error if the daemon or the hanging request ended before it.
+  await host[Symbol.asyncDispose]();
   const beside = (what: string, of: (spread: Spread) => number): Figure => ({
     what,
     unit: "ms",
