@@ -143,7 +143,7 @@ function idleFigure(what: string, { ours, timer }: { ours: number[]; timer: numb
     what,
     unit: "%",
     ours,
-    yardstick: { name: "one timer a second", samples: timer },
+    yardstick: { name: "one timer", samples: timer },
     budget: { of: "value", max: 0.1 },
     note: `mean ${mean.toFixed(3)} %; the kernel counts in steps of 10 ms`,
   };
