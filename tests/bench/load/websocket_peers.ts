@@ -95,7 +95,7 @@ function join(
     };
     socket.onmessage = ({ data }) => {
       const at = performance.now();
-      // A peer that answers no ping is disconnected after a minute or two.
+      // A peer that answers no ping is disconnected after a minute.
       if (String(data).startsWith(PING)) {
         socket.send(JSON.stringify({ ...JSON.parse(data), type: "pong" }));
         return;
