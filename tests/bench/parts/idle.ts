@@ -23,13 +23,12 @@ export async function idle({ rounds, idle_seconds }: Effort): Promise<Figure[]> 
   const { port } = bare.report;
   await using _sockets = await LoadGenerator.crowd({ port, peers: PEERS, bare: true });
   const shares = await idleShares(daemon.pid, { rounds, idle_seconds });
-  const [ours, samples] = [[residentMb(daemon.pid)], [residentMb(bare.pid)]];
   return [
     {
       what: "memory, 20 peers and a stream",
       unit: "MB",
-      ours,
-      yardstick: { name: "bare, 20 sockets", samples },
+      ours: shares.memory_mb,
+      yardstick: { name: "bare, 20 sockets", samples: [residentMb(bare.pid)] },
       budget: { of: "value", max: 80 },
     },
     idleFigure("idle processor time, 20 peers", shares),
@@ -53,7 +52,7 @@ export async function spawned({ rounds, idle_seconds }: Effort): Promise<Figure[
     {
       what: "memory, 20 spawned peers",
       unit: "MB",
-      ours: [residentMb(daemon.pid)],
+      ours: shares.memory_mb,
       budget: { of: "value", max: 80 },
     },
     idleFigure("idle processor time, 20 spawned", shares),
@@ -117,19 +116,20 @@ class EmptyReader implements AsyncDisposable {
 
 /**
  * The share of one core that a process takes at rest, in percent, beside a program that wakes once
- * a second and does nothing. Both are watched at the same time.
+ * a second and does nothing, and the memory of the process. Both are watched at the same time.
  */
 async function idleShares(
   pid: number,
   { rounds, idle_seconds }: Pick<Effort, "rounds" | "idle_seconds">,
-): Promise<{ ours: number[]; timer: number[] }> {
+): Promise<{ ours: number[]; timer: number[]; memory_mb: number[] }> {
   const timer = spawn(["eval", ONE_TIMER], {});
-  const shares = { ours: [] as number[], timer: [] as number[] };
+  const shares = { ours: [] as number[], timer: [] as number[], memory_mb: [] as number[] };
   await pause(SETTLE_MS);
   for (let round = 0; round < rounds; round++) {
     const from = { ours: cpuMs(pid), timer: cpuMs(timer.pid) };
     await pause(idle_seconds * 1000);
     shares.ours.push((cpuMs(pid) - from.ours) / (idle_seconds * 10));
+    shares.memory_mb.push(residentMb(pid));
     shares.timer.push((cpuMs(timer.pid) - from.timer) / (idle_seconds * 10));
   }
   timer.kill();
