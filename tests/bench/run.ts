@@ -46,10 +46,20 @@ const FULL: Effort = {
   runs: 3,
 };
 const PARTS: readonly Part[] = [
-  ...[latency, reply, broadcast, floods],
-  ...[idle, spawned, idlePeers, coldStart, restart],
-  ...[hooks, commands],
-  ...[tokenChecks, relayed, dashboard],
+  latency,
+  reply,
+  broadcast,
+  floods,
+  idle,
+  spawned,
+  idlePeers,
+  coldStart,
+  restart,
+  hooks,
+  commands,
+  tokenChecks,
+  relayed,
+  dashboard,
 ];
 const STOLEN_PERCENT_MAX = 1;
 
