@@ -1,61 +1,107 @@
-/** The bench: every figure beside its baseline and its budget, as a table and as JSON. */
+/**
+ * The bench: every figure beside its yardstick and its budget, as a table and as JSON. `--quick`
+ * is short, `--only NAME` runs one part (or several, with commas between them), `--peers` adds
+ * other products, `--sources` runs the daemon from the sources, and `--compare FILE` adds a table
+ * of the changes since an earlier run.
+ */
 
-import { checks } from "./token_checks.ts";
-import { dashboard } from "./dashboard.ts";
+import { buildParts, runParts } from "../support/programs/program.ts";
+import { commands, hooks } from "./parts/commands.ts";
+import { dashboard } from "./parts/dashboard.ts";
+import { idle, idlePeers, spawned } from "./parts/idle.ts";
+import { broadcast, floods, latency, reply } from "./parts/messages.ts";
+import { otherProducts } from "./parts/other_products.ts";
+import { relayed } from "./parts/relay.ts";
+import { coldStart, restart } from "./parts/starts.ts";
+import { tokenChecks } from "./parts/token_checks.ts";
+import type { Effort, Part } from "./report/figures.ts";
 import {
-  calm,
-  type Effort,
-  type Figure,
-  fleetFigures,
-  hook,
+  busyProcessors,
+  LOAD_MAX,
+  machineLines,
+  machineNow,
+  processorTicks,
+  stolenPercent,
+} from "./report/machine.ts";
+import { readOptions } from "./report/options.ts";
+import { type MeasuredPart, readFigures, writeRun } from "./report/run_file.ts";
+import { comparisonLines, headLine, linesOf } from "./report/table.ts";
+
+const QUICK: Effort = {
+  rounds: 5,
+  seconds: 2,
+  count: 200,
+  idle_seconds: 6,
+  idle_peers: 300,
+  queued: 100_000,
+  runs: 1,
+};
+const FULL: Effort = {
+  rounds: 7,
+  seconds: 5,
+  count: 500,
+  idle_seconds: 30,
+  idle_peers: 2000,
+  queued: 100_000,
+  runs: 3,
+};
+const PARTS: readonly Part[] = [
+  latency,
+  reply,
+  broadcast,
+  floods,
   idle,
-  live,
-  starts,
-} from "./figures.ts";
-import { runParts } from "../support/programs/program.ts";
-import { relayed } from "./relay_overhead.ts";
+  spawned,
+  idlePeers,
+  coldStart,
+  restart,
+  hooks,
+  commands,
+  tokenChecks,
+  relayed,
+  dashboard,
+];
+const STOLEN_PERCENT_MAX = 1;
 
-const QUICK: Effort = { seconds: 3, count: 500, idle_seconds: 30, sockets: 300, queued: 100_000 };
-const FULL: Effort = { seconds: 60, count: 5000, idle_seconds: 60, sockets: 2000, queued: 100_000 };
-
-/** `--only NAME` measures one part. */
-const PARTS = [live, calm, fleetFigures, idle, starts, hook, checks, relayed, dashboard];
-
-const at = Deno.args.indexOf("--only");
-const only = at < 0 ? undefined : Deno.args[at + 1];
-const effort = Deno.args.includes("--quick") ? QUICK : FULL;
-// The compiled program is measured, because it is what is shipped; `--sources` measures the sources.
-if (!Deno.args.includes("--sources")) await runParts();
-const figures: Figure[] = [];
-for (const part of PARTS.filter(({ name }) => only === undefined || name === only)) {
-  const partFigures = await part(effort);
-  for (const figure of partFigures) print(row(figure));
-  figures.push(...partFigures);
+const options = readOptions(Deno.args, [...PARTS, otherProducts].map(({ name }) => name));
+// A file that cannot be read is refused before the long work.
+const before = options.compare === undefined ? [] : readFigures(options.compare);
+const effort = options.quick ? QUICK : FULL;
+const machine = machineNow();
+machineLines(machine).forEach(print);
+await (options.sources ? buildParts() : runParts());
+print(`\n${headLine()}`);
+const parts: MeasuredPart[] = [];
+for (const part of chosen()) parts.push(await run(part));
+if (before.length > 0) {
+  const after = parts.flatMap(({ figures }) => figures);
+  print(`\n${comparisonLines(before, after).join("\n")}`);
 }
-const out = `${import.meta.dirname}/out`;
-Deno.mkdirSync(out, { recursive: true });
-const path = `${out}/${new Date().toISOString().replaceAll(":", "-")}.json`;
-Deno.writeTextFileSync(path, JSON.stringify({ effort, figures }, null, 2));
-print(`\n${path}`);
+print(`\n${writeRun(`${import.meta.dirname}/out`, { machine, effort, parts })}`);
 
-function row(
-  { what, value, unit, budget, bare, higher_is_better = false, note = "" }: Figure,
-): string {
-  const isWithinBudget = higher_is_better ? value >= budget : value <= budget;
-  const ratio = !bare ? "" : `${(value / bare).toFixed(2)} × ${short(bare)}`;
-  const cells = [
-    what.padEnd(34),
-    `${short(value)} ${unit}`.padStart(14),
-    `${higher_is_better ? "≥" : "≤"} ${short(budget)}`.padStart(10),
-    isWithinBudget ? "kept  " : "missed",
-    ratio.padEnd(16),
-    note,
-  ];
-  return cells.join("  ").trimEnd();
+function chosen(): readonly Part[] {
+  const { only, peers } = options;
+  if (only.length > 0) return [...PARTS, otherProducts].filter(({ name }) => only.includes(name));
+  return peers ? [...PARTS, otherProducts] : PARTS;
 }
 
-function short(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+async function run(part: Part): Promise<MeasuredPart> {
+  const remarks: string[] = [];
+  const remark = (text: string) => {
+    remarks.push(text);
+    print(text);
+  };
+  print(`\n${part.name}`);
+  const load = await busyProcessors();
+  if (load > LOAD_MAX) remark(`! Not quiet: ${load.toFixed(1)} processors were busy before this.`);
+  const ticks = processorTicks();
+  const figures = await part(effort, remark);
+  const stolen_percent = stolenPercent(ticks);
+  if (stolen_percent >= STOLEN_PERCENT_MAX) {
+    remark(`! The host gave ${stolen_percent.toFixed(0)} % of the processor time to others.`);
+  }
+  figures.flatMap((figure) => linesOf(figure)).forEach(print);
+  return { part: part.name, load, stolen_percent, remarks, figures };
 }
 
 function print(line: string): void {

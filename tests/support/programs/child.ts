@@ -1,4 +1,4 @@
-/** Our programs as children: the real daemon on its own state, a bare server, a load. */
+/** Our programs as children: the real daemon on its own state, and the scripts of the bench. */
 
 import { fileURLToPath } from "node:url";
 import { TextLineStream } from "./lines.ts";
@@ -85,13 +85,19 @@ export function launch(
   return spawn(running("daemon", flags), { env: { ...env, HOME: state, DENO_DIR } });
 }
 
-/** A script of this folder that prints one line when it is ready, and ends with its input. */
+/** A script of the bench that prints one line when it is ready, and ends with its input. */
 export class Script<T> implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
+  readonly #lines: ReadableStreamDefaultReader<string>;
   readonly report: T;
 
-  private constructor(process: Deno.ChildProcess, report: T) {
+  private constructor(
+    process: Deno.ChildProcess,
+    lines: ReadableStreamDefaultReader<string>,
+    report: T,
+  ) {
     this.#process = process;
+    this.#lines = lines;
     this.report = report;
   }
 
@@ -100,26 +106,36 @@ export class Script<T> implements AsyncDisposable {
       stdin: "piped",
       stdout: "piped",
     });
-    for await (const line of process.stdout.pipeThrough(new TextLineStream())) {
-      return new Script(process, JSON.parse(line) as T);
-    }
-    throw new Error(`${name} said nothing`);
+    const lines = process.stdout.pipeThrough(new TextLineStream()).getReader();
+    return new Script(process, lines, await nextReport<T>(name, lines));
   }
 
   get pid(): number {
     return this.#process.pid;
   }
 
+  /** Writes a job as one line; returns the line that the script prints when it is done. */
+  async run<R>(job: unknown): Promise<R> {
+    const writer = this.#process.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(`${JSON.stringify(job)}\n`));
+    writer.releaseLock();
+    return await nextReport<R>(JSON.stringify(job), this.#lines);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process.stdin.close().catch(() => undefined);
     await this.#process.status;
+    await this.#lines.cancel();
   }
 }
 
-/** Runs a load to its end; returns its measurements. */
-export async function measure<T>(job: Record<string, unknown>): Promise<T> {
-  await using script = await Script.start<T>("load.ts", JSON.stringify(job));
-  return script.report;
+async function nextReport<T>(
+  what: string,
+  lines: ReadableStreamDefaultReader<string>,
+): Promise<T> {
+  const { value } = await lines.read();
+  if (value === undefined) throw new Error(`The script ended without a report: ${what}`);
+  return JSON.parse(value) as T;
 }
 
 /** A directory that is removed afterwards. */

@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
+const INSTALLED = `${ROOT}dist/installed`;
 const RUN = ["run", "-A", "--cached-only"];
-/** The options of the executable, among them lazy loading of modules. */
-const COMPILED = [
+/** The options of the executable and of the launcher, among them lazy loading of modules. */
+export const COMPILED: readonly string[] = [
   ...["--no-config", "--no-lock"],
   ...["--unstable-no-legacy-abort", "--unstable-lazy-dynamic-imports"],
 ];
@@ -14,18 +15,51 @@ const COMPILED = [
 let main = `${ROOT}main.ts`;
 let settings: readonly string[] = [];
 
-/** Switches to the parts of the executable, after building them anew. */
-export async function runParts(): Promise<void> {
+/** Builds the parts of the executable anew. */
+export async function buildParts(): Promise<void> {
   await mustRun(["task", "parts"]);
   // An executable embeds its modules. Caching them here keeps the first read out of a measurement.
   await mustRun(["cache", ...COMPILED, `${PARTS}/main.js`]);
+}
+
+/** Switches to the parts of the executable, after building them anew. */
+export async function runParts(): Promise<void> {
+  await buildParts();
   main = `${PARTS}/main.js`;
   settings = COMPILED;
+}
+
+/** The command line of the sources, whatever form runs otherwise. */
+export function sourcesCommand(args: readonly string[]): string[] {
+  return [Deno.execPath(), ...RUN, `${ROOT}main.ts`, ...args];
 }
 
 /** The arguments by which Deno runs the program, with Deno's own options first. */
 export function running(role: string, flags: readonly string[] = []): string[] {
   return [...RUN, ...settings, ...flags, main, role];
+}
+
+/**
+ * The launcher, beside the parts and Deno as npm installs them, and a module that does nothing.
+ * The parts must have been built.
+ */
+export function installed(): { readonly mesh: string; readonly empty: string } {
+  const packages = `${INSTALLED}/node_modules/@deno/here`;
+  Deno.mkdirSync(packages, { recursive: true });
+  link(Deno.execPath(), `${packages}/deno`);
+  link(PARTS, `${INSTALLED}/parts`);
+  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${INSTALLED}/mesh`);
+  Deno.writeTextFileSync(`${INSTALLED}/empty.js`, "");
+  return { mesh: `${INSTALLED}/mesh`, empty: `${INSTALLED}/empty.js` };
+}
+
+function link(target: string, path: string): void {
+  try {
+    Deno.removeSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  Deno.symlinkSync(target, path);
 }
 
 /** Whether a command line is one of our programs, in this role or in any. */

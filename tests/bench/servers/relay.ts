@@ -3,8 +3,8 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
-import { Relay } from "../../relay/app/relay.ts";
-import { namespaceOf } from "../../relay/web/secrets.ts";
+import { Relay } from "../../../relay/app/relay.ts";
+import { namespaceOf } from "../../../relay/web/secrets.ts";
 
 const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
 const relay = new Relay({

@@ -1,7 +1,7 @@
 /** Fills a daemon's database with copies of its queued messages, while no daemon runs. */
 
 import { DatabaseSync } from "node:sqlite";
-import { keyedIdCodec } from "../../daemon/features/messages/id_codec.ts";
+import { keyedIdCodec } from "../../../daemon/features/messages/id_codec.ts";
 
 const OWN = ["seq", "ident"];
 

@@ -1,7 +1,16 @@
 /** Peers that are connected over `/ws`, and the next frame of each. */
 
+import type { Job } from "./job.ts";
+
 /** The number of concurrent handshakes. */
 const LANES = 32;
+
+/** The start of a ping's frame. Other frames are not parsed, so that the generator is fast. */
+const PING = '{"type":"ping"';
+
+const connected = new Map<string, Promise<Connections>>();
+
+type Target = Pick<Job, "port" | "peers" | "bare"> & Partial<Pick<Job, "backend" | "acknowledges">>;
 
 interface LoadConnection {
   readonly name: string;
@@ -12,7 +21,7 @@ interface LoadConnection {
 
 export class Connections implements Disposable {
   readonly #members: readonly LoadConnection[];
-  /** Whether these are sockets of the baseline, which knows no peers. */
+  /** Whether these are sockets of a yardstick, which knows no peers. */
   readonly bare: boolean;
 
   private constructor(members: readonly LoadConnection[], bare: boolean) {
@@ -20,11 +29,21 @@ export class Connections implements Disposable {
     this.bare = bare;
   }
 
-  static async join(port: number, peers: number, bare: boolean): Promise<Connections> {
+  /** The peers of this server, which connect with the first job and stay. */
+  static of(target: Target): Promise<Connections> {
+    const { port, peers } = target;
+    const key = `${port}/${peers}`;
+    const known = connected.get(key) ?? Connections.join(target);
+    connected.set(key, known);
+    return known;
+  }
+
+  static async join(target: Target): Promise<Connections> {
+    const { peers, bare } = target;
     const members: LoadConnection[] = [];
     for (let from = 0; from < peers; from += bare ? 1 : LANES) {
       const size = Math.min(bare ? 1 : LANES, peers - from);
-      const lane = Array.from({ length: size }, (_, at) => join(port, from + at, bare));
+      const lane = Array.from({ length: size }, (_, at) => join(target, from + at));
       members.push(...await Promise.all(lane));
     }
     return new Connections(members, bare);
@@ -55,11 +74,13 @@ export class Connections implements Disposable {
   }
 }
 
-function join(port: number, index: number, bare: boolean): Promise<LoadConnection> {
+function join(
+  { port, bare, backend = "sdk", acknowledges }: Target,
+  index: number,
+): Promise<LoadConnection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
   const name = `bench-${index}`;
   const member: LoadConnection = { name, id: "", socket, onArrival: undefined };
-  const backend = "sdk";
   return new Promise((resolve, reject) => {
     socket.onerror = () => reject(new Error("A peer could not connect"));
     socket.onopen = () => {
@@ -69,19 +90,34 @@ function join(port: number, index: number, bare: boolean): Promise<LoadConnectio
         display_name: name,
         backend,
         circle: "bench",
-        path: "/work",
+        path: `/work/${name}`,
       }));
     };
     socket.onmessage = ({ data }) => {
       const at = performance.now();
+      // A peer that answers no ping is disconnected after a minute.
+      if (String(data).startsWith(PING)) {
+        socket.send(JSON.stringify({ ...JSON.parse(data), type: "pong" }));
+        return;
+      }
       if (member.id || bare) {
         member.onArrival?.(at);
+        if (acknowledges) acknowledge(socket, data);
         member.onArrival = undefined;
         return;
       }
       const connectedFrame = JSON.parse(data);
-      member.id = connectedFrame.peer_id;
-      resolve(member);
+      // Repowire knows peers by their names.
+      member.id = connectedFrame.peer_id ?? connectedFrame.display_name;
+      if (member.id) resolve(member);
+      else reject(new Error(`A peer was refused: ${data}`));
     };
   });
+}
+
+/** Repowire waits up to 0.75 s for this. */
+function acknowledge(socket: WebSocket, frame: string): void {
+  const { delivery_id } = JSON.parse(frame);
+  if (delivery_id === undefined) return;
+  socket.send(JSON.stringify({ type: "delivery_ack", delivery_id, status: "injected" }));
 }

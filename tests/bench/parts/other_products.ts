@@ -1,0 +1,186 @@
+/**
+ * Ours beside other products, where they are installed (`pip install repowire hcom`). They run with
+ * a home of their own, and only what both can do is compared.
+ */
+
+import { createServer } from "node:net";
+import { temporary } from "../../support/programs/child.ts";
+import { pause } from "../../support/programs/process_facts.ts";
+import { installed } from "../../support/programs/program.ts";
+import type { Flooded, Timed } from "../load/job.ts";
+import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { runOnce } from "./programs.ts";
+import { type Server, Servers } from "./servers.ts";
+
+const PEERS = 20;
+const IN_FLIGHT = 64;
+const START_MS_MAX = 20_000;
+const POLL_MS = 50;
+
+/** Commands that do the same: ours, and theirs. */
+const COMMANDS = {
+  repowire: [
+    { ours: ["--version"], theirs: ["--version"] },
+    { ours: ["--help"], theirs: ["--help"] },
+  ],
+  hcom: [
+    { ours: ["--version"], theirs: ["--version"] },
+    { ours: ["--help"], theirs: ["--help"] },
+    { ours: ["peers"], theirs: ["list"] },
+  ],
+} as const;
+
+export async function otherProducts(
+  effort: Effort,
+  remark: (text: string) => void,
+): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const name of ["repowire", "hcom"] as const) {
+    const version = versionOf(name);
+    if (version === undefined) {
+      remark(`${name} was left out: it is not installed (pip install ${name}).`);
+      continue;
+    }
+    remark(version);
+    if (name === "repowire") figures.push(...await besideRepowire(effort, remark));
+    figures.push(...await besideCommands(name, effort));
+  }
+  return figures;
+}
+
+/** What it calls itself; undefined if it is not on the PATH. */
+function versionOf(name: string): string | undefined {
+  try {
+    const { stdout } = new Deno.Command(name, { args: ["--version"] }).outputSync();
+    return new TextDecoder().decode(stdout).trim();
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+async function besideCommands(
+  name: keyof typeof COMMANDS,
+  { rounds, runs }: Effort,
+): Promise<Figure[]> {
+  await using servers = await Servers.start();
+  using home = temporary();
+  const environments = {
+    ours: { MESH_STATE: servers.state, MESH_CONFIG: "/none" },
+    theirs: { HOME: home.path },
+  };
+  const figures: Figure[] = [];
+  for (const { ours, theirs } of COMMANDS[name]) {
+    const all = await interleaved(rounds * runs, {
+      ours: () => runOnce({ command: [installed().mesh, ...ours], env: environments.ours }),
+      theirs: () => runOnce({ command: [name, ...theirs], env: environments.theirs }),
+    });
+    figures.push({
+      what: `${name} ${theirs[0]}, mesh ${ours[0]}`,
+      unit: "ms",
+      ours: all.ours.map(({ ms }) => ms),
+      yardstick: { name, samples: all.theirs.map(({ ms }) => ms) },
+    });
+  }
+  return figures;
+}
+
+/** Its daemon answers the same requests and sends the same frames, so it gets the same load. */
+async function besideRepowire(
+  { rounds, seconds, count }: Effort,
+  remark: (text: string) => void,
+): Promise<Figure[]> {
+  await using servers = await Servers.start();
+  await using repowire = await Repowire.start();
+  if (!await repowire.isUp()) {
+    remark("repowire's messages were left out: `repowire serve` did not start.");
+    return [];
+  }
+  const send = (server: Server) => async () => {
+    const asks = { peers: PEERS, path: "/ask" };
+    const job = { ...asks, in_flight: IN_FLIGHT, seconds };
+    const timed = await servers.measure<Timed>(server, { ...asks, kind: "latency", count });
+    const flooded = await servers.measure<Flooded>(server, { ...job, kind: "flood" });
+    return { p50: timed.p50, p99: timed.p99, ...flooded };
+  };
+  const all = await interleaved(rounds, { ours: send(servers.ours), theirs: send(repowire) });
+  type Sample = (typeof all.ours)[number];
+  const beside = (what: string, unit: string, of: (sample: Sample) => number): Figure => ({
+    what,
+    unit,
+    ours: all.ours.map(of),
+    yardstick: { name: "repowire", samples: all.theirs.map(of) },
+  });
+  return [
+    beside("repowire: ask → frame, p50", "ms", ({ p50 }) => p50),
+    beside("repowire: ask → frame, p99", "ms", ({ p99 }) => p99),
+    beside("repowire: asks a second", "/s", ({ per_second }) => per_second),
+    beside("repowire: processor time of an ask", "µs", ({ cpu_us }) => cpu_us),
+  ];
+}
+
+class Repowire implements Server, AsyncDisposable {
+  readonly bare = false;
+  readonly backend = "claude-code";
+  readonly acknowledges = true;
+  readonly #process: Deno.ChildProcess;
+  readonly #home: Disposable;
+  readonly port: number;
+
+  private constructor(process: Deno.ChildProcess, home: Disposable, port: number) {
+    this.#process = process;
+    this.#home = home;
+    this.port = port;
+  }
+
+  get pid(): number {
+    return this.#process.pid;
+  }
+
+  static async start(): Promise<Repowire> {
+    const home = temporary();
+    const port = await freePort();
+    const process = new Deno.Command("repowire", {
+      args: ["serve", "--host", "127.0.0.1", "--port", String(port), "--no-install-hooks"],
+      env: { HOME: home.path },
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    return new Repowire(process, home, port);
+  }
+
+  /** Waits for its first answer; false if it ends or does not answer in time. */
+  async isUp(): Promise<boolean> {
+    let hasEnded = false;
+    void this.#process.status.then(() => hasEnded = true);
+    for (const end = performance.now() + START_MS_MAX; performance.now() < end && !hasEnded;) {
+      try {
+        return (await fetch(`http://127.0.0.1:${this.port}/health`)).ok;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        await pause(POLL_MS); // Nothing listens yet.
+      }
+    }
+    return false;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      this.#process.kill("SIGTERM");
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended already.
+    }
+    await this.#process.status;
+    this.#home[Symbol.dispose]();
+  }
+}
+
+/** Its daemon cannot choose a port by itself. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("No port is free");
+  return address.port;
+}
