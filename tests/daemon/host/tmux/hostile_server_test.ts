@@ -189,6 +189,9 @@ withTmux("a pane on another machine is not looked up on this one", async ({ dir 
     await post(w, "/spawn", { path, backend: "codex", from_peer: "far", source_pane: PANE });
     await post(w, `/peers/${peer_id}/fork-backend`, { backend: "codex" });
   });
+  // The daemon started agents in the user's own server.
+  const own = join(dir, `tmux-${Deno.uid()}`, "default");
+  new Deno.Command("tmux", { args: ["-S", own, "kill-server"], stderr: "null" }).outputSync();
   assert.equal(server.clients, 0);
 });
 
