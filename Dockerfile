@@ -17,7 +17,7 @@ RUN mkdir -p out/bin out/data && cp tools/node_modules/@deno/linux-*/deno out/bi
 COPY deno.json deno.lock main.ts cli.ts ./
 COPY dashboard/deno.json dashboard/
 COPY dashboard/files dashboard/files
-COPY dashboard/state/derived/ dashboard/state/derived/
+COPY dashboard/state/derived dashboard/state/derived
 COPY dashboard/state/demo/script.ts dashboard/state/demo/
 COPY kit kit
 COPY cli cli

@@ -33,8 +33,8 @@ const NEEDS: readonly Need[] = [
  */
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
-/** One lane more than cores, because the tests of whole programs wait more than they compute. */
-const LANES = navigator.hardwareConcurrency + 1;
+/** One lane a core; more would only make the agents of the end-to-end tests wait for each other. */
+const LANES = navigator.hardwareConcurrency;
 
 /** How many failed batches are run once more. */
 const REPEATED_MAX = 3;

@@ -111,7 +111,8 @@ interface Flag {
 function flagsOf({ flags = {} }: CommandSpec): Map<string, Flag> | undefined {
   const found = new Map<string, Flag>();
   for (const declared of Object.keys(flags)) {
-    const [, name, value, more] = /(--[a-z-]+)( <[^>]+>)?( \.\.\.)?$/.exec(declared) ?? [];
+    const [, name, value, more] = /^(?:-\w, )?(--[a-z-]+)( <[^>]+>)?( \.\.\.)?$/.exec(declared) ??
+      [];
     if (name === undefined || name.startsWith("--no-")) return undefined;
     const key = name.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
     found.set(name, { key, kind: more ? "list" : value ? "value" : "switch" });

@@ -8,7 +8,8 @@ export interface CollectorOptions {
 
 /** Completes the base address that other programs take, too. */
 export function tracesUrl(otlp: string): string {
-  return /\/v1\/traces\/?$/.test(otlp) ? otlp : `${otlp.replace(/\/+$/, "")}/v1/traces`;
+  if (otlp.endsWith("/v1/traces") || otlp.endsWith("/v1/traces/")) return otlp;
+  return otlp.endsWith("/") ? `${otlp}v1/traces` : `${otlp}/v1/traces`;
 }
 
 /** Reads `name=value,other=value`. */

@@ -16,7 +16,10 @@ for (const key of ["C-c", "C-d"]) {
     // The shell outlives the Ctrl-C, which the terminal sends to both.
     const script = `trap true INT; ${command}; echo "code $?"; exec cat`;
     const pane = terminal.start(terminal.program("setup.sh", script));
-    const shows = (text: RegExp) => until(String(text), () => text.test(terminal.screen(pane)));
+    const shows = (text: RegExp) =>
+      until(String(text), () => text.test(terminal.screen(pane))).catch(() =>
+        assert.match(terminal.screen(pane), text)
+      );
     await shows(/Make these changes\? \[Y\/n\]/);
     terminal.cli("send-keys", "-t", pane, key);
     await shows(/code \d+/);
