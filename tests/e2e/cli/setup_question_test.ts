@@ -20,7 +20,7 @@ for (const key of ["C-c", "C-d"]) {
       until(String(text), () => text.test(terminal.screen(pane))).catch(() =>
         assert.match(terminal.screen(pane), text)
       );
-    await shows(/Make these changes\? \[Y\/n\]/);
+    await shows(/Make these changes\? \[(?:Y\/n|y\/N)\]/);
     terminal.cli("send-keys", "-t", pane, key);
     await shows(/code \d+/);
     assert.match(terminal.screen(pane), /Interrupted[^]*code 130/);
