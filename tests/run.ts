@@ -36,7 +36,9 @@ const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 /** One lane a core; more would only make the agents of the end-to-end tests wait for each other. */
 const LANES = navigator.hardwareConcurrency;
 
-/** How many failed batches are run once more. */
+/** Tests of whole programs, browsers and agents. */
+const E2E = "tests/e2e/";
+/** How many failed batches of them are run once more. */
 const REPEATED_MAX = 3;
 
 /** How long a batch may take: several times the longest one. A test may wait for good. */
@@ -121,14 +123,15 @@ function isGood({ success, counts }: Result): boolean {
 }
 
 /**
- * Runs failed batches once more, one at a time with nothing beside them: browsers, agents and real
- * ports depend on how busy the machine is. More failures than a few are not that.
+ * Runs failed end-to-end tests once more, one file at a time with nothing beside it: browsers and
+ * agents depend on how busy the machine is. More failures than a few are not that.
  */
 async function secondRun(results: readonly Result[]): Promise<Result[]> {
   if (results.filter((one) => !isGood(one)).length > REPEATED_MAX) return [...results];
   const final: Result[] = [];
   for (const first of results) {
-    if (isGood(first)) final.push(first);
+    const mayRepeat = first.files.every((file) => file.startsWith(E2E));
+    if (isGood(first) || !mayRepeat) final.push(first);
     else {
       print(`\n== once more, alone: ${first.files.join(" ")}`);
       final.push(await run({ files: first.files, exclusive: true }, print));

@@ -76,13 +76,12 @@ export interface ClientSettings {
 }
 
 /**
- * The settings for a client of the running daemon, without reading the configuration: the daemon
- * has checked it, and it has no token. Undefined if the configuration must be read, because no
- * daemon runs, or because the configuration may have a token or a mistake.
+ * The settings of the running daemon, if a client may use them without reading the configuration.
+ * Undefined if no daemon runs, or if the configuration changed since its start or may have a token.
  */
 export function settingsOfRunning(env: Env): ClientSettings | undefined {
   if (Object.keys(env).some((name) => /^MESH_.*__/.test(name))) return undefined;
-  // What cannot be read here is reported by whoever reads the configuration.
+  // A file that cannot be read is reported when the configuration is read.
   return unlessError((error) => error instanceof Error, () => {
     const daemon = runningDaemon(env);
     return daemon && isChecked(configPath(env), daemon)

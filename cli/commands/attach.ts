@@ -69,7 +69,7 @@ export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}):
   return { peer_id, name, pane_id, tmux_socket, command };
 }
 
-/** Runs tmux in this terminal until it has shown the pane, or the user has detached. */
+/** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
 export async function showPane(command: readonly string[], env: Env): Promise<void> {
   const [program = "tmux", ...rest] = command;
   const { success, code } = await new Deno.Command(program, {

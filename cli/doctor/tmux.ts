@@ -13,7 +13,7 @@ const TESTED_VERSION_MIN = "3.3";
 /** The tmux commands that delivery needs: control mode, buffers and bracketed paste. */
 const PROBE_COMMANDS = [
   "set-buffer -b mesh hello",
-  "paste-buffer -p -d -b mesh",
+  "paste-buffer -p -d -b mesh -t probe:",
   "kill-server",
   "",
 ];
@@ -57,8 +57,13 @@ async function probeTmux(machine: Machine): Promise<CheckResult> {
 }
 
 async function probeServer(machine: Machine, socket: string): Promise<CheckResult> {
-  const args = ["-L", socket, "-f", "/dev/null", "-C", "new-session", "cat"];
-  const result = await machine.run("tmux", args, PROBE_COMMANDS.join("\n"));
+  // A client in control mode may run commands before the session that it starts is there.
+  const start = ["-L", socket, "-f", "/dev/null", "new-session", "-d", "-s", "probe", "cat"];
+  const attach = ["-L", socket, "-C", "attach-session", "-t", "probe"];
+  const started = await machine.run("tmux", start);
+  const result = started?.success
+    ? await machine.run("tmux", attach, PROBE_COMMANDS.join("\n"))
+    : started;
   const responsive =
     [...(result?.output ?? "").matchAll(/^%end /gm)].length >= PROBE_COMMANDS.length - 1;
   if (result && responsive && !/^%error /m.test(result.output)) {

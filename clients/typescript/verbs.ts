@@ -37,7 +37,7 @@ export class Verbs {
     });
   }
 
-  /** Sends everything without a result again, in order. */
+  /** Sends the requests that have no result yet again, in their order. */
   resend(): void {
     for (const { frame } of this.#calls.values()) this.#send(frame);
   }

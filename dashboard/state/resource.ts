@@ -71,13 +71,13 @@ export class Resource<T> {
     return this.#again;
   }
 
-  /** Loads now, whatever is under way. */
+  /** Loads now, also if another load is under way. */
   restart(): void {
     this.#state = "idle";
     this.refresh();
   }
 
-  /** Resolves with the first value; throws why there is none. */
+  /** Resolves with the first value; throws the error of a failed load. */
   whenLoaded(): Promise<T> {
     if (this.value.peek() === undefined && this.error.peek() !== undefined) {
       this.error.value = undefined;

@@ -127,7 +127,9 @@ export class GroupCommit {
   }
 
   /** Forgets the open group. Used when a database is closed because it could not be opened. */
-  readonly discard = () => void (this.#group = undefined);
+  discard(): void {
+    this.#group = undefined;
+  }
 
   #begin(): Group {
     try {
@@ -135,13 +137,7 @@ export class GroupCommit {
     } catch (error) {
       throw new Problem("storage_failed", {}, error);
     }
-    return this.#group = {
-      transactions: 0,
-      commitScheduled: false,
-      effects: [],
-      rollbackCallbacks: [],
-      waiters: [],
-    };
+    return this.#group = newGroup();
   }
 
   mustBeWithinTransaction(): void {
@@ -275,6 +271,16 @@ export class GroupCommit {
     this.#deps.onRollback();
     if (this.#deps.isInTransaction()) this.#deps.exec("rollback");
   }
+}
+
+function newGroup(): Group {
+  return {
+    transactions: 0,
+    commitScheduled: false,
+    effects: [],
+    rollbackCallbacks: [],
+    waiters: [],
+  };
 }
 
 /**

@@ -9,7 +9,7 @@ type Point = readonly [x: number, y: number];
 /** The measures of the SVG: a field of 32 by 32. */
 const FIELD = 32, CORNER = 7, STROKE = 2, DOT = 3.4;
 const CORNERS: readonly Point[] = [[16, 9], [8, 22], [24, 22]];
-const GROUND: Colour = [0x10, 0x18, 0x20, 255];
+const BACKGROUND: Colour = [0x10, 0x18, 0x20, 255];
 const MARK: Colour = [0x5f, 0xd3, 0xa6, 255];
 const NOTHING: Colour = [0, 0, 0, 0];
 /** Samples along one side of a pixel. */
@@ -51,7 +51,7 @@ function colourAt(point: Point, full: boolean): Colour {
   const sides = CORNERS.map((from, at) => distance(point, from, CORNERS[(at + 1) % 3] ?? from));
   const isDot = CORNERS.some((corner) => distance(point, corner, corner) <= DOT);
   if (isDot || Math.min(...sides) <= STROKE / 2) return MARK;
-  return full || isInside(point) ? GROUND : NOTHING;
+  return full || isInside(point) ? BACKGROUND : NOTHING;
 }
 
 /** Whether a point lies in the square with rounded corners. */

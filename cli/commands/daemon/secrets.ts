@@ -14,7 +14,7 @@ export const TOKEN_COMMAND: Command = answerCommand({
   summary: "Print the token that programs send to the daemon",
   details:
     'Use it as: curl -H "Authorization: Bearer $(mesh token)" http://127.0.0.1:8377/peers. ' +
-    "Whoever has the token can do everything that you can do here: do not paste it anywhere.",
+    "Anyone with the token can do everything that you can do here: do not paste it anywhere.",
   flags: { "--relay": "print the secret with which you sign in to the relay instead" },
   example: "mesh token",
   call: readSecret,

@@ -59,7 +59,7 @@ export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(table.row, LIST, { ...filter });
 }
 
-/** Whether a job that is not settled belongs to a peer, or was made by it. */
+/** Whether a peer is the executor, owner or creator of an unsettled job. */
 export function involves(db: Reader, peer_id: string): boolean {
   const statement = `select 1 from jobs where settled_at is null
     and :peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id) limit 1`;

@@ -31,7 +31,7 @@ export interface PeerReactions {
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
 }
 
-/** What the parts of the registry use. */
+/** The dependencies of the classes that make up the peer registry. */
 export interface RegistryDeps {
   readonly changes: PeerChanges;
   readonly circle_boundary: CircleBoundary;

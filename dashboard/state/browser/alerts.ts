@@ -125,7 +125,7 @@ async function open({ id, title: what, body }: Item): Promise<() => void> {
   return () => notification.close();
 }
 
-/** Closes the notification of an item that waits no longer, whoever answered it and where. */
+/** Closes the notification of an item that no longer waits, also if it was answered elsewhere. */
 function close(id: string): void {
   shown.get(id)?.then((closeIt) => closeIt(), () => undefined);
   shown.delete(id);

@@ -55,7 +55,7 @@ export function Shares() {
           <>
             {shares.length === 0 && resource.error.value === undefined && (
               <Empty title="No shares">
-                A share is a link to one agent. Whoever has the link needs no account.
+                A share is a link to one agent. Anyone with the link can use it, without an account.
               </Empty>
             )}
             <ul class="cards">
@@ -118,7 +118,7 @@ function Code({ share, close }: { share: Share; close: () => void }) {
         <code>{url}</code>
       </p>
       <p class="hint">
-        Whoever has this link {MAY[permissions] ?? permissions}. It ends{" "}
+        Anyone with this link {MAY[permissions] ?? permissions}. It ends{" "}
         <Age at={expires_at} future />, and when the relay restarts.
       </p>
       <footer>

@@ -27,7 +27,7 @@ export function writeRun(folder: string, run: BenchRun): string {
   return path;
 }
 
-/** The figures of an earlier run. Throws for a file that is none. */
+/** Reads the figures of an earlier run. Throws if the bench did not write the file. */
 export function readFigures(path: string): Figure[] {
   const { parts } = JSON.parse(Deno.readTextFileSync(path)) as Partial<BenchRun>;
   if (!Array.isArray(parts)) {

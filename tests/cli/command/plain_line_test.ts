@@ -38,7 +38,7 @@ const WORDS = [
   ...["x", "two words", "", "-", "--", "-5", "-y", "--bogus", "--help", "--json=x", "ask-3f9c"],
 ];
 
-/** A line that begins as the command does, with its flags and others in any order. */
+/** Generates a command's own words, followed by flags and values, some of them wrong. */
 const line = fc.constantFrom(...COMMANDS).chain(({ usage, flags = {} }) => {
   const names = Object.keys(flags).map((flag) => /--[a-z-]+/.exec(flag)?.[0] ?? flag);
   const word = fc.oneof(

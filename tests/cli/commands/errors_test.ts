@@ -6,7 +6,7 @@ import { meaningOf, nearest } from "../../../cli/command/near_words.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { HELP_GROUPS } from "../../../cli/command/groups.ts";
 
-Deno.test("words of other tools start the command of that meaning, or point to it", async () => {
+Deno.test("a command name of another tool runs our command of the same meaning, or names it", async () => {
   await using p = answeringDaemon({ "GET /peers": () => ({ peers: [PEER] }) });
   assert.match((await p.mesh(["ls"])).out, /api +main/);
   assert.equal((await p.mesh(["stop"], {}, { MESH_DAEMON__PORT: deadPort() })).code, 0);

@@ -100,7 +100,7 @@ Deno.test("a machine of one secret runs no script in a browser that signs in wit
     const workers = await scopes();
     assert.ok(attackerMachine.of("request").length > 0, "the machine was never asked");
     assert.ok(!titles.includes("evil"), titles.join());
-    // The relay's own, for the page that the browser opened; the machine's script is none.
+    // Only the relay's own worker, for the page that the browser opened, and none of the machine.
     assert.deepEqual(workers, [`${relay.url}/m/${ATTACKER_ID}/dashboard`]);
     assert.deepEqual(victim.of("request").map(({ method, path }) => `${method} ${path}`), []);
   } finally {

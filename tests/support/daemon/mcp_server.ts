@@ -44,7 +44,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     return answer instanceof Response ? answer : Response.json(answer ?? {});
   });
   const mcp = new Mcp({ call, identify, onError: (error) => void faults.push(error) });
-  const door: RouteGuard = {
+  const guard: RouteGuard = {
     admit: (request) => void requests.push(request),
     authorize: (request, _, remote) => {
       const bearer = request.headers.get("authorization");
@@ -59,7 +59,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     received,
     faults,
     requests,
-    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isProcess: () => true }), door),
+    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isProcess: () => true }), guard),
   };
 }
 

@@ -63,7 +63,7 @@ Deno.test("deliveries are counted by transport and outcome, and the time to seen
   assert.match(text, /^mesh_delivery_seen_seconds_sum 5$/m);
 });
 
-Deno.test("queue, open asks, peers and schedules are read with their ages", async () => {
+Deno.test("gauges report the queue, open asks, peers and schedules, and the ages of the oldest", async () => {
   await using w = world();
   await connectPeer(w, "ada");
   await addPeer(w, "bob");

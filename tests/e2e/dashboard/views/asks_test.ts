@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 
 browserTest(
-  "open asks are drawn as a chain, and whoever holds up several is named",
+  "open asks are drawn as a chain, and a peer that holds up several is named",
   async (lab) => {
     const [boss, api, db] = [
       await lab.peer({ name: "boss" }),
