@@ -223,7 +223,7 @@ export function withNotice(view: View, text: string, isError = false): View {
   return { ...view, notice: { text, isError } };
 }
 
-/** Puts the text from the editor into the field, where the user can read it again before sending. */
+/** Puts the text from the editor into the field, where the user reads it again before sending. */
 export function withWritten(view: View, target: Target, text: string): View {
   return { ...view, overlay: { kind: "write", target, field: fieldOf(text) } };
 }
