@@ -20,7 +20,11 @@ export interface Job {
   /** Whether its peers acknowledge each frame, as repowire expects. */
   readonly acknowledges: boolean | undefined;
   readonly path: string;
+  /** Of a browser that is signed in at the relay. */
   readonly cookie: string;
+  /** Of an app that the relay allows. */
+  readonly token: string;
+  readonly daemon_id: string;
   readonly peers: number;
   readonly count: number;
   readonly in_flight: number;

@@ -4,9 +4,9 @@ import { TextLineStream } from "../../support/programs/lines.ts";
 import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
 import { crowd, first, seed } from "./peers.ts";
-import { ways } from "./relayed.ts";
+import { toolCalls, ways } from "./relayed.ts";
 
-const JOBS = { latency, flood, steady, replies, fanout, crowd, seed, first, ways };
+const JOBS = { latency, flood, steady, replies, fanout, crowd, seed, first, ways, toolCalls };
 
 print({ ready: true });
 for await (const line of Deno.stdin.readable.pipeThrough(new TextLineStream())) {

@@ -17,14 +17,13 @@ interface Spread {
 interface Ways {
   readonly direct: Spread;
   readonly relayed: Spread;
-  readonly burst_ms: number;
 }
 
-/** An ask as a remote tool sends it: to the relay, through the tunnel, to the disk, and back. */
+/** An ask and the call of a tool: to the relay, through the tunnel, to the disk, and back. */
 export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using generator = await LoadGenerator.start();
-  await using host = await Script.start<{ port: number; cookie: string }>(
+  await using host = await Script.start<{ port: number; cookie: string; token: string }>(
     "servers/relay.ts",
     SECRET,
   );
@@ -36,26 +35,29 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
   };
   await using daemon = await RealDaemon.start(state.path, { settings });
   const daemon_id = await connected(daemon.base);
-  const job = {
-    kind: "ways",
-    port: daemon.port,
-    peers: PEERS,
-    path: `${relay}/m/${daemon_id}`,
-    count,
-    cookie: host.report.cookie,
-  };
-  const { ways } = await interleaved(rounds, { ways: () => generator.run<Ways>(job) });
+  const { cookie, token } = host.report;
+  const job = { port: daemon.port, peers: PEERS, count };
+  const requests = { ...job, kind: "ways", path: `${relay}/m/${daemon_id}`, cookie };
+  const calls = { ...job, kind: "toolCalls", path: relay, token, daemon_id };
+  const { ways, tools } = await interleaved(rounds, {
+    ways: () => generator.run<Ways & { readonly burst_ms: number }>(requests),
+    tools: () => generator.run<Ways>(calls),
+  });
   // The relay would print an error if the daemon or the hanging request ended before it.
   await host[Symbol.asyncDispose]();
-  const beside = (what: string, of: (spread: Spread) => number): Figure => ({
+  const beside = (what: string, all: readonly Ways[], of: (spread: Spread) => number): Figure => ({
     what,
     unit: "ms",
-    ours: ways.map(({ relayed }) => of(relayed)),
-    yardstick: { name: "direct", samples: ways.map(({ direct }) => of(direct)) },
+    ours: all.map(({ relayed }) => of(relayed)),
+    yardstick: { name: "direct", samples: all.map(({ direct }) => of(direct)) },
   });
+  const [p50, p99] = [(spread: Spread) => spread.p50, (spread: Spread) => spread.p99];
+  const budget = { of: "ratio", max: 2 } as const;
   return [
-    { ...beside("ask over a relay, p50", ({ p50 }) => p50), budget: { of: "ratio", max: 2 } },
-    beside("ask over a relay, p99", ({ p99 }) => p99),
+    { ...beside("ask over a relay, p50", ways, p50), budget },
+    beside("ask over a relay, p99", ways, p99),
+    { ...beside("tool call over a relay, p50", tools, p50), budget },
+    beside("tool call over a relay, p99", tools, p99),
     {
       what: "1,000 asks at once over a relay",
       unit: "ms",

@@ -1,13 +1,13 @@
 /** What the check of an access token costs, with as many tokens as a busy relay stores. */
 
 import { DatabaseSync } from "node:sqlite";
-import { createHash } from "node:crypto";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Grants } from "../../../relay/oauth/grants/grants.ts";
 import { BEARER } from "../../../relay/oauth/grants/store.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { temporary } from "../../support/programs/child.ts";
+import { digest, fillGrants } from "../servers/grants.ts";
 import { type Effort, type Figure, interleaved } from "../report/figures.ts";
 
 const GRANTS = 10_000;
@@ -26,7 +26,7 @@ export async function tokenChecks({ rounds, count }: Effort): Promise<Figure[]> 
     "https://relay.example.com",
     { clock: systemClock, log: jsonLog(systemClock, "error", () => {}) },
   );
-  const tokens = fill(db);
+  const tokens = fillGrants(db, { grants: GRANTS, tokens_each: TOKENS_EACH });
   const deps = { db, clock: systemClock, ids: randomIds, onExchanged: () => undefined };
   const grants = new Grants({ ...deps, exchanges: { acquire: () => undefined } });
   using bare = new DatabaseSync(path, { readOnly: true });
@@ -59,36 +59,4 @@ function each(
     if (!verify(token)) throw new Error("A token was not found");
   }
   return (performance.now() - from) * 1000 / rounds;
-}
-
-function fill(db: ReturnType<typeof openDatabase>): string[] {
-  const tokens: string[] = [];
-  const until = systemClock.now() + 3_600_000;
-  db.transactNow((tx) => {
-    tx.run(
-      `insert into oauth_clients values ('mc_bench', null, '[]', 'used', 0, :until)`,
-      { until },
-    );
-    for (let number = 0; number < GRANTS; number++) {
-      const grant_id = `mg_${randomIds.secret(16)}`;
-      tx.run(
-        `insert into oauth_grants values
-           (:grant_id, 'mc_bench', :namespace, :asker, 'agents:read', 'active', 0, 0, :until)`,
-        { grant_id, namespace: digest(grant_id), asker: randomIds.next("mcp"), until },
-      );
-      for (let at = 0; at < TOKENS_EACH; at++) {
-        const token = `mesh_at_${randomIds.secret(32)}`;
-        tokens.push(token);
-        tx.run(
-          `insert into oauth_access_tokens values (:token_hash, :grant_id, :until)`,
-          { token_hash: digest(token), grant_id, until },
-        );
-      }
-    }
-  });
-  return tokens;
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -1,29 +1,42 @@
-/** A relay on loopback for the bench; it prints the cookie of a browser that is signed in. */
+/**
+ * A relay on loopback for the bench; it prints the cookie of a browser that is signed in, and the
+ * token of an app.
+ */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
+import { openDatabase } from "../../../relay/app/database.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
+import { fillGrants } from "./grants.ts";
 
 const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
-const relay = new Relay({
+const log = jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line)));
+let relay: Relay | undefined;
+const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
+const server = Deno.serve(
+  options,
+  (request) => relay?.fetch(request) ?? new Response(null, { status: 503 }),
+);
+const { port } = server.addr;
+const issuer = `http://127.0.0.1:${port}`;
+const db = openDatabase(":memory:", issuer, { clock: systemClock, log });
+relay = new Relay({
   clock: systemClock,
-  log: jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line))),
+  log,
   ids: randomIds,
   proxy: { mode: "direct" },
-  oauth: undefined,
+  oauth: { issuer, db },
   accept: (request, listener) => {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
     return { response, connection: toConnection(socket, listener) };
   },
 });
-const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
-const server = Deno.serve(options, (request) => relay.fetch(request));
 void relay.run();
-const { port } = server.addr;
-const [cookie] = relay.sessions.open(namespace, new Request(`http://127.0.0.1:${port}`)).split(";");
-Deno.stdout.writeSync(encode(JSON.stringify({ port, cookie })));
+const [cookie] = relay.sessions.open(namespace, new Request(issuer)).split(";");
+const [token] = fillGrants(db, { grants: 1, tokens_each: 1, namespace });
+Deno.stdout.writeSync(encode(JSON.stringify({ port, cookie, token })));
 for await (const _ of Deno.stdin.readable);
 Deno.exit(0);
 
