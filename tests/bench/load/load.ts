@@ -3,10 +3,24 @@
 import { TextLineStream } from "../../support/programs/lines.ts";
 import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
+import { natsFlood, natsLatency } from "./nats.ts";
 import { crowd, first, seed } from "./peers.ts";
 import { toolCalls, ways } from "./relayed.ts";
 
-const JOBS = { latency, flood, steady, replies, fanout, crowd, seed, first, ways, toolCalls };
+const JOBS = {
+  latency,
+  flood,
+  steady,
+  replies,
+  fanout,
+  crowd,
+  seed,
+  first,
+  ways,
+  toolCalls,
+  natsLatency,
+  natsFlood,
+};
 
 print({ ready: true });
 for await (const line of Deno.stdin.readable.pipeThrough(new TextLineStream())) {

@@ -1,5 +1,5 @@
 /**
- * Ours beside other products, where they are installed (`pip install repowire hcom`). They run with
+ * Ours beside other products, where they are installed (`pip install repowire hcom`, nats-server). They run with
  * a home of their own, and only what both can do is compared.
  */
 
@@ -10,12 +10,15 @@ import { installed } from "../../support/programs/program.ts";
 import type { Flooded, Timed } from "../load/job.ts";
 import { type Effort, type Figure, interleaved } from "../report/figures.ts";
 import { runOnce } from "./programs.ts";
+import { besideNats } from "./nats.ts";
 import { type Server, Servers } from "./servers.ts";
 
 const PEERS = 20;
 const IN_FLIGHT = 64;
 const START_MS_MAX = 20_000;
 const POLL_MS = 50;
+
+const INSTALLATIONS = [["repowire", "pip"], ["hcom", "pip"], ["nats-server", "apt-get"]] as const;
 
 /** Commands that do the same: ours, and theirs. */
 const COMMANDS = {
@@ -35,13 +38,17 @@ export async function otherProducts(
   remark: (text: string) => void,
 ): Promise<Figure[]> {
   const figures: Figure[] = [];
-  for (const name of ["repowire", "hcom"] as const) {
+  for (const [name, install] of INSTALLATIONS) {
     const version = versionOf(name);
     if (version === undefined) {
-      remark(`${name} was left out: it is not installed (pip install ${name}).`);
+      remark(`${name} was left out: it is not installed (${install} install ${name}).`);
       continue;
     }
     remark(version);
+    if (name === "nats-server") {
+      figures.push(...await besideNats(effort));
+      continue;
+    }
     if (name === "repowire") figures.push(...await besideRepowire(effort, remark));
     figures.push(...await besideCommands(name, effort));
   }

@@ -13,16 +13,17 @@ import { fillGrants } from "./grants.ts";
 
 const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
 const log = jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line)));
-let relay: Relay | undefined;
+/** It needs the port that the server is given. */
+const running: { relay?: Relay } = {};
 const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
 const server = Deno.serve(
   options,
-  (request) => relay?.fetch(request) ?? new Response(null, { status: 503 }),
+  (request) => running.relay?.fetch(request) ?? new Response(null, { status: 503 }),
 );
 const { port } = server.addr;
 const issuer = `http://127.0.0.1:${port}`;
 const db = openDatabase(":memory:", issuer, { clock: systemClock, log });
-relay = new Relay({
+const relay = running.relay = new Relay({
   clock: systemClock,
   log,
   ids: randomIds,
