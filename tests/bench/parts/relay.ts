@@ -43,8 +43,6 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
     ways: () => generator.run<Ways & { readonly burst_ms: number }>(requests),
     tools: () => generator.run<Ways>(calls),
   });
-  // The relay would print an error if the daemon or the hanging request ended before it.
-  await host[Symbol.asyncDispose]();
   const beside = (what: string, all: readonly Ways[], of: (spread: Spread) => number): Figure => ({
     what,
     unit: "ms",

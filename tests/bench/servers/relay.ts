@@ -5,6 +5,7 @@
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
+import { HttpListener } from "kit/host/http_listener.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { Relay } from "../../../relay/app/relay.ts";
@@ -15,11 +16,15 @@ const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
 const log = jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line)));
 /** It needs the port that the server is given. */
 const running: { relay?: Relay } = {};
-const options = { hostname: "127.0.0.1", port: 0, onListen: () => undefined };
-const server = Deno.serve(
-  options,
-  (request) => running.relay?.fetch(request) ?? new Response(null, { status: 503 }),
-);
+const unavailable = () => new Response(null, { status: 503 });
+const server = new HttpListener({
+  hostname: "127.0.0.1",
+  port: 0,
+  clock: systemClock,
+  log,
+  handle: (request, remote) => running.relay?.fetch(request, remote) ?? unavailable(),
+  onError: (error) => running.relay?.onError(error) ?? unavailable(),
+});
 const { port } = server.addr;
 const issuer = `http://127.0.0.1:${port}`;
 const db = openDatabase(":memory:", issuer, { clock: systemClock, log });
