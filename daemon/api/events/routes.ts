@@ -35,8 +35,8 @@ export function systemRoutes(deps: SystemDeps): Route[] {
   return [
     route(contracts.getHealth, () => deps.health()),
     route(contracts.getStatus, () => deps.health()),
-    route(contracts.listEvents, ({ query }) => {
-      const found = events.read(query);
+    route(contracts.listEvents, async ({ query }) => {
+      const found = await events.search(query);
       const next = found.length === query.limit ? found.at(-1)?.id ?? null : null;
       return { events: found.map(toWire), next };
     }),

@@ -8,6 +8,7 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { recordStatements } from "../../support/query_plans.ts";
 
 const SECRET = "the text of a message";
 const ADA = { peer_id: "peer-1", name: "ada" };
@@ -131,6 +132,37 @@ Deno.test("prune deletes the oldest first, up to its limit, and no newer event",
   assert.deepEqual([l.events.prune(old, 3), l.events.oldest], [3, 4]);
   assert.deepEqual([l.events.prune(old, 3), l.events.oldest], [2, 6]);
   assert.equal(l.events.prune(old, 3), 0);
+});
+
+Deno.test("a search by type finds events between many others, and lets other work run", async () => {
+  using l = log();
+  l.retire();
+  await l.db.whenDurable();
+  l.db.transactNow((tx) =>
+    tx.run(
+      `with recursive copy (id) as
+         (select 2 union all select id + 1 from copy where id < 25000)
+       insert into events (id, at, type, data)
+       select copy.id, at, iif(copy.id = 25000, 'peer_removed', type), data
+       from copy join events on events.id = 1`,
+    )
+  );
+  const reopened = new EventLog(l.db, l.clock, jsonLog(l.clock, "error", () => {}));
+  let finished = false;
+  const search = (type: string) => reopened.search({ since: 0, limit: 3, type });
+  const rare = search("peer_removed").finally(() => finished = true);
+  await l.clock.settle();
+  assert.equal(finished, false, "the search waits, so that other work runs");
+  await l.clock.advance(0);
+  assert.deepEqual((await rare).map(({ id }) => id), [25_000]);
+  assert.deepEqual((await search("peer_retired")).map(({ id }) => id), [1, 2, 3]);
+});
+
+Deno.test("the bounds of the log are read without reading the log", () => {
+  using recorded = recordStatements();
+  using l = log();
+  assert.equal(l.events.oldest, 0);
+  assert.deepEqual(recorded.scansOf(l.db, "events"), []);
 });
 
 Deno.test("a delivery step is published after the commit and is not stored", async () => {

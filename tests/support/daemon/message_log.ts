@@ -1,6 +1,7 @@
 /** Helpers for the message log: pages of `GET /messages`. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
 import type { World } from "../world.ts";
 import { get } from "./peer_clients.ts";
 
@@ -26,3 +27,20 @@ export async function page(w: World, query: Record<string, string> = {}) {
 /** The texts of one page. */
 export const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
+
+/** Copies the first message of a world until its database holds `count`. */
+export function copyMessage(w: World, count: number): void {
+  const { db } = w.daemon.ctx;
+  const columns = db.values(z.string(), "select name from pragma_table_info('messages')")
+    .filter((name) => !["seq", "ident"].includes(name)).join(", ");
+  db.transactNow((tx) =>
+    tx.run(
+      `with recursive copy (number) as
+         (select 2 union all select number + 1 from copy where number < :count)
+       insert into messages (seq, ident, ${columns})
+       select number, printf('%012x', number), ${columns}
+       from copy join messages on seq = 1`,
+      { count },
+    )
+  );
+}

@@ -1,4 +1,4 @@
-/** Deletes old messages, a few per tick. Open asks and undelivered messages are kept. */
+/** Deletes old messages, in small steps. Open asks and undelivered messages are kept. */
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
@@ -6,8 +6,14 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
-/** How many messages one tick looks at. */
-const TICK_ROWS_MAX = 100;
+/** How many messages one step looks at. A step blocks the event loop for 3 to 5 ms. */
+const STEP_ROWS = 100;
+/**
+ * A tick ends after this many steps or this much time, a tenth of a core. It can delete more
+ * messages than a flood stores for long, or the database would grow without a limit.
+ */
+const TICK_STEPS_MAX = 50;
+const TICK_MS_MAX = 100;
 /** How long retention pauses after a pass over all messages. */
 const PAUSE_MS = 60_000;
 
@@ -25,29 +31,60 @@ export class Retention {
   readonly #ctx: Context;
   readonly #limits: RetentionLimits;
   readonly #onRemoved: (seq: number) => void;
+  /** Aborts when the daemon shuts down. */
+  readonly #shutdownSignal: AbortSignal;
   /** The last row number that the pass has looked at. */
   #cursor = 0;
   #paused_until = 0;
 
+  #running = false;
+
   /** Calls `onRemoved` for each deleted message, in the same transaction. */
-  constructor(ctx: Context, limits: RetentionLimits, onRemoved: (seq: number) => void) {
+  constructor(
+    ctx: Context,
+    limits: RetentionLimits,
+    { onRemoved, shutdownSignal }: {
+      onRemoved: (seq: number) => void;
+      shutdownSignal: AbortSignal;
+    },
+  ) {
     this.#ctx = ctx;
     this.#limits = limits;
     this.#onRemoved = onRemoved;
+    this.#shutdownSignal = shutdownSignal;
   }
 
+  /** Takes the first step at once, and further ones between other requests. */
   tick(now: number): void {
-    if (now < this.#paused_until) return;
+    if (this.#running || now < this.#paused_until) return;
+    this.#running = true;
+    this.#takeSteps(now)
+      .catch((error) => this.#ctx.log.error("Deleting old messages failed", { error }))
+      .finally(() => this.#running = false);
+  }
+
+  async #takeSteps(now: number): Promise<void> {
+    const { clock } = this.#ctx;
+    for (let steps = 1; this.#step(now); steps++) {
+      if (steps >= TICK_STEPS_MAX || clock.now() - now > TICK_MS_MAX) return;
+      await clock.sleep(0);
+      if (this.#shutdownSignal.aborted) return;
+    }
+  }
+
+  /** Returns whether there may be more to delete. */
+  #step(now: number): boolean {
     const { db } = this.#ctx;
     const { history_ms, messages_max } = this.#limits;
     const limits = { before: now - history_ms, below: ledger.lastSeq(db) - messages_max };
-    const scanned = scan(db, { ...limits, after: this.#cursor, limit: TICK_ROWS_MAX });
+    const scanned = scan(db, { ...limits, after: this.#cursor, limit: STEP_ROWS });
     const done = scanned.filter((row) => row.done);
     if (done.length > 0) db.transact((tx) => this.#remove(tx, done));
     const last = scanned.at(-1);
     const reachedRecent = !last || last.created_at >= limits.before && last.seq > limits.below;
     this.#cursor = reachedRecent ? 0 : last.seq;
     if (reachedRecent) this.#paused_until = now + PAUSE_MS;
+    return !reachedRecent;
   }
 
   #remove(tx: Tx, done: readonly ScannedRow[]): void {

@@ -52,11 +52,10 @@ export class Messages {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#indexer = new Indexer(ctx, deps.shutdownSignal);
-    this.#retention = new Retention(
-      ctx,
-      deps.retention,
-      (seq) => ctx.db.transact((tx) => rows.unindex(tx, seq)),
-    );
+    this.#retention = new Retention(ctx, deps.retention, {
+      onRemoved: (seq) => ctx.db.transact((tx) => rows.unindex(tx, seq)),
+      shutdownSignal: deps.shutdownSignal,
+    });
   }
 
   mustGet(id: string): Message {
