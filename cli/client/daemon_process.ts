@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Clock } from "kit/core/clock.ts";
+import { makeDirectory } from "kit/host/durable_files.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
@@ -68,7 +69,7 @@ export async function startDaemon(
   const log_file = logPath(env);
   const running = await getRunning(env, getClient());
   if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
-  Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
+  makeDirectory(statePath(env));
   mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
   const logOffset = fileSize(log_file);
   const child = spawnDetached(env, log_file);

@@ -12,7 +12,8 @@ import {
   VERDICTS_FILE,
 } from "../../daemon/features/agents/selftest/contract.ts";
 import { type Backend, TransportName } from "../../daemon/features/agents/contract.ts";
-import { type Env, readTextOrNothing, statePath, writePrivately } from "../../daemon/host/paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
+import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 
 /** One row of the result table. */
 export interface Result {

@@ -2,7 +2,8 @@
 
 import { mistakesOf, SETTINGS } from "../../daemon/app/config.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
-import { type Env, writePrivately } from "../../daemon/host/paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
+import type { Env } from "../../daemon/host/paths.ts";
 import { UsageError } from "../client/failures.ts";
 
 const KEY = "human.name";

@@ -6,7 +6,8 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
-import { type Env, writePrivately } from "../../daemon/host/paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
+import type { Env } from "../../daemon/host/paths.ts";
 import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_settings.ts";
 
 const ANSWER_MS_MAX = 10_000;

@@ -2,7 +2,8 @@
 
 import { dirname } from "node:path";
 import { type Env, homePath, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
-import { removeIfPresent, writePrivately } from "../../daemon/host/paths.ts";
+import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
+import { removeIfPresent } from "../../daemon/host/paths.ts";
 import { logPath } from "../client/daemon_process.ts";
 import { CommandError } from "../client/failures.ts";
 import { programsOnPath } from "../client/program.ts";
@@ -112,7 +113,7 @@ function xmlText(text: string): string {
 
 /** Writes the service's file and starts it. The daemon must not be running. */
 export async function installService(service: Service, host: ServiceHost, env: Env): Promise<void> {
-  Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 }); // The log is opened there.
+  makeDirectory(statePath(env)); // The log is opened there.
   Deno.mkdirSync(dirname(service.path), { recursive: true });
   const isInstalled = readTextOrNothing(service.path) !== undefined;
   // A service that runs keeps its old file; one that is broken cannot be stopped, which is fine.

@@ -2,7 +2,8 @@
 
 import type { Ids } from "kit/core/clock.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
-import { type Env, writePrivately } from "../../daemon/host/paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
+import type { Env } from "../../daemon/host/paths.ts";
 
 const TOKEN_BYTES = 32;
 const KEY = "daemon.auth_token";

@@ -3,7 +3,8 @@
 import { dirname } from "node:path";
 import { type Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 import { messageOf } from "kit/core/text.ts";
-import { configPath, type Env, readTextOrNothing, writePrivately } from "../host/paths.ts";
+import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
+import { configPath, type Env, readTextOrNothing } from "../host/paths.ts";
 
 /** The file is not YAML, or its structure is wrong. It is not changed. */
 export class UnreadableConfig extends Error {
@@ -89,7 +90,7 @@ function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap)
 
 /** Writes the file with mode 0600; creates its directory if it is missing. */
 export function saveConfig({ path, before, document }: ConfigFile): void {
-  if (before === undefined) Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  if (before === undefined) makeDirectory(dirname(path));
   writePrivately(
     before === undefined ? path : Deno.realPathSync(path),
     document.toString({ lineWidth: 0 }),

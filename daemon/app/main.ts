@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
@@ -20,7 +21,7 @@ import { createDaemon, type Daemon } from "./daemon.ts";
 import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { filesIn } from "../host/files.ts";
-import { type Env, readTextOrNothing, statePath, writePrivately } from "../host/paths.ts";
+import { type Env, readTextOrNothing, statePath } from "../host/paths.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
@@ -44,7 +45,7 @@ export async function runDaemon(env: Env): Promise<number> {
   const state = statePath(env);
   let lockAttempt: Lock;
   try {
-    Deno.mkdirSync(state, { recursive: true, mode: 0o700 });
+    makeDirectory(state);
     exposed.push(...protectState(state));
     lockAttempt = Lock.take(join(state, "lock"));
   } catch (error) {

@@ -3,6 +3,7 @@
  */
 
 import { join } from "node:path";
+import { makeDirectory } from "kit/host/durable_files.ts";
 import { removeIfPresent, unlessMissing } from "./paths.ts";
 
 /** The suffix of a file's name while the file is being written. */
@@ -22,7 +23,7 @@ export function filesIn(directory: string) {
     remove,
     /** Writes a new file. Once this resolves, it is on the disk. A rejection leaves no file. */
     async write(name: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-      await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
+      makeDirectory(directory);
       const part = `${name}${PART_SUFFIX}`;
       try {
         await writeWhole(pathOf(part), bytes);

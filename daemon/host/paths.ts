@@ -1,7 +1,4 @@
-/**
- * Paths of configuration and state, and writing of private files. Imports nothing, so that hooks
- * start fast.
- */
+/** Paths of configuration and state. Imports nothing, so that hooks start fast. */
 
 /** The environment variables that decide the paths. */
 export type Env = Readonly<Record<string, string>>;
@@ -45,18 +42,6 @@ export function unlessMissing<T>(operation: () => T): T | undefined {
 /** Reads a text file; undefined if the file does not exist. */
 export function readTextOrNothing(path: string): string | undefined {
   return unlessMissing(() => Deno.readTextFileSync(path));
-}
-
-/**
- * Writes a file atomically, readable by this user only. If the file or its temporary name is a
- * symbolic link, the link is replaced and not followed.
- */
-export function writePrivately(path: string, text: string): void {
-  const fresh = `${path}.new`;
-  // A crash may have left this file, or another program may have placed a link here.
-  removeIfPresent(fresh);
-  Deno.writeTextFileSync(fresh, text, { mode: 0o600, createNew: true });
-  Deno.renameSync(fresh, path);
 }
 
 /** Removes a file if it exists. If it is a symbolic link, removes the link and not its target. */

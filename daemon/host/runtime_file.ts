@@ -1,6 +1,7 @@
 /** `daemon.json`: how to reach the running daemon. Hooks read it, so this file imports little. */
 
-import { type Env, readTextOrNothing, statePath, writePrivately } from "./paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
+import { type Env, readTextOrNothing, statePath } from "./paths.ts";
 import { isAlive } from "./processes.ts";
 
 /** What a daemon writes to `daemon.json` when it starts to listen (contract 8). */

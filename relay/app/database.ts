@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
+import { makeDirectory } from "kit/host/durable_files.ts";
 import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
@@ -31,7 +32,7 @@ export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): 
 }
 
 function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
-  Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path));
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   // SQLite's other files are made private too. All of them are named after the real path, so that a
   // file has only one lock even if several paths lead to it.

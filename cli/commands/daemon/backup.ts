@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { messageOf } from "kit/core/text.ts";
+import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { CommandError } from "../../client/failures.ts";
@@ -89,13 +90,13 @@ function copyDatabase(source: string, file: string): void {
       from.close();
     }
     mustPassIntegrityCheck(partialFile);
-    fsync(partialFile);
+    syncFile(partialFile);
     Deno.renameSync(partialFile, file);
   } catch (error) {
     Deno.removeSync(partialFile);
     throw error;
   }
-  if (Deno.build.os !== "windows") fsync(dirname(file));
+  syncDirectory(dirname(file));
 }
 
 const IntegrityCheck = z.object({ quick_check: z.string() });
@@ -110,11 +111,6 @@ function mustPassIntegrityCheck(path: string): void {
   }
 }
 
-function fsync(path: string): void {
-  using opened = Deno.openSync(path);
-  opened.syncSync();
-}
-
 /** Returns the number of copied files; skips unfinished uploads and files that expire meanwhile. */
 function copyAttachments(from: string, to: string): number {
   Deno.mkdirSync(to, { mode: 0o700 });
@@ -124,11 +120,14 @@ function copyAttachments(from: string, to: string): number {
     try {
       Deno.copyFileSync(join(from, name), join(to, name));
       Deno.chmodSync(join(to, name), 0o600);
+      syncFile(join(to, name));
       count++;
     } catch (error) {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     }
   }
+  syncDirectory(to);
+  syncDirectory(dirname(to));
   return count;
 }
 

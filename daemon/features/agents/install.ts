@@ -6,6 +6,7 @@
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { diffArrays } from "diff";
+import { syncDirectory } from "kit/host/durable_files.ts";
 import { readTextOrNothing, removeIfPresent, unlessMissing } from "../../host/paths.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
 import { parseJson, patchJson } from "./settings_files/json_patch.ts";
@@ -185,6 +186,7 @@ function replaceIfUnchanged(
     return false;
   }
   Deno.renameSync(tempPath, path);
+  syncDirectory(dirname(path));
   if (undo && backup !== undefined) Deno.removeSync(path + BACKUP);
   return true;
 }

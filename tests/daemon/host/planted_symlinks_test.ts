@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { applyChange } from "../../../daemon/features/agents/install.ts";
-import { writePrivately } from "../../../daemon/host/paths.ts";
+import { writePrivately } from "kit/host/durable_files.ts";
 
 /** A directory with a file that must not change. */
 class Folder implements Disposable {

@@ -10,7 +10,7 @@ const START_MS_MAX = 15_000;
 const POLL_MS = 2;
 
 /** Where Deno keeps its cache: children get a home of their own, and this cache. */
-const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
+export const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
 /** The real daemon on loopback, as people run it. */
 export class RealDaemon implements AsyncDisposable {
@@ -33,15 +33,17 @@ export class RealDaemon implements AsyncDisposable {
 
   static async start(
     state: string,
-    { settings = {}, flags = [] }: {
+    { settings = {}, flags = [], wrapper = [] }: {
       settings?: Record<string, string>;
       flags?: readonly string[];
+      /** A program that runs the daemon in its own process, with its options. */
+      wrapper?: readonly string[];
     } = {},
   ): Promise<RealDaemon> {
     const notice = `${state}/daemon.json`;
     await Deno.remove(notice).catch(() => undefined);
     const from = performance.now();
-    const process = launch(state, settings, flags);
+    const process = launch(state, settings, flags, wrapper);
     const { url } = await noticeOf(notice, process, from);
     const health = await fetch(`${url}/health`);
     await health.body?.cancel();
@@ -74,6 +76,7 @@ export function launch(
   state: string,
   settings: Record<string, string> = {},
   flags: readonly string[] = [],
+  wrapper: readonly string[] = [],
 ): Deno.ChildProcess {
   const env = {
     MESH_STATE: state,
@@ -82,7 +85,9 @@ export function launch(
     MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // The tests and the bench send bursts.
     ...settings,
   };
-  return spawn(running("daemon", flags), { env: { ...env, HOME: state, DENO_DIR } });
+  const [program = "", ...args] = [...wrapper, Deno.execPath(), ...running("daemon", flags)];
+  const options = { args, stderr: "inherit", env: { ...env, HOME: state, DENO_DIR } } as const;
+  return new Deno.Command(program, options).spawn();
 }
 
 /** A script of the bench that prints one line when it is ready, and ends with its input. */

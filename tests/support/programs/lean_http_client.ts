@@ -5,11 +5,17 @@ const decoder = new TextDecoder();
 const READ_BYTES = 65_536;
 
 /** A request as its bytes. */
-export function built(port: number, path: string, body?: unknown): Uint8Array<ArrayBuffer> {
+export function built(
+  port: number,
+  path: string,
+  body?: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Uint8Array<ArrayBuffer> {
   const text = body === undefined ? "" : JSON.stringify(body);
   const method = body === undefined ? "GET" : "POST";
   const length = encoder.encode(text).length;
-  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n` +
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${more}` +
     `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
   return encoder.encode(head + text);
 }

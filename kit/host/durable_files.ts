@@ -1,0 +1,65 @@
+/**
+ * Files that survive a loss of power once a function returns: the content is synced, and so is the
+ * directory that holds the name. Imports nothing, so that hooks start fast.
+ */
+
+/**
+ * Writes a file atomically, readable by this user only. If the file or its temporary name is a
+ * symbolic link, the link is replaced and not followed.
+ */
+export function writePrivately(path: string, text: string): void {
+  const fresh = `${path}.new`;
+  // A crash may have left this file, or another program may have placed a link here.
+  unlessExpected(Deno.errors.NotFound, () => Deno.removeSync(fresh));
+  writeNew(fresh, new TextEncoder().encode(text));
+  Deno.renameSync(fresh, path);
+  syncDirectory(parentOf(path));
+}
+
+/** Creates a directory and those above it, all for this user only, where they are missing. */
+export function makeDirectory(path: string): void {
+  if (isDirectory(path)) return;
+  const parent = parentOf(path);
+  if (parent !== path) makeDirectory(parent);
+  // Another process may create it at the same time.
+  unlessExpected(Deno.errors.AlreadyExists, () => Deno.mkdirSync(path, { mode: 0o700 }));
+  if (!isDirectory(path)) throw new Deno.errors.NotADirectory(`"${path}" is not a directory`);
+  syncDirectory(parent);
+}
+
+/** Waits until the content of a file is on the disk. */
+export function syncFile(path: string): void {
+  using opened = Deno.openSync(path);
+  opened.syncSync();
+}
+
+/** Waits until the names in a directory are on the disk. Windows cannot sync a directory. */
+export function syncDirectory(path: string): void {
+  if (Deno.build.os !== "windows") syncFile(path);
+}
+
+function writeNew(path: string, bytes: Uint8Array): void {
+  using file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
+  for (let at = 0; at < bytes.length;) at += file.writeSync(bytes.subarray(at));
+  file.syncSync();
+}
+
+function isDirectory(path: string): boolean {
+  return unlessExpected(Deno.errors.NotFound, () => Deno.statSync(path).isDirectory) ?? false;
+}
+
+/** The directory of a path; the path itself if nothing is above it. */
+function parentOf(path: string): string {
+  const at = path.replace(/\/+$/, "").lastIndexOf("/");
+  if (at < 0) return path === "." ? path : ".";
+  return path.slice(0, at) || "/";
+}
+
+function unlessExpected<T>(expected: typeof Deno.errors.NotFound, work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof expected) return undefined;
+    throw error;
+  }
+}

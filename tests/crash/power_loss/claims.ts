@@ -1,0 +1,102 @@
+/** What a daemon has told the outside, and whether an image of its disk still has it. */
+
+import { join } from "node:path";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+
+const STORED = {
+  message: /"(?:correlation_id|delivery_id)":"(?:ask|notif|qd)-([0-9a-f]{12})"/g,
+  job: /"job_id":"(work-[0-9a-f]{12})"/g,
+  schedule: /"schedule_id":"(sched-[0-9a-f]{12})"/g,
+  item: /"item_id":"(inb-[0-9a-f]{12})"/g,
+  attachment: /"id":"(att-[0-9a-f]{32})"/g,
+  peer: /"peer_id":"(peer-[0-9a-f]{12})"/g,
+  /** An ask whose end a frame, or a read of the ask, has told. */
+  "end of an ask":
+    /"correlation_id":"ask-([0-9a-f]{12})",(?:"close_reason":"|[^{}]*"state":"closed")/g,
+} as const;
+type Kind = keyof typeof STORED;
+
+/** Where the ids of each kind are. */
+const ROWS: Readonly<Record<Kind, string>> = {
+  message: "select ident as id from messages",
+  job: "select job_id as id from jobs",
+  schedule: "select schedule_id as id from schedules",
+  item: "select item_id as id from inbox_items",
+  attachment: "select id from attachments",
+  peer: "select peer_id as id from peers",
+  "end of an ask": "select ident as id from messages where ask_state = 'closed'",
+};
+
+/** The ids that were told so far, by kind. */
+export class Claims {
+  readonly #ids = new Map<Kind, Set<string>>();
+
+  /** Reads what was sent through a socket. */
+  read(text: string): void {
+    for (const [kind, pattern] of Object.entries(STORED) as [Kind, RegExp][]) {
+      const ids = this.#ids.getOrInsertComputed(kind, () => new Set());
+      for (const [, id = ""] of text.matchAll(pattern)) ids.add(id);
+    }
+  }
+
+  count(kind: Kind): number {
+    return this.#ids.get(kind)?.size ?? 0;
+  }
+
+  get total(): number {
+    return [...this.#ids.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Whether a message was told by its id. */
+  has(id: string): boolean {
+    return this.#ids.get("message")?.has(id.split("-")[1] ?? "") ?? false;
+  }
+
+  /** What an image lacks, or has twice, in sentences. */
+  missingIn(state: string): string[] {
+    const path = join(state, "mesh.db");
+    if (!existsSync(path)) return this.total === 0 ? [] : ["there is no database"];
+    using db = new DatabaseSync(path);
+    const integrity = db.prepare("pragma integrity_check").get()?.["integrity_check"];
+    if (integrity !== "ok") return [`integrity: ${integrity}`];
+    if (db.prepare("pragma user_version").get()?.["user_version"] === 0) {
+      return this.total === 0 ? [] : ["the database is empty"];
+    }
+    const broken = db.prepare("pragma foreign_key_check").all();
+    return [
+      ...broken.map((row) => `a foreign key: ${JSON.stringify(row)}`),
+      ...this.#missingRows(db),
+      ...repeated(db),
+      ...brokenFiles(db, state),
+    ];
+  }
+
+  #missingRows(db: DatabaseSync): string[] {
+    return [...this.#ids].flatMap(([kind, told]) => {
+      const found = new Set(db.prepare(ROWS[kind]).all().map(({ id }) => String(id)));
+      const lost = [...told].filter((id) => !found.has(id));
+      return lost.map((id) => `${kind} ${id} is lost`);
+    });
+  }
+}
+
+/** Each request of the load has a text of its own. */
+function repeated(db: DatabaseSync): string[] {
+  const rows = db.prepare(
+    `select text, count(*) as times from messages where kind in ('ask', 'notify', 'inbox_item')
+     group by text having times > 1`,
+  ).all();
+  return rows.map(({ text, times }) => `"${String(text).slice(0, 20)}" is there ${times} times`);
+}
+
+/** Attachments that have a row, but not the file that it describes. */
+function brokenFiles(db: DatabaseSync, state: string): string[] {
+  return db.prepare("select file, sha256 from attachments").all().flatMap(({ file, sha256 }) => {
+    const path = join(state, "attachments", String(file));
+    if (!existsSync(path)) return [`the file ${file} is lost`];
+    const digest = createHash("sha256").update(readFileSync(path)).digest("hex");
+    return digest === sha256 ? [] : [`the file ${file} is damaged`];
+  });
+}
