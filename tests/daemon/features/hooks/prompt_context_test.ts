@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
+import { PROOF_MS_MAX } from "../../../../daemon/features/messages/contract.ts";
 import { type World, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
@@ -61,4 +62,15 @@ Deno.test("messages handed to a session right before its end are not seen by its
   await post(w, "/hooks/claude-code", end);
   await agent(w);
   assert.notEqual((await get(w, `/messages/${delivery_id}`)).state, "seen");
+});
+
+Deno.test("a message that was never proved is named to its agent once", async () => {
+  await using w = world({ hooks: { "claude-code": claudeCodeHooks } });
+  const name = await agent(w);
+  const { delivery_id } = await notify(w, "ada", name, "First");
+  const { peer_id } = w.daemon.directory.find(name);
+  w.daemon.handover.handToHook(peer_id, { messages: 1, bytes: 1000 });
+  await w.clock.advance(PROOF_MS_MAX + 1);
+  assert.match(await prompted(w), new RegExp(`may not have reached you: mesh show ${delivery_id}`));
+  assert.equal(await prompted(w), "");
 });

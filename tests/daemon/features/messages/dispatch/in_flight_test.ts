@@ -18,11 +18,11 @@ import {
 
 /** An adapter with one transport; the test resolves its receipt. */
 function slowAdapter(receipt: Promise<Receipt>): Adapter {
-  const transport: AgentTransport = {
-    name: "native",
-    check: () => Promise.resolve({ ready: true }),
-    deliver: () => receipt,
-  };
+  return adapterOf({ deliver: () => receipt, check: () => Promise.resolve({ ready: true }) });
+}
+
+function adapterOf(parts: Pick<AgentTransport, "check" | "deliver">): Adapter {
+  const transport: AgentTransport = { name: "native", ...parts };
   return {
     backend: "generic",
     transports: () => [transport],
@@ -30,6 +30,29 @@ function slowAdapter(receipt: Promise<Receipt>): Adapter {
     observe: () => Promise.resolve(undefined),
   };
 }
+
+Deno.test("a message that is withdrawn while its transport is checked holds back no other", async () => {
+  const checked = Promise.withResolvers<{ ready: true }>();
+  const framed: string[] = [];
+  const adapter = adapterOf({
+    check: () => checked.promise,
+    deliver: (_, outgoing) => {
+      framed.push(outgoing.framed);
+      return Promise.resolve({ state: "accepted" });
+    },
+  });
+  await using w = world({ adapters: [adapter] });
+  await addPeer(w, "pat", { backend: "generic" });
+  const id = await ask(w, "ada", "pat", "One");
+  await notify(w, "ada", "pat", "Two");
+  await w.clock.settle();
+  await post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
+  checked.resolve({ ready: true });
+  await w.clock.settle();
+  assert.equal(framed.length, 1);
+  assert.match(framed[0] ?? "", />Two</);
+  assert.deepEqual(w.logged, []);
+});
 
 Deno.test("an ask closed while a transport sends it is not queued again on a refusal", async () => {
   const receipt = Promise.withResolvers<Receipt>();
