@@ -6,10 +6,11 @@ const state = Deno.env.get("MESH_STATE") ?? ".";
 const ahead_ms = Number(Deno.env.get("SOAK_AHEAD_MS") ?? 0);
 
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
-const timers = new Set<number>();
+type Timer = ReturnType<typeof setTimeout>;
+const timers = new Set<Timer>();
 
 Object.assign(globalThis, {
-  setTimeout(callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): number {
+  setTimeout(callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): Timer {
     const timer = startTimer(() => {
       timers.delete(timer);
       callback(...args);
@@ -17,7 +18,7 @@ Object.assign(globalThis, {
     timers.add(timer);
     return timer;
   },
-  clearTimeout(timer?: number): void {
+  clearTimeout(timer?: Timer): void {
     if (timer !== undefined) timers.delete(timer);
     stopTimer(timer);
   },
@@ -30,7 +31,8 @@ if (ahead_ms > 0) {
 
 let reports = 0;
 Deno.addSignalListener("SIGUSR2", () => {
-  if ("gc" in globalThis && typeof globalThis.gc === "function") globalThis.gc();
+  const { gc } = globalThis as { readonly gc?: () => void };
+  gc?.();
   const { heapUsed, external } = Deno.memoryUsage();
   const report = { number: ++reports, heap: heapUsed + external, timers: timers.size };
   // Renamed, because the soak reads it at any time.
