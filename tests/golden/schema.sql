@@ -1,4 +1,4 @@
--- The daemon's tables after 16 migration(s).
+-- The daemon's tables after 17 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -195,6 +195,8 @@ CREATE INDEX jobs_settled on jobs (settled_at) where settled_at is not null;
 
 CREATE INDEX jobs_source on jobs (source_id) where source_id is not null;
 
+CREATE INDEX jobs_state on jobs (state);
+
 CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
   where state = 'queued' and look_at is null;
 
@@ -331,9 +333,18 @@ CREATE TABLE peers (
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
   check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1))) strict;
 
+CREATE INDEX peers_circle on peers (circle);
+
 CREATE INDEX peers_client on peers (client_key) where client_key is not null;
 
+CREATE INDEX peers_live on peers (peer_id)
+  where status in ('online', 'busy') and dropped_at is null;
+
 CREATE INDEX peers_name on peers (name);
+
+CREATE INDEX peers_pane on peers (pane_id) where pane_id is not null;
+
+CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 

@@ -16,6 +16,7 @@ import messagesChecks from "./013_messages_checks.sql" with { type: "text" };
 import pageSessions from "./014_page_sessions.sql" with { type: "text" };
 import inboxVoice from "./015_inbox_voice.sql" with { type: "text" };
 import circlesAndClients from "./016_circles_and_clients.sql" with { type: "text" };
+import growingTables from "./017_growing_tables.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -34,4 +35,5 @@ export const migrations: readonly string[] = [
   pageSessions,
   inboxVoice,
   circlesAndClients,
+  growingTables,
 ];

@@ -23,16 +23,11 @@ import {
 import { AskCloser, type AskCloserDeps, type ClosingDetails } from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "./machine.ts";
 import type { Routing } from "./routing/contract.ts";
+import { historyOf, pageOf } from "./lists.ts";
 import * as rows from "./store.ts";
 
 /** How many asks one tick evicts, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
-
-/**
- * The maximum number of threads per history request. The next request starts at the last
- * `closed_at`.
- */
-const THREADS_MAX = 1000;
 
 export interface AsksDeps extends AskCloserDeps {
   readonly attachments: Attachments;
@@ -231,10 +226,8 @@ export class Asks {
     return ask;
   }
 
-  page(page: rows.PageFilter): { asks: Ask[]; next: string | null } {
-    const found = rows.page(this.#ctx.db, page);
-    const last = found.length === page.limit ? found.at(-1) : undefined;
-    return { asks: found, next: last ? String(last.seq) : null };
+  page(page: rows.PageFilter): Promise<{ asks: Ask[]; next: string | null }> {
+    return pageOf(this.#ctx, page);
   }
 
   /** Open asks to or from a peer, or from an unregistered sender by its name. */
@@ -249,8 +242,8 @@ export class Asks {
   }
 
   /** Closed asks to and from a peer, oldest first. */
-  history(peer_id: string, since: number): Thread[] {
-    return rows.threads(this.#ctx.db, { peer_id, since, limit: THREADS_MAX });
+  history(peer_id: string, since: number): Promise<Thread[]> {
+    return historyOf(this.#ctx, peer_id, since);
   }
 
   /** Evicts asks that nobody answered in time. Asks to the human are never evicted. */

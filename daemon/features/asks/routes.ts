@@ -107,13 +107,13 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
         : directory.sender(peer_id ?? "cli");
       return { asks: asks.pending(peer, direction) };
     }),
-    route(contracts.askHistory, ({ query }) => {
+    route(contracts.askHistory, async ({ query }) => {
       const { pane_id, tmux_socket, since } = query;
       const peer = pane_id
         ? directory.findByPane(pane_id, tmux_socket)
         : findEverKnown(query.peer_id ?? "");
       const { peer_id, mesh_session_id } = peer;
-      return { threads: asks.history(peer_id, since), mesh_session_id };
+      return { threads: await asks.history(peer_id, since), mesh_session_id };
     }),
     route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
     route(contracts.ackAsk, ({ body, caller, headers }) => {

@@ -67,31 +67,42 @@ export function hasOpen(db: Reader, peer_id: string): boolean {
 }
 
 const Page = rowOf(Ask.extend({ seq: z.number() }));
+/** An ask of a page with its row number. */
+export type PagedAsk = z.output<typeof Page>;
 
-/** Which asks to list; null matches any. Only asks with row numbers below `before` are listed. */
+/**
+ * Which asks to list; null matches any. Only asks with row numbers below `before`, and of at least
+ * `floor`, are listed.
+ */
 export interface PageFilter {
   readonly state: string | null;
   readonly peer_id: string | null;
   readonly before: number;
+  readonly floor?: number;
   readonly limit: number;
 }
 
 /**
  * The statement of a page, newest first. Open asks are few among many messages, but SQLite uses
- * their partial index only for the literal state, and prefers the order of rows to it.
+ * their partial index only for the literal state, and prefers the order of rows to it. Their rows
+ * are read after the numbers were sorted, because there may be 100,000 of them.
  */
 export function pageStatement(state: string | null): string {
-  const rows = state === "open"
-    ? "indexed by messages_open where ask_state = 'open'"
-    : "where kind = 'ask' and (:state is null or ask_state = :state)";
-  return `${SELECT_NUMBERED_ASK} ${rows} and seq < :before
+  const matching = `seq < :before and seq >= :floor
      and (:peer_id is null or from_peer_id = :peer_id or to_peer_id = :peer_id)
      order by seq desc limit :limit`;
+  if (state !== "open") {
+    const asks = "kind = 'ask' and (:state is null or ask_state = :state)";
+    return `${SELECT_NUMBERED_ASK} where ${asks} and ${matching}`;
+  }
+  return `${SELECT_NUMBERED_ASK} where seq in (
+       select seq from messages indexed by messages_open where ask_state = 'open' and ${matching})
+     order by seq desc`;
 }
 
-export function page(db: Reader, { state, ...filter }: PageFilter) {
+export function page(db: Reader, { state, floor = 0, ...filter }: PageFilter) {
   const stateParam = state === "open" ? {} : { state };
-  return db.all(Page, pageStatement(state), { ...stateParam, ...filter });
+  return db.all(Page, pageStatement(state), { ...stateParam, floor, ...filter });
 }
 
 /** Open asks that were created before `before`, except those to the human. */
@@ -110,31 +121,32 @@ export function stale(
 
 const ThreadRow = rowOf(Thread);
 
-/**
- * Asks closed after `since`, oldest first. If several were closed at the instant at which the limit
- * is reached, all of these are included.
- */
+/** The asks of a peer that were closed after `since` and not after `until`, oldest first. */
 export function threads(
   db: Reader,
-  params: { peer_id: string; since: number; limit: number },
+  params: { peer_id: string; since: number; until: number },
 ): Thread[] {
   return db.all(
     ThreadRow,
-    `with thread as (
-       select seq, correlation_id, created_at as opened_at, closed_at, close_reason,
-         iif(to_peer_id = :peer_id, 'recipient', 'asker') as role,
-         iif(to_peer_id = :peer_id, from_peer_name, to_peer_name) as other,
-         iif(to_peer_id = :peer_id, from_peer_id, to_peer_id) as other_peer_id
-       from messages
-       where closed_at > :since and kind = 'ask'
-         and (from_peer_id = :peer_id or to_peer_id = :peer_id))
-     select correlation_id, role, other, other_peer_id, close_reason, opened_at, closed_at
-     from thread
-     where closed_at <= coalesce(
-       (select closed_at from thread order by closed_at limit 1 offset :limit - 1),
-       9223372036854775807)
+    `select correlation_id, created_at as opened_at, closed_at, close_reason,
+       iif(to_peer_id = :peer_id, 'recipient', 'asker') as role,
+       iif(to_peer_id = :peer_id, from_peer_name, to_peer_name) as other,
+       iif(to_peer_id = :peer_id, from_peer_id, to_peer_id) as other_peer_id
+     from messages
+     where closed_at > :since and closed_at <= :until and kind = 'ask'
+       and (from_peer_id = :peer_id or to_peer_id = :peer_id)
      order by closed_at, seq`,
     params,
+  );
+}
+
+/** When the ask was closed that comes `count` asks after `since`; undefined if fewer are left. */
+export function closedAfter(db: Reader, since: number, count: number): number | undefined {
+  return db.value(
+    z.number(),
+    `select closed_at from messages indexed by messages_closed
+     where closed_at > :since order by closed_at limit 1 offset :count - 1`,
+    { since, count },
   );
 }
 

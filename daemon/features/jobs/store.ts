@@ -26,6 +26,10 @@ export const { insert, update, get } = table;
 export const idsFrom = (db: Reader, short: string): string[] =>
   idsStarting(db, { table: "jobs", column: "job_id" }, short);
 
+/** As a list of states, so that the index by state finds the few jobs among many settled ones. */
+const UNSETTLED =
+  "state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')";
+
 export interface Filter {
   readonly state: string | null;
   readonly owner_peer_id: string | null;
@@ -61,7 +65,7 @@ export function list(db: Reader, filter: Filter): StoredJob[] {
 
 /** Whether a peer is the executor, owner or creator of an unsettled job. */
 export function involves(db: Reader, peer_id: string): boolean {
-  const statement = `select 1 from jobs where settled_at is null
+  const statement = `select 1 from jobs where ${UNSETTLED}
     and :peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id) limit 1`;
   return db.value(z.number(), statement, { peer_id }) !== undefined;
 }
@@ -114,7 +118,7 @@ export function pastDeadline(db: Reader, now: number, limit: number): StoredJob[
   return table.all(
     db,
     `where deadline_told = 0 and deadline_at <= :now
-       and state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')
+       and ${UNSETTLED}
      order by deadline_at limit :limit`,
     { now, limit },
   );

@@ -36,13 +36,13 @@ export function messageRoutes(
       handover.settle(body);
       return OK;
     }),
-    route(contracts.listDeliveries, ({ query }) => ({
-      deliveries: deliveryAudit.list({
+    route(contracts.listDeliveries, async ({ query }) => ({
+      deliveries: await deliveryAudit.list({
         peer_id: query.peer_id ? findPeerId(query.peer_id) : null,
         state: query.state ?? null,
         limit: query.limit,
       }),
-      ...deliveryAudit.audit(),
+      ...await deliveryAudit.audit(),
     })),
     route(listMessages, ({ query }) => messages.page(query)),
     route(getMessage, ({ params }) => messages.mustGet(params.id)),

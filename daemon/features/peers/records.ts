@@ -67,14 +67,9 @@ export class PeerRecords {
     const pending = this.#deps.pendingOfAll();
     const { db, clock } = this.#ctx;
     const all = filter.live ? rows.recent(db, clock.now() - RECENT_MS) : rows.all(db);
-    return all.map((stored) => this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING))
-      .filter((peer) =>
-        (filter.source === undefined || peer.source === filter.source) &&
-        (filter.addressable === undefined || peer.addressable === filter.addressable) &&
-        (filter.circle === undefined || peer.circle === filter.circle) &&
-        (filter.status === undefined || peer.status === filter.status) &&
-        (filter.listed === undefined || this.#isListed(peer) === filter.listed)
-      );
+    return all.filter((stored) => matches(stored, filter))
+      .map((stored) => this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING))
+      .filter((peer) => filter.listed === undefined || this.#isListed(peer) === filter.listed);
   }
 
   #isListed(peer: Peer): boolean {
@@ -122,10 +117,20 @@ export class PeerRecords {
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
-    const blocked = this.#deps.reachability.blockedReason(peer_id);
-    if (blocked === null || transport === "websocket") {
+    // A socket takes messages whatever the reason was; a list of many peers reads none.
+    const blocked = transport === "websocket"
+      ? null
+      : this.#deps.reachability.blockedReason(peer_id);
+    if (blocked === null) {
       return this.#deps.reachability.isDegraded(peer, transport) ? "degraded" : "ok";
     }
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
+}
+
+function matches(peer: StoredPeer, { source, addressable, circle, status }: PeerFilter): boolean {
+  return (source === undefined || peer.source === source) &&
+    (addressable === undefined || peer.addressable === addressable) &&
+    (circle === undefined || peer.circle === circle) &&
+    (status === undefined || peer.status === status);
 }

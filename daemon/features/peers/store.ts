@@ -87,6 +87,9 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
+/** Peers that are online or busy, and not dropped: the condition of the index `peers_live`. */
+const LIVE = "status in ('online', 'busy') and dropped_at is null";
+
 /** The records that meet a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
@@ -154,7 +157,7 @@ export function recent(db: Reader, since: number): StoredPeer[] {
 
 /** Peers that are online or busy, and not dropped. */
 export function livePeers(db: Reader): StoredPeer[] {
-  return peersWhere(db, `status in ('online', 'busy') and dropped_at is null`);
+  return peersWhere(db, LIVE);
 }
 
 /** Processes that were proved to be a peer's, including those of offline peers. */
@@ -170,17 +173,13 @@ export function provedProcesses(db: Reader): z.output<typeof Process>[] {
 export function watchedPeers(db: Reader): WatchedPeer[] {
   return db.all(
     WatchedPeerRow,
-    `select ${watchedPeerColumns} from peers
-     where status in ('online', 'busy') and dropped_at is null and role <> 'human'`,
+    `select ${watchedPeerColumns} from peers where ${LIVE} and role <> 'human'`,
   );
 }
 
 /** Live peers that accept messages. */
 export function reachableAgents(db: Reader): StoredAgentPeer[] {
-  return agentsWhere(
-    db,
-    `status in ('online', 'busy') and dropped_at is null and closed = 0 and addressable = 1`,
-  );
+  return agentsWhere(db, `${LIVE} and closed = 0 and addressable = 1`);
 }
 
 /** Offline peers with a session and without a process, whose agent may still run. */

@@ -28,7 +28,10 @@ export async function page(w: World, query: Record<string, string> = {}) {
 export const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
 
-/** Copies the first message of a world until its database holds `count`. */
+/**
+ * Copies the first message of a world until its database holds `count`. No message can be sent
+ * afterwards: the daemon does not know of the numbers.
+ */
 export function copyMessage(w: World, count: number): void {
   const { db } = w.daemon.ctx;
   const columns = db.values(z.string(), "select name from pragma_table_info('messages')")
@@ -36,7 +39,8 @@ export function copyMessage(w: World, count: number): void {
   db.transactNow((tx) =>
     tx.run(
       `with recursive copy (number) as
-         (select 2 union all select number + 1 from copy where number < :count)
+         (select max(seq) + 1 from messages
+          union all select number + 1 from copy where number < :count)
        insert into messages (seq, ident, ${columns})
        select number, printf('%012x', number), ${columns}
        from copy join messages on seq = 1`,

@@ -28,9 +28,9 @@ export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[
 
 const OPEN = "where ended_at is null";
 
-/** Attempts in progress. */
+/** Attempts in progress. By itself, SQLite would look through all attempts, in their order. */
 export function open(db: Reader): StoredAttempt[] {
-  return table.all(db, `${OPEN} order by seq`);
+  return table.all(db, `indexed by job_attempts_open ${OPEN} order by seq`);
 }
 
 export function openOf(db: Reader, executor_peer_id: string): StoredAttempt[] {

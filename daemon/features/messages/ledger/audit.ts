@@ -6,6 +6,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { Directory } from "../../peers/directory.ts";
 import { type Delivery, PROOF_MS_MAX, type UnaccountedDelivery } from "../contract.ts";
 import * as ledger from "./ledger.ts";
+import { rangesBelow, type SeqRange } from "./ranges.ts";
 import { DELIVERY_ID, selectMessages } from "./rows.ts";
 
 /** The maximum number of contradictory messages that are listed. */
@@ -33,8 +34,16 @@ const PROBLEM = `case
     or state = 'seen' and seen_at is null then 'step_without_instant'
   end`;
 
-const StateAudit = StateCount.extend({ contradictory: z.number() });
+const StateAudit = StateCount.extend({ contradictory: z.number(), unproved: z.number() });
+type StateAudit = z.output<typeof StateAudit>;
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
+
+/** Which deliveries to list; null matches any. */
+export interface DeliveryFilter {
+  readonly peer_id: string | null;
+  readonly state: string | null;
+  readonly limit: number;
+}
 
 export interface DeliveryAuditDeps {
   readonly directory: Directory;
@@ -51,20 +60,17 @@ export class DeliveryAudit {
     this.#deps = deps;
   }
 
-  /**
-   * The deliveries that match the filter, newest first. `+seq` makes SQLite use the index of queued
-   * messages, because these are few.
-   */
-  list(filter: { peer_id: string | null; state: string | null; limit: number }): Delivery[] {
-    const [state, order] = filter.state === "queued"
-      ? ["state = 'queued'", "+seq"]
-      : ["(:state is null or state = :state)", "seq"];
-    return selectMessages(
-      this.#ctx.db,
-      `where (:peer_id is null or to_peer_id = :peer_id) and ${state}
-       order by ${order} desc limit :limit`,
-      filter,
-    );
+  /** The deliveries that match the filter, newest first. */
+  async list(filter: DeliveryFilter): Promise<Delivery[]> {
+    const { db } = this.#ctx;
+    if (filter.state === "queued") return queued(db, filter);
+    const found: Delivery[] = [];
+    for await (const range of rangesBelow(this.#ctx)) {
+      const limit = filter.limit - found.length;
+      found.push(...matching(db, { ...filter, ...range, limit }));
+      if (found.length >= filter.limit) break;
+    }
+    return found;
   }
 
   /** Counts the messages in each state. Together they are all stored messages. */
@@ -87,32 +93,31 @@ export class DeliveryAudit {
 
   /**
    * Counts messages by state, and lists the messages whose state contradicts their row, their
-   * recipient or the inbox.
+   * recipient or the inbox. A message that changes meanwhile is counted once all the same, because
+   * its row number stays.
    */
-  audit() {
+  async audit() {
     const { db, clock } = this.#ctx;
-    const stuck_before = clock.now() - STUCK_MS;
-    const states = db.all(
-      StateAudit,
-      `select state, count(*) as count, count(${PROBLEM}) as contradictory
-       from messages group by state`,
-      { stuck_before },
-    );
-    const inconsistent = states.some(({ contradictory }) => contradictory > 0)
-      ? db.all(
-        Inconsistency,
-        `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages)
-         where problem is not null limit :limit`,
-        { stuck_before, limit: REPORTED_MAX },
-      )
-      : [];
+    const now = clock.now();
+    const instants = { stuck_before: now - STUCK_MS, unproved_before: now - PROOF_MS_MAX };
+    const counts: Record<string, number> = {};
+    const inconsistent: UnaccountedDelivery[] = [];
+    let total = 0, unproved = 0;
+    for await (const range of rangesBelow(this.#ctx)) {
+      const params = { ...instants, ...range };
+      const states = auditOf(db, params);
+      for (const { state, count, unproved: without } of states) {
+        counts[state] = (counts[state] ?? 0) + count;
+        total += count;
+        unproved += without;
+      }
+      const isClean = states.every(({ contradictory }) => contradictory === 0);
+      if (!isClean && inconsistent.length < REPORTED_MAX) {
+        inconsistent.push(...contradictions(db, params));
+      }
+    }
     const unaccounted = [...inconsistent, ...this.#queuedForGone(), ...this.#missingFromInbox()];
-    return {
-      counts: toCounts(states),
-      total: states.reduce((sum, { count }) => sum + count, 0),
-      unaccounted: unaccounted.slice(0, REPORTED_MAX),
-      unproved: unprovedCount(db, clock.now() - PROOF_MS_MAX),
-    };
+    return { counts, total, unaccounted: unaccounted.slice(0, REPORTED_MAX), unproved };
   }
 
   /** Messages that are queued for a peer that no longer takes messages. */
@@ -135,14 +140,58 @@ export class DeliveryAudit {
   }
 }
 
-/** How many messages were sent before `before`, will not be sent again, and were never proved. */
-function unprovedCount(db: Reader, before: number): number {
-  return db.value(
-    z.number(),
-    `select count(*) from messages
-     where state = 'sent' and repeatable = 0 and sent_at < :before`,
-    { before },
-  ) ?? 0;
+/** Queued messages by their index, because these are few. */
+function queued(db: Reader, filter: DeliveryFilter): Delivery[] {
+  return selectMessages(
+    db,
+    `where seq in (
+       select seq from messages indexed by messages_queued
+       where state = 'queued' and (:peer_id is null or to_peer_id = :peer_id)
+       order by seq desc limit :limit)
+     order by seq desc`,
+    { peer_id: filter.peer_id, limit: filter.limit },
+  );
+}
+
+/** The messages of a range that match a filter, newest first. */
+function matching(
+  db: Reader,
+  { peer_id, state, limit, floor, before }: DeliveryFilter & SeqRange,
+): Delivery[] {
+  return selectMessages(
+    db,
+    `where seq >= :floor and seq < :before
+       and (:peer_id is null or to_peer_id = :peer_id) and (:state is null or state = :state)
+     order by seq desc limit :limit`,
+    { peer_id, state, limit, floor, before },
+  );
+}
+
+type AuditParams = SeqRange & { readonly stuck_before: number; readonly unproved_before: number };
+
+/** The messages of a range by state: how many contradict their row, how many were never proved. */
+function auditOf(db: Reader, params: AuditParams): StateAudit[] {
+  return db.all(
+    StateAudit,
+    `select state, count(*) as count, count(${PROBLEM}) as contradictory,
+       count(iif(state = 'sent' and repeatable = 0 and sent_at < :unproved_before, 1, null))
+         as unproved
+     from messages where seq >= :floor and seq < :before group by state`,
+    { ...params },
+  );
+}
+
+function contradictions(
+  db: Reader,
+  { stuck_before, floor, before }: AuditParams,
+): UnaccountedDelivery[] {
+  return db.all(
+    Inconsistency,
+    `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages
+                    where seq >= :floor and seq < :before)
+     where problem is not null limit :limit`,
+    { stuck_before, floor, before, limit: REPORTED_MAX },
+  );
 }
 
 function toCounts(

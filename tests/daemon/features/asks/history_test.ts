@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
+import { copyMessage } from "../../../support/daemon/message_log.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 
 const LONG_AGO = "2000-01-01T00:00:00Z";
@@ -156,4 +157,38 @@ Deno.test("history returns a thousand asks at a time, and continues from the las
   assert.equal(first.threads.length, 1200);
   const since = encodeURIComponent(first.threads.at(-1).closed_at);
   assert.deepEqual(await threads(w, `peer_id=bob&since=${since}`), [next]);
+});
+
+Deno.test("a history finds the few asks of a peer among many, and lets other requests run", async () => {
+  await using w = world();
+  for (const name of ["ada", "eve", "mary"]) await addPeer(w, name);
+  await closed(w, "eve", "mary");
+  const own = [await closed(w, "ada", "eve"), await closed(w, "mary", "ada")];
+  copyMessage(w, 7000);
+  const { db } = w.daemon.ctx;
+  const spread = "update messages set closed_at = closed_at + iif(seq <= 5, 9000 + seq, seq)";
+  db.transactNow((tx) => tx.run(spread));
+  let finished = false;
+  const history = threads(w, `peer_id=ada&since=${LONG_AGO}`).finally(() => finished = true);
+  const page = get(w, "/asks?state=closed&peer_id=ada");
+  assert.equal((await get(w, "/health")).status, "ok");
+  assert.equal(finished, false);
+  while (!finished) await w.clock.advance(0);
+  assert.deepEqual(await history, own);
+  const listed = (await page).asks.map(({ correlation_id }: Thread) => correlation_id);
+  assert.deepEqual(listed, own.toReversed());
+});
+
+Deno.test("a history holds a thousand threads, and all of the last one's instant", async () => {
+  await using w = world();
+  await addPeer(w, "ada");
+  await addPeer(w, "mary");
+  await closed(w, "ada", "mary");
+  copyMessage(w, 5000);
+  const { db } = w.daemon.ctx;
+  const spread =
+    "update messages set closed_at = closed_at + iif(seq between 990 and 1010, 990, seq)";
+  db.transactNow((tx) => tx.run(spread));
+  const { threads } = await get(w, `/asks/history?peer_id=ada&since=${LONG_AGO}`);
+  assert.equal(threads.length, 1009); // The second row is an ack.
 });

@@ -117,7 +117,7 @@ Deno.test("a question that arrives during the shutdown is not left open", async 
   await w.daemon.shutDown();
   const { status, outcome, error } = await pending;
   assert.ok(outcome === "denied" || (status === 503 && error === "shutting_down"));
-  for (const { state } of w.daemon.asks.page({ ...ALL, state: null }).asks) {
+  for (const { state } of (await w.daemon.asks.page({ ...ALL, state: null })).asks) {
     assert.equal(state, "closed");
   }
 });

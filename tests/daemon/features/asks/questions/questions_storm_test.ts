@@ -1,6 +1,7 @@
 /** Random asks, answers, disconnects and restarts; the invariants are checked after each run. */
 
 import assert from "node:assert/strict";
+import * as askRows from "../../../../../daemon/features/asks/store.ts";
 import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
 import type { World } from "../../../../support/world.ts";
 import { addPeer, post } from "../../../../support/daemon/peer_clients.ts";
@@ -126,7 +127,7 @@ class Storm implements AsyncDisposable {
 
   #open(): string[] {
     const page = { state: "open", peer_id: null, before: Number.MAX_SAFE_INTEGER, limit: 10_000 };
-    return this.w.daemon.asks.page(page).asks.map(({ correlation_id }) => correlation_id);
+    return askRows.page(this.w.daemon.ctx.db, page).map(({ correlation_id }) => correlation_id);
   }
 
   #check(): void {

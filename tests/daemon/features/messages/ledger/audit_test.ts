@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type World, world } from "../../../../support/world.ts";
+import { copyMessage } from "../../../../support/daemon/message_log.ts";
 import {
   addPeer,
   ask,
@@ -84,6 +85,26 @@ Deno.test("at most a hundred contradictions are listed", async () => {
   const { db } = w.daemon.ctx;
   db.transactNow((tx) => tx.run("update messages set state = 'sent'"));
   assert.equal((await audit(w)).unaccounted.length, 100);
+});
+
+Deno.test("a count of many messages lets other requests run, and counts each once", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
+  await connectPeer(w, "bob");
+  await notify(w, "ada", "bob");
+  await w.tick();
+  copyMessage(w, 7000);
+  const { db } = w.daemon.ctx;
+  const failed = "state = 'failed', reason = 'x', settled_at = 1";
+  db.transactNow((tx) => tx.run(`update messages set ${failed} where seq = 2`));
+  await w.clock.advance(31_000);
+  let finished = false;
+  const count = get(w, "/deliveries?state=failed").finally(() => finished = true);
+  assert.equal((await get(w, "/health")).status, "ok");
+  assert.equal(finished, false, "other requests are answered first");
+  while (!finished) await w.clock.advance(0);
+  const { counts, total, unproved, deliveries } = await count;
+  assert.deepEqual([counts, total], [{ failed: 1, sent: 6999 }, 7000]);
+  assert.deepEqual([deliveries.length, unproved], [1, 6999]);
 });
 
 Deno.test("a late receipt settles a message that was queued again, so it is not sent again", async () => {

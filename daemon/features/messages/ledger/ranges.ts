@@ -1,0 +1,34 @@
+/** Ranges of row numbers, by which a read of all messages lets other requests run in between. */
+
+import * as z from "zod";
+import type { Context } from "kit/data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
+
+/** How many rows a range has at most. To read them takes 5 to 10 ms. */
+const RANGE_ROWS = 3000;
+
+/** The rows whose numbers are at least `floor` and less than `before`. */
+export interface SeqRange {
+  readonly floor: number;
+  readonly before: number;
+}
+
+/** All rows below a number, newest first, without the gaps that retention has left. */
+export async function* rangesBelow(
+  { db, clock }: Pick<Context, "db" | "clock">,
+  before = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<SeqRange> {
+  let newest = newestBelow(db, before);
+  for (let end = before; newest !== undefined;) {
+    const floor = Math.max(0, newest - RANGE_ROWS + 1);
+    yield { floor, before: end };
+    end = floor;
+    newest = newestBelow(db, end);
+    if (newest !== undefined) await clock.sleep(0);
+  }
+}
+
+function newestBelow(db: Reader, before: number): number | undefined {
+  const found = "select max(seq) from messages where seq < :before";
+  return db.value(z.number().nullable(), found, { before }) ?? undefined;
+}
