@@ -1,10 +1,14 @@
-/** Runs every test: installs what they need, and prints what was skipped and why, with counts. */
+/**
+ * Runs every test: installs what they need, and prints what was skipped and why, with counts.
+ * `--times` prints the slowest files as well.
+ */
 
 import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { runInLanes } from "./runner/lanes.ts";
+import { FileTimes, slowest } from "./runner/times.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const encoder = new TextEncoder();
@@ -40,6 +44,9 @@ const LANES = navigator.hardwareConcurrency;
 const E2E = "tests/e2e/";
 /** How many failed batches of them are run once more. */
 const REPEATED_MAX = 3;
+
+/** How many files `--times` prints. */
+const SLOWEST_FILES = 40;
 
 /** How long a batch may take: several times the longest one. A test may wait for good. */
 const BATCH_MS_MAX = 15 * 60_000;
@@ -84,6 +91,7 @@ interface Result {
   readonly counts: Counts | undefined;
   readonly skipped: readonly string[];
   readonly failures: readonly string[];
+  readonly times: FileTimes;
   readonly success: boolean;
 }
 
@@ -98,9 +106,11 @@ async function run({ files }: Batch, show: (line: string) => void): Promise<Resu
   }).spawn();
   const skipped: string[] = [];
   const failures: string[] = [];
+  const times = new FileTimes();
   let counts: Counts | undefined;
   const read = (line: string) => {
     show(line);
+    times.read(line);
     const skip = SKIPPED.exec(line);
     if (skip) skipped.push(skip[1] ?? skip[2] ?? "");
     if (FAILURE.test(line)) failures.push(line);
@@ -115,7 +125,7 @@ async function run({ files }: Batch, show: (line: string) => void): Promise<Resu
     show(`Ended after ${BATCH_MS_MAX / 60_000} minutes: ${files.join(" ")}`);
     child.kill("SIGKILL");
   }
-  return { files, counts, skipped, failures, success: (await child.status).success };
+  return { files, counts, skipped, failures, times, success: (await child.status).success };
 }
 
 function isGood({ success, counts }: Result): boolean {
@@ -166,6 +176,9 @@ async function main(): Promise<number> {
   const first = await runInLanes(batches, { lanes: LANES, run, print });
   const results = await secondRun(first);
   print(`\n== ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
+  if (Deno.args.includes("--times")) {
+    for (const line of slowest(first.map(({ times }) => times), SLOWEST_FILES)) print(line);
+  }
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   for (const { counts } of results) {
     total.passed += counts?.passed ?? 0;

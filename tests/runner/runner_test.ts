@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Batch, batchesOf, testFiles } from "./batches.ts";
 import { runInLanes } from "./lanes.ts";
+import { FileTimes, slowest } from "./times.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
 const read = (file: string) => Deno.readTextFileSync(`${ROOT}/${file}`);
@@ -94,4 +95,24 @@ Deno.test("the lines of batches are not mixed, and none is lost", async () => {
   await at.end("c");
   await at.done;
   assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1", "c2"]);
+});
+
+Deno.test("the times of tests are summed by file, and the slowest files come first", () => {
+  const [one, other] = [new FileTimes(), new FileTimes()];
+  const output = [
+    "running 2 tests from ./tests/a_test.ts",
+    "it waits ... ok (1m2s)",
+    "it says something ...",
+    "------- output -------",
+    "it says something ... FAILED (500ms)",
+    "running 1 test from ./tests/b_test.ts",
+    "it is quick ... ok (80µs)",
+  ];
+  for (const line of output) one.read(line);
+  other.read("running 1 test from ./tests/c_test.ts");
+  other.read("it takes a second ... ok (1s)");
+  assert.deepEqual(slowest([one, other], 2), [
+    "   62.5 s  tests/a_test.ts",
+    "    1.0 s  tests/c_test.ts",
+  ]);
 });

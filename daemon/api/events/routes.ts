@@ -31,7 +31,9 @@ export interface SystemDeps {
 
 export function systemRoutes(deps: SystemDeps): Route[] {
   const { events, meters } = deps;
-  const document = () => openapi(API_INFO, deps.contracts());
+  // Made once, because making it takes long, and any program may ask for it.
+  let made: ReturnType<typeof openapi> | undefined;
+  const document = () => made ??= openapi(API_INFO, deps.contracts());
   return [
     route(contracts.getHealth, () => deps.health()),
     route(contracts.getStatus, () => deps.health()),

@@ -133,6 +133,17 @@ Deno.test("a machine of another secret is unknown [c9.tunnel.namespace]", async 
   });
 });
 
+Deno.test("a machine that another secret had connected is unknown [c9.tunnel.namespace]", async () => {
+  await using r = relayWorld();
+  await using other = await r.daemon(2, { secret: OTHER_SECRET });
+  await other.daemon.shutDown();
+  await r.clock.settle();
+  assert.deepEqual(await refusal(r.ask(2, "/health")), {
+    code: "unknown_machine",
+    delivered: false,
+  });
+});
+
 Deno.test("a request never falls back to another machine of the same secret [c9.tunnel.exact]", async () => {
   await using r = relayWorld();
   await using one = await r.daemon(1);

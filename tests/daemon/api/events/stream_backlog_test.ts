@@ -6,6 +6,7 @@ import {
   connectPeer,
   connectPeerWithReceipts,
   notify,
+  post,
 } from "../../../support/daemon/peer_clients.ts";
 
 const MIB = 1024 * 1024;
@@ -62,4 +63,18 @@ Deno.test("a reader that is full for a moment is not disconnected, and gets the 
   bob.buffered = 17 * MIB; // Data that was sent long ago does not count.
   await w.tick();
   assert.equal(bob.closed, undefined);
+});
+
+Deno.test("a message that arrives while a queue is sent comes after the queue", async () => {
+  await using w = world();
+  const bob = await connectPeerWithReceipts(w, "bob");
+  await post(w, "/peers/bob/offline");
+  await notify(w, "ada", "bob", "1");
+  bob.buffered = 3 * MIB; // More than a queue may be added to.
+  await post(w, "/peers/bob/touch");
+  await w.clock.settle();
+  assert.equal((await notify(w, "ada", "bob", "2")).delivery_state, "queued");
+  bob.buffered = 0;
+  await w.tick();
+  assert.deepEqual(bob.of("notify").map(({ text }) => text), ["1", "2"]);
 });

@@ -139,3 +139,14 @@ Deno.test("the peer list and the peer record show the same count of pending asks
   const bob = await get(w, "/peers/bob");
   assert.deepEqual([bob.pending_ask_count, bob.oldest_pending_age_seconds], [2, 2]);
 });
+
+Deno.test("an answer to an asker that has retired leaves no message behind", async () => {
+  await using w = world();
+  await addPeer(w, "ada");
+  await addPeer(w, "bob");
+  const correlation_id = await ask(w, "ada", "bob");
+  await post(w, "/peers/ada/offline", { terminal: true });
+  await post(w, "/ack", { correlation_id, message: "Yes" });
+  assert.equal((await get(w, `/asks/${correlation_id}`)).reply, "Yes");
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { dropped: 1 }); // The ask alone.
+});

@@ -13,10 +13,26 @@ import {
   template,
 } from "../../../../support/daemon/jobs.ts";
 
-const MINUTE_MS = 60_000;
+const MINUTE_MS = 60_000, HOUR_MS = 60 * MINUTE_MS;
 
-/** The wall-clock time in a zone, by the runtime's calendar. */
+/**
+ * The wall-clock time in a zone, by the runtime's calendar, which is asked once for each hour: it
+ * takes long, and these zones change their offset only on the hour.
+ */
 function wallClockOf(timezone: string): (at: number) => { [part: string]: number } {
+  const calendar = calendarOf(timezone);
+  let hour = NaN, shown: { [part: string]: number } = {};
+  return (at) => {
+    const minutes = Math.floor(at % HOUR_MS / MINUTE_MS);
+    if (at - minutes * MINUTE_MS !== hour) {
+      hour = at - minutes * MINUTE_MS;
+      shown = calendar(hour);
+    }
+    return { ...shown, minute: minutes };
+  };
+}
+
+function calendarOf(timezone: string): (at: number) => { [part: string]: number } {
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: timezone,
     year: "numeric",

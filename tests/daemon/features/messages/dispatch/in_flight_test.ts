@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import type {
   Adapter,
   AgentTransport,
+  Readiness,
   Receipt,
 } from "../../../../../daemon/features/agents/adapter.ts";
 import { world } from "../../../../support/world.ts";
@@ -31,16 +32,22 @@ function adapterOf(parts: Pick<AgentTransport, "check" | "deliver">): Adapter {
   };
 }
 
-Deno.test("a message that is withdrawn while its transport is checked holds back no other", async () => {
-  const checked = Promise.withResolvers<{ ready: true }>();
+/** A transport that asks the test whether it is ready, and records what it delivers. */
+function checkedAdapter(check: AgentTransport["check"]) {
   const framed: string[] = [];
   const adapter = adapterOf({
-    check: () => checked.promise,
+    check,
     deliver: (_, outgoing) => {
       framed.push(outgoing.framed);
       return Promise.resolve({ state: "accepted" });
     },
   });
+  return { adapter, framed };
+}
+
+Deno.test("a message that is withdrawn while its transport is checked holds back no other", async () => {
+  const checked = Promise.withResolvers<{ ready: true }>();
+  const { adapter, framed } = checkedAdapter(() => checked.promise);
   await using w = world({ adapters: [adapter] });
   await addPeer(w, "pat", { backend: "generic" });
   const id = await ask(w, "ada", "pat", "One");
@@ -52,6 +59,25 @@ Deno.test("a message that is withdrawn while its transport is checked holds back
   assert.equal(framed.length, 1);
   assert.match(framed[0] ?? "", />Two</);
   assert.deepEqual(w.logged, []);
+});
+
+Deno.test("a message says why it waits, and is tried again at once when its peer is woken", async () => {
+  const first = Promise.withResolvers<Readiness>(), second = Promise.withResolvers<Readiness>();
+  const checks = [first.promise, second.promise];
+  const { adapter, framed } = checkedAdapter(() =>
+    checks.shift() ?? Promise.resolve({ ready: true })
+  );
+  await using w = world({ adapters: [adapter] });
+  await addPeer(w, "pat", { backend: "generic" });
+  const { delivery_id } = await notify(w, "ada", "pat", "One");
+  await w.clock.settle();
+  await notify(w, "ada", "pat", "Two"); // Wakes the dispatcher while the first check still runs.
+  first.resolve({ ready: false, reason: "dialog_open" });
+  await w.clock.settle();
+  assert.equal((await get(w, `/messages/${delivery_id}`)).reason, "native: dialog_open");
+  second.resolve({ ready: true });
+  await w.clock.settle();
+  assert.equal(framed.length, 2);
 });
 
 Deno.test("an ask closed while a transport sends it is not queued again on a refusal", async () => {

@@ -82,6 +82,20 @@ Deno.test("an ask is kept for 30 days after it is closed, a message after its la
   assert.equal(await status(w, `/messages/${delivery_id}`), 404);
 });
 
+Deno.test("an ask that was read long ago is kept for 30 days after its answer", async () => {
+  await using w = world({ settings: { "daemon.ask_ttl_hours": "8760" } });
+  const bob = await connectPeerWithReceipts(w, "bob");
+  const id = await ask(w, "ada", "bob");
+  const delivery_id = bob.of("ask")[0]?.delivery_id ?? "";
+  await bob.send({ type: "delivery_ack", delivery_id, status: "seen" });
+  await days(w, 40);
+  await post(w, "/ack", { correlation_id: id });
+  await days(w, 29);
+  assert.equal(await status(w, `/asks/${id}`), 200);
+  await days(w, 2);
+  assert.equal(await status(w, `/asks/${id}`), 404);
+});
+
 Deno.test("inbox items are deleted 30 days after they were read, unless their ask is open", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   await ask(w, "ada", "sam", "Open");
