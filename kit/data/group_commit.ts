@@ -54,7 +54,10 @@ const FATAL_CODES = new Set([
 /** A commit waits at most this many event loop turns (2 ms) while more transactions arrive. */
 const COMMIT_TURNS_MAX = 8;
 
-/** How long a commit that no caller waits for may be delayed, so that transactions share it. */
+/**
+ * How long a commit that no caller waits for may be delayed, so that its transactions share a later
+ * commit. It may take twice as long, because one timer serves all groups.
+ */
 const LAZY_COMMIT_MS = 10;
 
 export class GroupCommit {
@@ -204,13 +207,20 @@ export class GroupCommit {
     });
   }
 
-  /** Schedules the commit after a delay. All transactions that begin during the delay share it. */
+  /**
+   * Schedules the commit after a delay. If the group was committed during the delay and another one
+   * is open by then, that one gets a delay of its own.
+   */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;
-    await this.#deps.clock.sleep(LAZY_COMMIT_MS);
+    let waiting: Group | undefined;
+    while (this.#group !== waiting) {
+      waiting = this.#group;
+      await this.#deps.clock.sleep(LAZY_COMMIT_MS);
+    }
     this.#commitDelayed = false;
-    if (this.#group) this.#scheduleCommit(this.#group);
+    if (waiting) this.#scheduleCommit(waiting);
   }
 
   #commit(): Problem | undefined {
