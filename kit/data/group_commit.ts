@@ -14,7 +14,8 @@ interface Group {
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
+  /** Settled when the commit has succeeded or failed. Absent as long as nobody waits. */
+  durable: PromiseWithResolvers<void> | undefined;
 }
 
 /** A running transaction: what a rollback undoes. */
@@ -117,7 +118,7 @@ export class GroupCommit {
     const group = this.#group;
     if (!group) return undefined;
     this.#scheduleCommit(group);
-    return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
+    return (group.durable ??= Promise.withResolvers()).promise;
   }
 
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
@@ -242,7 +243,8 @@ export class GroupCommit {
   /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
-    for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
+    if (error) group.durable?.reject(error);
+    else group.durable?.resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
     onCommit();
@@ -289,7 +291,7 @@ function newGroup(): Group {
     commitScheduled: false,
     effects: [],
     rollbackCallbacks: [],
-    waiters: [],
+    durable: undefined,
   };
 }
 
