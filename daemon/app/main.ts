@@ -81,7 +81,8 @@ async function serveUntilSignal(
   await using daemon: Daemon = opened;
   daemon.start();
   const signalled = nextSignal();
-  const server = listen(config, daemon, log);
+  let requests = 0;
+  const server = listen(config, daemon, { log, onRequest: () => requests++ });
   if (typeof server === "string") return exitWith(server, 1);
   const { port, hostname: host } = server.addr;
   daemon.address.port = port;
@@ -95,7 +96,7 @@ async function serveUntilSignal(
   const process = { pid: Deno.pid, process_started: startTimeOf(Deno.pid) };
   writeRuntimeFile(env, { ...process, url, started_at, ...approvals });
   log.info("The daemon is listening", { url, state, pid: Deno.pid });
-  const idleCollector = new IdleCollector(processHeap());
+  const idleCollector = new IdleCollector(processHeap(), () => requests);
   const running = daemon.run(() => {
     idleCollector.tick();
     agents.tick(clock.now());
@@ -145,9 +146,16 @@ async function platformOf(
   };
 }
 
-function listen(config: Config, daemon: Daemon, log: Log): HttpListener | string {
+function listen(
+  config: Config,
+  daemon: Daemon,
+  { log, onRequest }: { readonly log: Log; readonly onRequest: () => void },
+): HttpListener | string {
   const { "daemon.host": hostname, "daemon.port": port } = config;
-  const handle = (request: Request, remote: Deno.NetAddr) => daemon.fetch(request, remote);
+  const handle = (request: Request, remote: Deno.NetAddr) => {
+    onRequest();
+    return daemon.fetch(request, remote);
+  };
   const onError = (error: unknown) => {
     log.error("A connection failed", { error });
     return new Response(null, { status: 500 });

@@ -14,7 +14,8 @@ interface Group {
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  readonly waiters: { resolve: () => void; reject: (error: unknown) => void }[];
+  /** Settled when the commit has succeeded or failed. Absent as long as nobody waits. */
+  durable: PromiseWithResolvers<void> | undefined;
 }
 
 /** A running transaction: what a rollback undoes. */
@@ -54,7 +55,10 @@ const FATAL_CODES = new Set([
 /** A commit waits at most this many event loop turns (2 ms) while more transactions arrive. */
 const COMMIT_TURNS_MAX = 8;
 
-/** How long a commit that no caller waits for may be delayed, so that transactions share it. */
+/**
+ * How long a commit that no caller waits for may be delayed, so that its transactions share a later
+ * commit. It may take twice as long, because one timer serves all groups.
+ */
 const LAZY_COMMIT_MS = 10;
 
 export class GroupCommit {
@@ -114,7 +118,7 @@ export class GroupCommit {
     const group = this.#group;
     if (!group) return undefined;
     this.#scheduleCommit(group);
-    return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));
+    return (group.durable ??= Promise.withResolvers()).promise;
   }
 
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
@@ -204,13 +208,20 @@ export class GroupCommit {
     });
   }
 
-  /** Schedules the commit after a delay. All transactions that begin during the delay share it. */
+  /**
+   * Schedules the commit after a delay. If the group was committed during the delay and another one
+   * is open by then, that one gets a delay of its own.
+   */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;
-    await this.#deps.clock.sleep(LAZY_COMMIT_MS);
+    let waiting: Group | undefined;
+    while (this.#group !== waiting) {
+      waiting = this.#group;
+      await this.#deps.clock.sleep(LAZY_COMMIT_MS);
+    }
     this.#commitDelayed = false;
-    if (this.#group) this.#scheduleCommit(this.#group);
+    if (waiting) this.#scheduleCommit(waiting);
   }
 
   #commit(): Problem | undefined {
@@ -232,7 +243,8 @@ export class GroupCommit {
   /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
-    for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
+    if (error) group.durable?.reject(error);
+    else group.durable?.resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
     onCommit();
@@ -279,7 +291,7 @@ function newGroup(): Group {
     commitScheduled: false,
     effects: [],
     rollbackCallbacks: [],
-    waiters: [],
+    durable: undefined,
   };
 }
 

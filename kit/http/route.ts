@@ -110,24 +110,21 @@ export function route<C extends Contract>(
   }
   const answerOf = (outcome: HandlerResult<C>) =>
     z.encode(contract.returns, isDeferred(outcome) ? outcome() : outcome);
-  const respond = async (
-    outcome: HandlerResult<C>,
-    guard: RouteGuard,
-    headers: Record<string, string> = UNCACHED_HEADERS,
-  ) => {
-    await guard.whenDurable();
-    return Response.json(answerOf(outcome), { headers });
-  };
+  const toResponse = (outcome: HandlerResult<C>, headers = UNCACHED_HEADERS) =>
+    Response.json(answerOf(outcome), { headers });
   /** Called inside of the transaction, because the response is stored with it. */
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
     async run(request, caller, guard) {
-      const parsed = await readRequest(contract, request, caller);
+      const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX);
+      const parsed = readRequest(contract, { request, text, caller });
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
         const result = handle(parsed);
-        return await respond(isDeferred(result) ? result : await result, guard);
+        const outcome = isDeferred(result) ? result : await result;
+        await guard.whenDurable();
+        return toResponse(outcome);
       }
       const { idempotencyStore } = guard;
       const idempotent = {
@@ -139,12 +136,15 @@ export function route<C extends Contract>(
       const before = idempotencyStore.find(idempotent);
       if (before !== undefined) {
         const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
-        return await respond(() => replay.again(answer), guard, REPLAY_HEADERS);
+        await guard.whenDurable();
+        return toResponse(() => replay.again(answer), REPLAY_HEADERS);
       }
       using _running = idempotencyStore.begin(idempotent);
       parsed.commit = (work) => idempotencyStore.runAndStore(idempotent, work, toJson);
       const result = handle(parsed);
-      return await respond(isDeferred(result) ? result : await result, guard);
+      const outcome = isDeferred(result) ? result : await result;
+      await guard.whenDurable();
+      return toResponse(outcome);
     },
   };
 }
@@ -175,14 +175,17 @@ class RequestInput {
   }
 }
 
-async function readRequest<C extends Contract>(
+/** Parses the parts of a request. `text` is its body, if the contract has one. */
+function readRequest<C extends Contract>(
   contract: C,
-  request: RoutedRequest,
-  caller: Caller,
-): Promise<HandlerInput<C>> {
+  { request, text = "", caller }: {
+    readonly request: RoutedRequest;
+    readonly text: string | undefined;
+    readonly caller: Caller;
+  },
+): HandlerInput<C> {
   const { raw } = request;
-  const json = contract.body && await readJson(raw, contract.inspect);
-  const body = contract.body && readBodyOf(contract.body, json);
+  const body = contract.body && readBodyOf(contract.body, readJson(text, contract.inspect));
   const params = contract.params && read(contract.params, request.param());
   const query = contract.query && read(contract.query, request.query());
   return new RequestInput(raw, caller, { params, query, body }) as unknown as HandlerInput<C>;
@@ -257,8 +260,7 @@ function dropNull(value: unknown, [key, ...rest]: readonly PropertyKey[]): boole
 }
 
 /** An empty body is read as `{}`. The media type is not checked (contract 1). */
-async function readJson(request: Request, inspect?: Contract["inspect"]): Promise<unknown> {
-  const text = await readBody(request, BODY_BYTES_MAX);
+function readJson(text: string, inspect?: Contract["inspect"]): unknown {
   if (text.trim() === "") return {};
   const value = parseJson(text);
   inspect?.(text);

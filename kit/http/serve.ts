@@ -38,19 +38,19 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
   };
 }
 
-async function run(
+function run(
   methods: Methods,
   request: RoutedRequest,
   remote: Deno.NetAddr | undefined,
   guard: RouteGuard,
-): Promise<Response> {
+): Response | Promise<Response> {
   const { raw } = request;
   const { method } = raw;
   const found = methods.get(method === "HEAD" ? "GET" : method);
   if (!found) throw wrongMethod(raw, [...methods.keys()]);
   const caller = guard.authorize(raw, found.contract, remote);
-  const response = await found.run(request, caller, guard);
-  return method === "HEAD" ? await toHeadResponse(response) : response;
+  const response = found.run(request, caller, guard);
+  return method === "HEAD" ? toHeadResponse(response) : response;
 }
 
 /** The path with its query, as it is in the URL. */
@@ -64,7 +64,8 @@ function toRouted(raw: Request): RoutedRequest {
 }
 
 /** Makes the response to `HEAD` from the response to `GET`. An event stream has no length. */
-async function toHeadResponse({ status, headers: original, body }: Response): Promise<Response> {
+async function toHeadResponse(response: Response | Promise<Response>): Promise<Response> {
+  const { status, headers: original, body } = await response;
   const headers = new Headers(original);
   const isEventStream = headers.get("content-type") === "text/event-stream";
   if (isEventStream || headers.has("content-length")) await body?.cancel();

@@ -163,8 +163,8 @@ export class Directory {
   }
 
   /** The agents and orchestrators of a circle, without retired ones. */
-  members(circle: string): Address[] {
-    return rows.members(this.#ctx.db, circle);
+  members(circle: string): readonly Address[] {
+    return this.#addresses.members(circle);
   }
 
   human(): Address | undefined {

@@ -8,6 +8,7 @@ const MIB = 1024 * 1024;
 /** A heap that a test fills; a collection leaves 20 MiB. */
 class FakeHeap {
   processor_ms = 0;
+  requests = 0;
   held = 50 * MIB;
   collections = 0;
 
@@ -25,9 +26,10 @@ class FakeHeap {
   }
 }
 
-/** Lets seconds pass, each with this much work. */
+/** Lets seconds pass, each with a request and this much work. */
 function pass(memory: IdleCollector, heap: FakeHeap, seconds: number, work_ms: number): void {
   for (let second = 0; second < seconds; second++) {
+    heap.requests++;
     heap.processor_ms += work_ms;
     memory.tick();
   }
@@ -35,7 +37,7 @@ function pass(memory: IdleCollector, heap: FakeHeap, seconds: number, work_ms: n
 
 Deno.test("memory is collected after three quiet seconds, and never during work", () => {
   const heap = new FakeHeap();
-  const memory = new IdleCollector(heap);
+  const memory = new IdleCollector(heap, () => heap.requests);
   for (let round = 0; round < 5; round++) {
     pass(memory, heap, 2, 4);
     pass(memory, heap, 1, 300);
@@ -45,9 +47,21 @@ Deno.test("memory is collected after three quiet seconds, and never during work"
   assert.equal(heap.collections, 1);
 });
 
+Deno.test("memory is collected without requests, also while texts are indexed", () => {
+  const heap = new FakeHeap();
+  const memory = new IdleCollector(heap, () => heap.requests);
+  pass(memory, heap, 10, 300);
+  assert.equal(heap.collections, 0);
+  for (let second = 0; second < 3; second++) {
+    heap.processor_ms += 300;
+    memory.tick();
+  }
+  assert.equal(heap.collections, 1);
+});
+
 Deno.test("a heap that has not grown since the last collection is not collected", () => {
   const heap = new FakeHeap();
-  const memory = new IdleCollector(heap);
+  const memory = new IdleCollector(heap, () => heap.requests);
   pass(memory, heap, 100, 4);
   assert.equal(heap.collections, 1);
   heap.held += 7 * MIB;

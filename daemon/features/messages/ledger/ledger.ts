@@ -143,14 +143,32 @@ export function markWrittenOnce(tx: Tx, seq: number, at: number): void {
 
 /** As `markWrittenOnce`, for many. Returns the numbers of the messages that were not marked yet. */
 export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): number[] {
-  return tx.returning(
-    z.number(),
-    `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
-     where seq in (select value from json_each(:seqs))
-       and (sent_at is null or state = 'attempting')
-     returning seq`,
-    { seqs: JSON.stringify(seqs), at },
-  );
+  return toRanges(seqs).flatMap(({ first, last }) => {
+    // Naming the rows in a `returning` clause, or by a list, takes twice as long.
+    const marked = tx.run(
+      `update messages set sent_at = :at, state = iif(state = 'attempting', 'sent', state)
+       where seq between :first and :last and (sent_at is null or state = 'attempting')`,
+      { first, last, at },
+    );
+    const count = last - first + 1;
+    if (marked === count) return Array.from({ length: count }, (_, index) => first + index);
+    return tx.values(
+      z.number(),
+      "select seq from messages where seq between :first and :last and sent_at = :at",
+      { first, last, at },
+    );
+  });
+}
+
+/** The ranges of consecutive numbers that make up these numbers. */
+function toRanges(numbers: readonly number[]): { first: number; last: number }[] {
+  const ranges: { first: number; last: number }[] = [];
+  for (const number of numbers.toSorted((a, b) => a - b)) {
+    const range = ranges.at(-1);
+    if (range && number <= range.last + 1) range.last = number;
+    else ranges.push({ first: number, last: number });
+  }
+  return ranges;
 }
 
 /** Stores why a peer's queued messages still wait. */

@@ -1,6 +1,7 @@
 /** Holds the open `/ws` sessions by peer, and sends queued and new messages to them. */
 
 import type { Context } from "kit/data/context.ts";
+import { nextTurn } from "kit/net/frames.ts";
 import { frame } from "../dispatch/framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
@@ -39,7 +40,7 @@ export class Sockets {
   readonly #surfaces = new Set<Session>();
   /** Sessions whose replay waits for the network to take the buffer. */
   readonly #replayDelayed = new Set<Session>();
-  /** Messages whose frames went out in this turn and are not yet marked as sent. */
+  /** Messages whose frames went out and are not yet marked as sent. */
   #written: StoredMessage[] = [];
 
   constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
@@ -141,7 +142,8 @@ export class Sockets {
       return this.#requeue(session, ticket);
     }
     ticket.state = "sent";
-    if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
+    // The runtime writes the frames at the end of this turn, and should not wait for the marks.
+    if (this.#written.length === 0) nextTurn(() => this.#markWritten());
     this.#written.push(ticket.message);
   }
 
@@ -161,6 +163,7 @@ export class Sockets {
   }
 
   closeAll(): void {
+    this.#markWritten();
     for (const session of this.#sessions.values()) session.close("going_away");
   }
 
@@ -193,12 +196,13 @@ export class Sockets {
   }
 
   /**
-   * Marks all frames of a turn as sent, in one statement. If a receipt came first, its state is
+   * Marks all frames of a turn as sent, in one transaction. If a receipt came first, its state is
    * kept.
    */
   #markWritten(): void {
     const { db, clock } = this.#ctx;
     const written = this.#written;
+    if (written.length === 0) return;
     this.#written = [];
     const at = clock.now();
     db.transactLazily((tx) => {
@@ -227,6 +231,7 @@ export class Sockets {
   /** Queues messages again that were sent without a receipt, if their client drops repeats. */
   #requeueUnconfirmed(peer_id: string): void {
     const { db } = this.#ctx;
+    this.#markWritten();
     db.transact(() => {
       for (const message of ledger.unfinishedOf(db, peer_id)) {
         if (!message.repeatable || message.transport !== "websocket") continue;

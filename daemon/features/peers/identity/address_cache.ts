@@ -36,6 +36,7 @@ export class AddressCache {
   readonly #db: Database;
   readonly #byId: Answers<Address | undefined>;
   readonly #byName: Answers<readonly Address[]>;
+  readonly #members: Answers<readonly Address[]>;
   readonly #imitatesHuman: Answers<boolean>;
   /** The human, within an object once it was looked up. */
   #human: { readonly address: Address | undefined } | undefined;
@@ -46,6 +47,7 @@ export class AddressCache {
     this.#db = db;
     this.#byId = new Answers((peer_id) => rows.address(db, peer_id));
     this.#byName = new Answers((name) => rows.byName(db, name));
+    this.#members = new Answers((circle) => rows.members(db, circle));
     this.#imitatesHuman = new Answers((name) => {
       const human = this.human();
       const names = human ? [human.name, ...ALIASES] : ALIASES;
@@ -64,6 +66,12 @@ export class AddressCache {
   byName(name: string): readonly Address[] {
     this.#forgetChanged();
     return this.#byName.get(name);
+  }
+
+  /** The agents and orchestrators of a circle, without retired and dropped ones. */
+  members(circle: string): readonly Address[] {
+    this.#forgetChanged();
+    return this.#members.get(circle);
   }
 
   /** The one human. */
@@ -85,6 +93,7 @@ export class AddressCache {
     this.#revision = revision;
     this.#byId.clear();
     this.#byName.clear();
+    this.#members.clear();
     this.#imitatesHuman.clear();
     this.#human = undefined;
   }
