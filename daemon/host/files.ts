@@ -2,7 +2,7 @@
  * A directory for uploaded files. A file is either complete or absent. Only this user can read it.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { removeIfPresent, unlessMissing } from "./paths.ts";
 
 /** The suffix of a file's name while the file is being written. */

@@ -1,8 +1,6 @@
 /** Collects garbage when the daemon is idle, because V8 rarely does so without allocations. */
 
-import process from "node:process";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { processorMs, v8, vm } from "kit/host/node_library.ts";
 
 /** A tick is quiet if this process used at most this processor time since the previous tick. */
 const QUIET_MS_MAX = 50;
@@ -46,14 +44,15 @@ export class IdleCollector {
 }
 
 export function processHeap(): Heap {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
+  let collect: (() => void) | undefined;
   return {
-    processorMs() {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1000;
-    },
+    processorMs,
     bytes: () => Deno.memoryUsage().heapTotal,
-    collect,
+    collect: () => (collect ??= collector())(),
   };
+}
+
+function collector(): () => void {
+  v8().setFlagsFromString("--expose-gc");
+  return vm().runInNewContext("gc");
 }

@@ -4,7 +4,7 @@
  */
 
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import { diffArrays } from "diff";
 import { readTextOrNothing, removeIfPresent, unlessMissing } from "../../host/paths.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
