@@ -1,6 +1,6 @@
 /** Starts, checks and stops the daemon of this state directory. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";

@@ -1,6 +1,6 @@
 /** Opens the user's editor: on a file, or for a text that is then read back. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "./failures.ts";
 

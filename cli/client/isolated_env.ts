@@ -1,6 +1,6 @@
 /** The environment of a temporary mesh, for the demo and the self-test. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
 /** An environment without the user's configuration and state, with its home in `dir`. */

@@ -1,6 +1,6 @@
 /** How this program was installed, and the command that runs it again from any folder. */
 
-import { dirname, join } from "node:path";
+import { dirname, join } from "kit/core/path.ts";
 import { fileURLToPath } from "node:url";
 import { type Env, unlessMissing } from "../../daemon/host/paths.ts";
 

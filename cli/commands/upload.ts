@@ -1,6 +1,6 @@
 /** `mesh upload` and the `--attach` flag: uploads files, each streamed from disk. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";

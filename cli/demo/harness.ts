@@ -1,7 +1,7 @@
 /** The demo's harness: starts its daemon, directory and tmux server, and removes them. */
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";

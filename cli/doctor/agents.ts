@@ -1,6 +1,6 @@
 /** The doctor's check of each coding agent: its version, setup and self-test results. */
 
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join } from "kit/core/path.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type AgentDefinition, lineOf } from "../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";

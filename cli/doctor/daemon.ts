@@ -3,7 +3,7 @@
  * the relay.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { VERSION } from "kit/core/version.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../daemon/host/paths.ts";

@@ -1,7 +1,7 @@
 /** The doctor's access to this machine: files, programs, disk space and the clock. */
 
 import { statfsSync } from "node:fs";
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Env } from "../../daemon/host/paths.ts";

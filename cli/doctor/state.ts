@@ -1,6 +1,6 @@
 /** The doctor's checks of the state directory, configuration, disk space and clock. */
 
-import { dirname, join } from "node:path";
+import { dirname, join } from "kit/core/path.ts";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
 import { type Check, type CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";

@@ -2,7 +2,7 @@
  * The doctor's check of tmux. It starts a private tmux server and never changes the user's server.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { type Check, type CheckResult } from "./finding.ts";

@@ -1,6 +1,6 @@
 /** Runs all scenarios with one agent and reports each result; always cleans up. */
 
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError } from "kit/http/client.ts";
 import { runSetup } from "../setup/setup_command.ts";

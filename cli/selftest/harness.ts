@@ -1,7 +1,7 @@
 /** The self-test's harness: a temporary home, daemon and tmux server for one agent. */
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";

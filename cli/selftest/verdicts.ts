@@ -3,7 +3,7 @@
  * the doctor read.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import {
   parseVerdicts,

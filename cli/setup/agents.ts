@@ -1,6 +1,6 @@
 /** The agents that `mesh setup` can set up, and the changes to their files. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
   applyChange,

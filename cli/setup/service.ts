@@ -1,6 +1,6 @@
 /** The service that starts the daemon at login: a systemd user unit, or a launchd agent. */
 
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import { type Env, homePath, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { removeIfPresent } from "../../daemon/host/paths.ts";

@@ -1,6 +1,6 @@
 /** `mesh uninstall`: undoes setup, and keeps the state unless told otherwise. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import { configPath, type Env, removeIfPresent, statePath } from "../../daemon/host/paths.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
 import type { Args, CommandContext } from "../command/command.ts";

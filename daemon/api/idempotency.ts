@@ -1,11 +1,11 @@
 /** Idempotency keys: the stored answer of each request, by sender, route and key (contract 1). */
 
-import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
 import { canonicalJson } from "kit/core/text.ts";
+import { sha256 } from "kit/host/node_library.ts";
 
 /** How long a key is kept. */
 const RETENTION_MS = 24 * 3_600_000;
@@ -97,5 +97,5 @@ function keyOf({ sender, route, key }: IdempotentRequest): string {
 }
 
 function hashOf({ body }: IdempotentRequest): string {
-  return createHash("sha256").update(canonicalJson(body)).digest("hex");
+  return sha256(canonicalJson(body), "hex");
 }

@@ -1,6 +1,6 @@
 /** Changes single keys of the configuration file and keeps its comments. */
 
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import { type Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 import { messageOf } from "kit/core/text.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";

@@ -1,6 +1,6 @@
 /** The daemon as a process: one for each state directory, from its lock to its last commit. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";

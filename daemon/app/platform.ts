@@ -1,6 +1,6 @@
 /** The machine that the daemon runs on: agents' adapters, tmux, processes, files and the clock. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";

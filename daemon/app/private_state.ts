@@ -1,6 +1,6 @@
 /** Protects the configuration and the state from other users when the daemon starts. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { type ExposedPath, makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";

@@ -1,14 +1,8 @@
 /** Reads files that agents write: regular files only, up to a size limit, without blocking. */
 
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
+import { fs } from "kit/host/node_library.ts";
 import { unlessError, unlessMissing } from "./paths.ts";
-
-/**
- * Opened without waiting, because a pipe or a device in place of the file would block the whole
- * daemon; only a regular file is then read. A symbolic link in place of the file itself is not
- * followed; symbolic links among its parent folders are.
- */
-const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /** Errors that mean that the file does not exist or that this process may not read it. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
@@ -45,11 +39,18 @@ export function namesIn(folder: string): string[] {
   return unlessMissing(() => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort()) ?? [];
 }
 
+/**
+ * Opens the file without waiting, because a pipe or a device in place of the file would block the
+ * whole daemon; only a regular file is then read. A symbolic link in place of the file itself is
+ * not followed; symbolic links among its parent folders are.
+ */
 function read(
   path: string,
   choose: (file: Stats) => { from: number; size: number } | undefined,
 ): string | undefined {
-  const file = unlessError(isAbsent, () => openSync(path, FLAGS));
+  const { closeSync, constants, fstatSync, openSync, readSync } = fs();
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+  const file = unlessError(isAbsent, () => openSync(path, flags));
   if (file === undefined) return undefined;
   try {
     const stat = fstatSync(file);

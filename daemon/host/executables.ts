@@ -1,6 +1,6 @@
 /** Checks whether a program is installed, with the lookup rules of env(1). Runs nothing. */
 
-import { resolve } from "node:path";
+import { resolve } from "kit/core/path.ts";
 
 /** A command line in the form of env(1): assignments, then the program, then its arguments. */
 export interface CommandLine {

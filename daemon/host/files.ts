@@ -2,7 +2,7 @@
  * A directory for uploaded files. A file is either complete or absent. Only this user can read it.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { removeIfPresent, unlessMissing } from "./paths.ts";
 

@@ -3,9 +3,7 @@
  * returns what the C library keeps.
  */
 
-import process from "node:process";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { processorMs, v8, vm } from "kit/host/node_library.ts";
 
 /** A tick is quiet if this process used at most this processor time since the previous tick. */
 const QUIET_MS_MAX = 50;
@@ -60,20 +58,21 @@ export class IdleCollector {
 }
 
 export function processHeap(): Heap {
-  setFlagsFromString("--expose-gc");
-  const collectGarbage: () => void = runInNewContext("gc");
+  let collectGarbage: (() => void) | undefined;
   let trim: (() => void) | undefined;
   return {
-    processorMs() {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1000;
-    },
+    processorMs,
     bytes: () => Deno.memoryUsage().heapTotal,
     collect() {
-      collectGarbage();
+      (collectGarbage ??= openCollector())();
       (trim ??= openTrim())();
     },
   };
+}
+
+function openCollector(): () => void {
+  v8().setFlagsFromString("--expose-gc");
+  return vm().runInNewContext("gc");
 }
 
 /**

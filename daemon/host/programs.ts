@@ -1,8 +1,8 @@
 /** Runs programs that the configuration names: without a shell, with limits on time and output. */
 
-import { closeSync, constants, openSync } from "node:fs";
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { fs } from "kit/host/node_library.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
 import { startTimeOf, terminate } from "./processes.ts";
 
@@ -69,6 +69,7 @@ function openFolder(path: string): Disposable & { readonly path: string } {
     if (Deno.realPathSync(path) !== path) throw new Error(`"${path}" is a link now`);
     return { path, [Symbol.dispose]: () => undefined };
   }
+  const { closeSync, constants, openSync } = fs();
   const flags = constants.O_RDONLY | constants.O_DIRECTORY;
   const descriptor = openSync(path, flags);
   const held = {

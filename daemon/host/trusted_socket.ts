@@ -1,6 +1,6 @@
 /** Decides which unix sockets are safe to connect to: only this user and root can replace them. */
 
-import { dirname, join } from "node:path";
+import { dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
 

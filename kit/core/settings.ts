@@ -1,6 +1,5 @@
 /** Reads a table of settings from a file and the environment, and reports all mistakes at once. */
 
-import { createHash, timingSafeEqual } from "node:crypto";
 import * as z from "zod";
 
 /** Shapes of settings by dotted key. The description of a shape says which values are allowed. */
@@ -34,10 +33,13 @@ export class Secret {
   }
 }
 
-/** Compares two secrets in constant time, by their digests, because these have equal lengths. */
+/** Compares two secrets in a time that depends only on the length of the given one. */
 export function equalSecrets(given: string, expected: string): boolean {
-  const digestOf = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digestOf(given), digestOf(expected));
+  let difference = given.length ^ expected.length;
+  for (let at = 0; at < given.length; at++) {
+    difference |= given.charCodeAt(at) ^ expected.charCodeAt(at % expected.length);
+  }
+  return difference === 0;
 }
 
 /** Where the value of a setting comes from: the path of the file, or the name of a variable. */

@@ -1,6 +1,6 @@
 /** The file of the OAuth database: private, bound to one issuer, and locked by one process. */
 
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";

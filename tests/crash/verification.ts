@@ -128,7 +128,8 @@ async function unlisted(path: string): Promise<number> {
   const sent = db.prepare(
     "select count(*) as count from messages where state = 'sent' and not repeatable",
   ).get();
-  return Number(sent?.["count"]) - later.daemon.deliveryAudit.audit().unproved;
+  const { unproved } = await later.daemon.deliveryAudit.audit();
+  return Number(sent?.["count"]) - unproved;
 }
 
 /** The 12 digits that all ids of a message share. */

@@ -1,6 +1,6 @@
 /** `mesh backup`: copies the database into one file, while the daemon may be running. */
 
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { messageOf } from "kit/core/text.ts";
@@ -39,7 +39,7 @@ export const BACKUP_COMMAND = answerCommand({
 
 function backup({ env }: CommandContext, args: Args) {
   const state = statePath(env);
-  const file = resolve(args.text("file"));
+  const file = resolve(Deno.cwd(), args.text("file"));
   const folder = args.flag(ATTACHMENTS) ? `${file}.${ATTACHMENTS}` : undefined;
   if (folder !== undefined && exists(folder)) {
     throw new CommandError(`"${folder}" already exists; choose another file name`);

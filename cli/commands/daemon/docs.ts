@@ -1,6 +1,6 @@
 /** `mesh docs`: shows the daemon's list of routes, which needs the token. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import {
   answerCommand,

@@ -1,6 +1,6 @@
 /** `mesh run`: runs a program as a peer in the current tmux pane, or in a new tmux session. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import { isInstalled } from "../../../daemon/host/executables.ts";
 import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
 import { tmuxSocketOf } from "../../client/daemon_client.ts";

@@ -1,6 +1,6 @@
 /** Runs a program outside of tmux: in a new tmux session, which this terminal shows. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import * as z from "zod";
 import {

@@ -1,8 +1,8 @@
 /** Tickets, and the page cookies for which browsers exchange them. */
 
-import { createHash } from "node:crypto";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { sha256 } from "kit/host/node_library.ts";
 import type { Page } from "../guard.ts";
 import { PAGE_COOKIE } from "./contract.ts";
 import * as rows from "./store.ts";
@@ -101,5 +101,5 @@ function cookieOf(request: Request): string | undefined {
 }
 
 function digestOf(secret: string): string {
-  return createHash("sha256").update(secret).digest("base64url");
+  return sha256(secret, "base64url");
 }

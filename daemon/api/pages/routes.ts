@@ -9,10 +9,12 @@ import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Callers } from "../callers/callers.ts";
-import { assetResponse, manifestResponse, workerResponse } from "../../../dashboard/files/files.ts";
-import { dashboardPage } from "../../../dashboard/files/page.ts";
 import * as contracts from "./contract.ts";
 import type { Pages } from "./pages.ts";
+
+/** The dashboard's files are loaded when a browser asks for one: they are half of the daemon. */
+const loadFiles = () => import("../../../dashboard/files/files.ts");
+const loadPage = () => import("../../../dashboard/files/page.ts");
 
 export interface PageRoutesDeps {
   readonly callers: Callers;
@@ -31,12 +33,12 @@ export function pageRoutes(
       const issueCookie = isTopLevel(request) && isProvenOwnUser(caller) && !caller.holds_token;
       const cookie = issueCookie ? pages.issueCookie(request) : undefined;
       await db.whenDurable();
-      return dashboardPage(cookie);
+      return (await loadPage()).dashboardPage(cookie);
     }),
     rawRoute(contracts.redirectRoot, toDashboard),
-    rawRoute(contracts.getAsset, (request) => assetResponse(request)),
-    rawRoute(contracts.getManifest, () => manifestResponse()),
-    rawRoute(contracts.getWorker, (request) => workerResponse(request)),
+    rawRoute(contracts.getAsset, async (request) => (await loadFiles()).assetResponse(request)),
+    rawRoute(contracts.getManifest, async () => (await loadFiles()).manifestResponse()),
+    rawRoute(contracts.getWorker, async (request) => (await loadFiles()).workerResponse(request)),
     route(contracts.createTicket, ({ caller, headers }) => {
       if (!directory.human()) throw new Problem("no_human", {});
       if (!callers.mayOpenPage(caller, headers)) throw new Problem("human_not_proven", {});

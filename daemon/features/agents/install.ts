@@ -4,7 +4,7 @@
  */
 
 import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import { diffArrays } from "diff";
 import { syncDirectory } from "kit/host/durable_files.ts";
 import { readTextOrNothing, removeIfPresent, unlessMissing } from "../../host/paths.ts";

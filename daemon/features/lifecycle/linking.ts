@@ -1,6 +1,6 @@
 /** Links panes and peers: lists orphan panes, registers their agents, recovers transports. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Probe } from "../agents/adapter.ts";

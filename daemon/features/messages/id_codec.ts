@@ -3,7 +3,7 @@
  * index.
  */
 
-import { createHmac } from "node:crypto";
+import { crypto } from "kit/host/node_library.ts";
 
 /** Converts row numbers to 12 hex digits and back. */
 export interface IdCodec {
@@ -22,21 +22,26 @@ const IDENT = /^[0-9a-f]{12}$/;
  * function. The ids must be unique, but need not be secret or unpredictable.
  */
 export function keyedIdCodec(secret: string): IdCodec {
-  const digest = createHmac("sha256", secret).update("mesh message numbers").digest();
-  const keys = Array.from({ length: ROUNDS }, (_, round) => digest.readUInt32LE(round * 4));
+  let derived: readonly number[] | undefined;
+  const keys = () => derived ??= keysOf(secret);
   return {
     ident(seq) {
       let high = Math.floor(seq / HALF), low = seq % HALF;
-      for (const key of keys) [high, low] = [low, high ^ mix(low, key)];
+      for (const key of keys()) [high, low] = [low, high ^ mix(low, key)];
       return toHex([high, low]);
     },
     seq(ident) {
       if (!IDENT.test(ident)) return null;
       const pair: Pair = [parseInt(ident.slice(0, 6), 16), parseInt(ident.slice(6), 16)];
-      const [high, low] = keys.reduceRight(backward, pair);
+      const [high, low] = keys().reduceRight(backward, pair);
       return high * HALF + low;
     },
   };
+}
+
+function keysOf(secret: string): number[] {
+  const digest = crypto().createHmac("sha256", secret).update("mesh message numbers").digest();
+  return Array.from({ length: ROUNDS }, (_, round) => digest.readUInt32LE(round * 4));
 }
 
 type Pair = readonly [high: number, low: number];

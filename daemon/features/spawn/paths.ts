@@ -1,6 +1,6 @@
 /** The folders in which agents may start and checks may run: `spawn.allowed_paths`. */
 
-import { isAbsolute, join, sep } from "node:path";
+import { isAbsolute, join } from "kit/core/path.ts";
 
 /** The real path of a folder; undefined if the path is no folder. */
 async function folderOf(path: string): Promise<string | undefined> {
@@ -48,5 +48,5 @@ export function expandHome(path: string, home: string): string {
 }
 
 function isWithin(path: string, root: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+  return path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`);
 }

@@ -1,6 +1,6 @@
 /** Observes panes through tmux and the kernel: which exist, and which process reads in each. */
 
-import { dirname, join } from "node:path";
+import { dirname, join } from "kit/core/path.ts";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
 import type { Env } from "../paths.ts";
 import type { TmuxServers } from "./tmux.ts";

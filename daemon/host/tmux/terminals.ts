@@ -1,6 +1,6 @@
 /** Opens tmux panes and starts agents in them. Runs programs directly, without a shell. */
 
-import { dirname } from "node:path";
+import { dirname } from "kit/core/path.ts";
 import type { Log } from "kit/core/log.ts";
 import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";

@@ -3,7 +3,7 @@
  * before each tool.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";
 
 /** An API key of the right form. Its last 20 characters must be in `.claude.json`. */

@@ -1,6 +1,6 @@
 /** Claude Code's own session registry: the process, state and socket of each session. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";

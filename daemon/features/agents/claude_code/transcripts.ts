@@ -1,6 +1,6 @@
 /** Claude Code's transcripts: whether a session can be resumed, judged by its file. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";

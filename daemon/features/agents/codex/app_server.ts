@@ -1,6 +1,6 @@
 /** Codex's shared server: JSON-RPC in WebSocket frames, over a socket in Codex's folder. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";

@@ -3,7 +3,7 @@
  * escalations.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { unlessMissing } from "../../../host/paths.ts";
 import type { Fixture } from "../selftest/fixture.ts";
 

@@ -2,7 +2,7 @@
  * Copilot CLI's self-test fixture: a separate home, a local model provider, and a trusted folder.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Fixture, ScriptedReply } from "../selftest/fixture.ts";
 
 export const COPILOT_MODEL = "scripted-1";

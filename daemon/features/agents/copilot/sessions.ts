@@ -1,6 +1,6 @@
 /** Copilot CLI's session records: what a session does now, and whether it can be resumed. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";

@@ -1,6 +1,6 @@
 /** Gemini CLI's self-test fixture: a separate home after its first start, and a dummy API key. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";
 
 /** The settings of a user who has completed the first start. */

@@ -1,6 +1,6 @@
 /** Gemini CLI's session records: whether a session can be resumed, and its last message. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";

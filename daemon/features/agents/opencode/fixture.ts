@@ -3,7 +3,7 @@
  * command.
  */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";
 
 /** The settings of a user with one model, which is at this address. */

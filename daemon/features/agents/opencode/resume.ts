@@ -1,6 +1,6 @@
 /** opencode's session database: whether a session can be resumed. */
 
-import { join } from "node:path";
+import { join } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { unlessMissing } from "../../../host/paths.ts";

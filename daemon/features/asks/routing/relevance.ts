@@ -1,6 +1,6 @@
 /** The strategy `relevance`: a full-text match of the ask against texts about each peer. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";

@@ -1,9 +1,9 @@
 /** Attachments: stores uploaded files, serves them, and deletes them when they expire. */
 
-import { createHash } from "node:crypto";
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
+import { crypto } from "kit/host/node_library.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
 import { invalidField, Problem } from "kit/core/problem.ts";
 import type { Files } from "../../../host/files.ts";
@@ -145,7 +145,7 @@ export class Attachments {
     const id = `att-${this.#ctx.ids.hex(16)}`;
     const filename = cleanFilename(part.filename);
     const file = `${id}${extensionOf(filename)}`;
-    const hash = createHash("sha256");
+    const hash = crypto().createHash("sha256");
     await this.#deps.files.write(file, this.#withinLimits(part.bytes, { upload, hash }));
     const content_type = cleanMediaType(part.content_type);
     return { id, filename, size: upload.bytes, content_type, sha256: hash.digest("hex"), file };

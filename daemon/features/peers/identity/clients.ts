@@ -1,6 +1,6 @@
 /** Clients of `/ws` that connect again: recognized by the `client_id` that they keep (contract 4). */
 
-import { createHash } from "node:crypto";
+import { sha256 } from "kit/host/node_library.ts";
 import type { Registration } from "../schemas.ts";
 
 /** The key of a client's metadata. Only the client knows its value, so no record contains it. */
@@ -17,7 +17,7 @@ export function clientKeyOf(
   const client_id = metadata?.[CLIENT_ID];
   if (typeof client_id !== "string" || client_id === "") return undefined;
   const claim = JSON.stringify([client_id, name ?? null, backend, circle]);
-  return createHash("sha256").update(claim).digest("hex");
+  return sha256(claim, "hex");
 }
 
 /** A registration without the `client_id`, which is neither stored nor shown. */

@@ -1,6 +1,6 @@
 /** Names of peers: reserved ones, defaults, and suffixes that make a name free. */
 
-import { basename } from "node:path";
+import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import {
