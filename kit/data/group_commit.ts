@@ -235,7 +235,7 @@ export class GroupCommit {
     for (const { resolve, reject } of group.waiters) error ? reject(error) : resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
-    onCommit();
+    runAll([onCommit], log); // The group is on the disk, even if this fails.
     runAll(group.effects, log);
   }
 

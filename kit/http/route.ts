@@ -110,24 +110,21 @@ export function route<C extends Contract>(
   }
   const answerOf = (outcome: HandlerResult<C>) =>
     z.encode(contract.returns, isDeferred(outcome) ? outcome() : outcome);
-  const respond = async (
+  const respond = (
     outcome: HandlerResult<C>,
-    guard: RouteGuard,
     headers: Record<string, string> = UNCACHED_HEADERS,
-  ) => {
-    await guard.whenDurable();
-    return Response.json(answerOf(outcome), { headers });
-  };
+  ) => Response.json(answerOf(outcome), { headers });
   /** Called inside of the transaction, because the response is stored with it. */
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
   return {
     contract,
     async run(request, caller, guard) {
       const parsed = await readRequest(contract, request, caller);
+      const writes = new PendingWrites(guard);
+      parsed.commit = (work) => writes.run(work);
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
-        const result = handle(parsed);
-        return await respond(isDeferred(result) ? result : await result, guard);
+        return respond(await writes.finish(() => handle(parsed)));
       }
       const { idempotencyStore } = guard;
       const idempotent = {
@@ -139,14 +136,59 @@ export function route<C extends Contract>(
       const before = idempotencyStore.find(idempotent);
       if (before !== undefined) {
         const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
-        return await respond(() => replay.again(answer), guard, REPLAY_HEADERS);
+        return respond(await writes.finish(() => () => replay.again(answer)), REPLAY_HEADERS);
       }
       using _running = idempotencyStore.begin(idempotent);
-      parsed.commit = (work) => idempotencyStore.runAndStore(idempotent, work, toJson);
-      const result = handle(parsed);
-      return await respond(isDeferred(result) ? result : await result, guard);
+      parsed.commit = (work) =>
+        writes.run(() => idempotencyStore.runAndStore(idempotent, work, toJson));
+      return respond(await writes.finish(() => handle(parsed)));
     },
   };
+}
+
+/**
+ * The writes of one request. It asks for their commit before any other request can run, because
+ * another transaction of the same turn may fail the group of both: afterwards, nobody can tell
+ * whose writes were lost.
+ */
+class PendingWrites {
+  readonly #guard: RouteGuard;
+  /** The commits of what an asynchronous handler has written. */
+  readonly #commits: Promise<void>[] = [];
+  #isAsynchronous = false;
+
+  constructor(guard: RouteGuard) {
+    this.#guard = guard;
+  }
+
+  /** Runs work that writes, within the handler. */
+  run<T>(work: () => T): T {
+    const done = work();
+    if (this.#isAsynchronous) this.#add(this.#guard.whenDurable());
+    return done;
+  }
+
+  /** Runs a handler, and waits for it and for its writes. */
+  async finish<T>(handle: () => T | Promise<T>): Promise<T> {
+    const result = handle();
+    const commit = this.#guard.whenDurable();
+    if (!(result instanceof Promise)) {
+      await commit;
+      return result;
+    }
+    this.#isAsynchronous = true;
+    this.#add(commit);
+    const outcome = await result;
+    for (const each of this.#commits) await each;
+    await this.#guard.whenDurable();
+    return outcome;
+  }
+
+  #add(commit: Promise<void> | undefined): void {
+    if (!commit) return;
+    commit.catch(() => undefined); // `finish` throws it, unless the handler fails first.
+    this.#commits.push(commit);
+  }
 }
 
 /** What a handler gets. It is a class, because the runtime makes the signal when it is read. */

@@ -39,8 +39,9 @@ export class Sockets {
   readonly #surfaces = new Set<Session>();
   /** Sessions whose replay waits for the network to take the buffer. */
   readonly #replayDelayed = new Set<Session>();
-  /** Messages whose frames went out in this turn and are not yet marked as sent. */
-  #written: StoredMessage[] = [];
+  /** Messages whose frames went out and that are not yet marked as sent: of this turn, mostly. */
+  readonly #written = new Set<StoredMessage>();
+  #isMarkScheduled = false;
 
   constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
     this.#ctx = ctx;
@@ -141,8 +142,10 @@ export class Sockets {
       return this.#requeue(session, ticket);
     }
     ticket.state = "sent";
-    if (this.#written.length === 0) queueMicrotask(() => this.#markWritten());
-    this.#written.push(ticket.message);
+    this.#written.add(ticket.message);
+    if (this.#isMarkScheduled) return;
+    this.#isMarkScheduled = true;
+    queueMicrotask(() => this.#markWritten());
   }
 
   /** Sends a message as a plain frame that has no delivery. Returns false if it cannot be sent. */
@@ -152,6 +155,7 @@ export class Sockets {
 
   /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */
   tick(now: number, waiting: readonly string[]): void {
+    if (this.#written.size > 0) this.#markWritten();
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
       const session = this.#sessions.get(peer_id);
@@ -194,19 +198,27 @@ export class Sockets {
 
   /**
    * Marks all frames of a turn as sent, in one statement. If a receipt came first, its state is
-   * kept.
+   * kept. If the marks cannot be stored, the next tick tries again.
    */
   #markWritten(): void {
-    const { db, clock } = this.#ctx;
-    const written = this.#written;
-    this.#written = [];
+    const { db, clock, log } = this.#ctx;
+    const written = [...this.#written];
+    this.#written.clear();
+    this.#isMarkScheduled = false;
+    const keep = () => written.forEach((message) => this.#written.add(message));
     const at = clock.now();
-    db.transactLazily((tx) => {
-      const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
-      for (const message of written) {
-        if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
-      }
-    });
+    try {
+      db.transactLazily((tx) => {
+        db.afterRollback(keep);
+        const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
+        for (const message of written) {
+          if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
+        }
+      });
+    } catch (error) {
+      keep();
+      log.error("Sent frames could not be marked", { error });
+    }
   }
 
   /** Queues a message again because the connection was closed or full before any byte went out. */
