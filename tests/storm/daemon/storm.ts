@@ -2,24 +2,32 @@
 
 import assert from "node:assert/strict";
 import type { DeliveryStep } from "kit/data/events.ts";
-import type { AgentPeer } from "../../daemon/features/agents/adapter.ts";
-import type { FakeProcesses, World } from "../support/world.ts";
-import { Actor, type ReceivedLog } from "./actor.ts";
-import { Chance } from "../support/seeded_random.ts";
-import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
-import { identOf, isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
-import { TURNS } from "../support/swift_clock.ts";
-import type { StormTmux } from "./tmux.ts";
+import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
+import { Chance } from "../../support/seeded_random.ts";
+import { SqliteFaults } from "../../support/sqlite_faults.ts";
+import type { FakeProcesses, World } from "../../support/world.ts";
+import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";
-import { HUMAN, SECRET_WORD } from "./texts.ts";
+import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
+import { Expectations } from "./expectations.ts";
+import {
+  seedOfStep,
+  type Simulation,
+  type SimulationOptions,
+  StepError,
+  VERB,
+} from "../simulation.ts";
+import { isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
+import type { StormTmux } from "./tmux.ts";
+import { traceRequest, traceStep } from "./trace.ts";
 
-const NAMES = ["ada", "bob", "eve", "tom", "kim"];
-/** Agents without a socket; messages reach them by transports. */
-const SOCKETLESS_NAMES = ["pat", "liz"];
 /** How often the daemon checks whether a process has ended. */
 const POLL_MS = 250;
 /** How many further commits a verb may cause before the storm gives up. */
 const SETTLE_TURNS_MAX = 50;
+
+/** How many steps at first are taken of the opening verbs. */
+const OPENING_STEPS = 6;
 
 /** A condition that holds after every step of a storm. */
 export interface Invariant {
@@ -38,26 +46,21 @@ export interface Verb {
 
 /** The actions of a storm, and the conditions that always hold. */
 export interface StormRules {
+  /** The first steps of a storm are taken of these, so that the mesh is soon in use. */
+  readonly opening: readonly Verb[];
   readonly verbs: readonly Verb[];
   readonly invariants: readonly Invariant[];
 }
 
-/** A wait in progress, and its ask. */
-export interface PendingWait {
-  readonly correlation_id: string;
-  answer: Answer | undefined;
-  error: unknown;
-  /** The caller has hung up, or the daemon has stopped. */
-  abort: boolean;
+export interface StormOptions extends SimulationOptions {
+  readonly rules: StormRules;
 }
 
-export class Storm implements AsyncDisposable {
+export class Storm extends Expectations implements Simulation {
   readonly chance: Chance;
-  readonly received = new Map<string, ReceivedLog>();
-  readonly actors: readonly Actor[] = NAMES.map((name) => new Actor(name, this.received));
-  readonly agents: readonly Actor[] = SOCKETLESS_NAMES.map((name) =>
-    new Actor(name, this.received)
-  );
+  readonly faults = new SqliteFaults();
+  readonly uncaught = new UncaughtErrors();
+  readonly runs: DaemonRuns;
   readonly #events: TransportEvents = {
     written: new Set(),
     onWritten: (peer_id, delivery_id, nextText) => {
@@ -69,123 +72,97 @@ export class Storm implements AsyncDisposable {
   };
   /** How many messages were typed into panes. */
   typed = 0;
-  readonly #runs: DaemonRuns;
-  /** What the daemon has accepted: the 12 digits of each message, and its text. */
-  readonly accepted = new Map<string, string>();
-  readonly asks: string[] = [];
-  readonly schedules: string[] = [];
-  readonly leases: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
-  readonly waits: PendingWait[] = [];
-  /** The reported close reason of each ask. */
-  readonly ended = new Map<string, string>();
-  /** Whether retention has removed old rows. */
-  hasForgotten = false;
-  /** Whether this step ticked. */
-  hasTicked = false;
-  /** The last event that the reader of the stream has received. */
-  last_streamed_event = 0;
-  /** The last event that the invariants have checked. */
-  last_event = 0;
   before: Snapshot;
-  #textCount = 0;
-  /** The verbs so far, for the error message. */
+  /** The number and the name of each verb so far. */
   readonly verbNames: string[] = [];
+  readonly #options: StormOptions;
 
-  readonly #rules: StormRules;
-
-  constructor(seed: number, rules: StormRules) {
-    this.#rules = rules;
-    this.chance = new Chance(seed);
-    this.#runs = new DaemonRuns(this.chance, this.#events);
+  constructor(options: StormOptions) {
+    super();
+    this.#options = options;
+    const chance = this.chance = new Chance(options.seed);
+    this.runs = new DaemonRuns({ chance, events: this.#events, faults: this.faults });
     this.before = takeSnapshot(this.w.daemon);
   }
 
   get w(): World {
-    return this.#runs.w;
+    return this.runs.w;
   }
 
   get adapter(): StormAdapter {
-    return this.#runs.adapter;
+    return this.runs.adapter;
   }
 
   get tmux(): StormTmux {
-    return this.#runs.tmux;
+    return this.runs.tmux;
   }
 
   get processes(): FakeProcesses {
-    return this.#runs.processes;
+    return this.runs.processes;
   }
 
   /** The directory of the database, in which agents are spawned too. */
   get directory(): string {
-    return this.#runs.directory;
+    return this.runs.directory;
   }
 
   /** The state of each delivery according to its reported steps. */
   get steps(): Map<string, string> {
-    return this.#runs.steps;
+    return this.runs.steps;
   }
 
-  /** Runs one verb, and checks every invariant. */
-  async step(): Promise<void> {
-    const verb = this.chance.weighted(this.#rules.verbs);
-    this.verbNames.push(verb.name);
-    let invariant = "The verb itself";
+  /**
+   * Runs one verb, and checks every invariant. The verb and its chances depend on the seed and the
+   * number alone, so that a storm can leave out steps.
+   */
+  async step(number: number): Promise<void> {
+    const { seed, rules, trace } = this.#options;
+    this.chance.restart(seedOfStep(seed, number));
+    const verb = this.chance.weighted(number <= OPENING_STEPS ? rules.opening : rules.verbs);
+    let invariant = VERB;
     this.hasTicked = false;
+    this.faults.reset();
+    this.verbNames.push(`${number}. ${verb.name}`);
+    trace?.(`${number}. ${verb.name}`);
     try {
       await verb.run(this);
-      await settle(this.w);
+      await this.settle();
+      this.faults.disarm();
       const now = takeSnapshot(this.w.daemon);
-      for (const { name, check } of this.#rules.invariants) {
+      for (const { name, check } of rules.invariants) {
         invariant = name;
         await check(this, now);
       }
+      if (trace) traceStep(this, now, trace);
       this.before = now;
     } catch (error) {
-      const verbNames = this.verbNames.slice(-12).join(", ");
-      throw new Error(`${invariant}, after: ${verbNames}`, { cause: error });
+      throw new StepError({ number, invariant, verbNames: this.verbNames }, error);
     }
   }
 
-  actor(): Actor {
-    return this.chance.pick([...this.actors, ...this.agents]);
+  /** Waits until everything that follows from a verb is on the disk. */
+  async settle(): Promise<void> {
+    const { clock, daemon: { ctx: { db } } } = this.w;
+    await clock.settle();
+    for (let wait = 0; wait < SETTLE_TURNS_MAX; wait++) {
+      const durable = db.whenDurable();
+      if (!durable) return;
+      durable.catch(() => undefined); // Its writers get the error, too.
+      await clock.settle();
+    }
   }
 
-  /** The registration of an actor; agents register in a folder where the daemon may spawn. */
-  registrationOf(actor: Actor): { name: string; path: string; backend: string } {
-    const location = this.agents.includes(actor)
-      ? { path: this.directory, backend: "generic" }
-      : { path: "/work", backend: "sdk" };
-    return { name: actor.name, ...location };
-  }
-
-  /** The name of a peer: mostly an actor, else the human, a stranger or an unknown name. */
-  anyPeerName(): string {
-    const otherNames = ["stranger", HUMAN, "nobody"];
-    return this.chance.oneIn(8) ? this.chance.pick(otherNames) : this.actor().name;
-  }
-
-  /** Records that a peer has sent a receipt, by any way. */
-  receipted(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
-  }
-
-  /** A unique text with a rising number. */
-  nextText(): string {
-    return `${SECRET_WORD} ${String(++this.#textCount).padStart(6, "0")}`;
-  }
-
-  /** Posts a body; the answer is never an internal error. */
+  /** Posts a body; the answer is no internal error. */
   async post(path: string, body: unknown = {}, init: RequestInit = {}): Promise<Answer> {
-    return await this.#runs.answer(path, { method: "POST", body: JSON.stringify(body), ...init });
+    return await this.#answer(path, { method: "POST", body: JSON.stringify(body), ...init });
   }
 
   async get(path: string): Promise<Answer> {
-    return await this.#runs.answer(path, {});
+    return await this.#answer(path, {});
   }
 
   async remove(path: string): Promise<Answer> {
-    return await this.#runs.answer(path, { method: "DELETE" });
+    return await this.#answer(path, { method: "DELETE" });
   }
 
   /** Checks that a message is typed into the pane of its peer, according to the current record. */
@@ -207,42 +184,49 @@ export class Storm implements AsyncDisposable {
   }
 
   async tick(seconds = 1): Promise<void> {
-    await this.w.tick(seconds);
-    this.w.daemon.tick(); // The first tick may let a restart end a process: the second one notices.
-    await this.w.clock.settle();
-    this.hasTicked = true;
+    const { w } = this;
+    await w.clock.advance(seconds * 1000);
+    for (let tick = 0; tick < 2; tick++) { // A restart ends a process; the next tick notices.
+      if (this.w !== w) return; // The daemon has lost its power.
+      this.tickOnce();
+      await this.w.clock.settle();
+    }
+    this.hasTicked = !this.faults.hit;
+  }
+
+  /** Ticks as the scheduler does, which goes on after a tick that failed for the disk. */
+  tickOnce(): void {
+    try {
+      this.w.daemon.tick();
+    } catch (error) {
+      if (!this.faults.hit) throw error;
+    }
   }
 
   /** The delivery steps reported since the last call. */
   takeSteps(): DeliveryStep[] {
-    return this.#runs.takeSteps();
+    return this.runs.takeSteps();
   }
 
   /** Stops the daemon as an operator does, and starts it again. */
   async restart(): Promise<void> {
-    await this.#runs.stop();
-    this.#startAgain();
+    await this.runs.stop();
+    this.startAgain();
   }
 
-  /**
-   * Cuts the power a few turns after `work` has begun: the next run finds only what is on the
-   * disk by then. What was answered by then is accepted, and what was written by then is read.
-   */
-  async crash(work: () => Promise<unknown>): Promise<void> {
-    const known = new Map(
-      [...this.received].map(([id, { receipted }]) => [id, new Set(receipted)]),
-    );
-    work().catch(() => undefined); // The run that would answer is over.
-    for (let turn = this.chance.below(TURNS); turn > 0; turn--) {
-      await new Promise((done) => setImmediate(done));
-    }
-    const before = this.#runs.cutPower();
-    const readingActors = this.actors.filter(() => this.chance.oneIn(2));
-    const reads = Promise.all(readingActors.map((actor) => actor.read(this.chance)));
-    this.#startAgain();
-    forgetLostReceipts(this, known);
-    await reads;
-    await before[Symbol.asyncDispose]();
+  /** Starts a daemon on what is on the disk. The clients of the last one have lost it. */
+  startAgain(): void {
+    for (const wait of this.waits) wait.abort = true;
+    for (const actor of this.actors) actor.forgetConnection();
+    this.leases.length = 0;
+    this.checkLog();
+    this.runs.start();
+  }
+
+  /** Nothing was logged, but failures of a step in which a statement has failed. */
+  checkLog(): void {
+    const logged = this.w.logged.splice(0);
+    if (!this.faults.hit) assert.deepEqual(logged, []);
   }
 
   /** What a peer's record says now, also between two snapshots. */
@@ -251,37 +235,15 @@ export class Storm implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#runs[Symbol.asyncDispose]();
+    this.faults[Symbol.dispose]();
+    this.uncaught[Symbol.dispose]();
+    await this.runs[Symbol.asyncDispose]();
   }
 
-  #startAgain(): void {
-    for (const wait of this.waits) wait.abort = true;
-    for (const actor of this.actors) actor.forgetConnection();
-    this.leases.length = 0;
-    assert.deepEqual(this.w.logged, []);
-    this.#runs.start();
-  }
-}
-
-/** Waits until everything that follows from a verb is on the disk. */
-async function settle({ clock, daemon }: World): Promise<void> {
-  await clock.settle();
-  for (let wait = 0; wait < SETTLE_TURNS_MAX && daemon.ctx.db.whenDurable(); wait++) {
-    await clock.settle();
-  }
-}
-
-/** Forgets the receipts that reached neither the disk nor, before the crash, their sender. */
-function forgetLostReceipts(
-  { w, received }: Storm,
-  known: ReadonlyMap<string, ReadonlySet<string>>,
-): void {
-  const { byIdent } = takeSnapshot(w.daemon);
-  for (const [peer_id, { receipted }] of received) {
-    for (const id of receipted) {
-      const { state } = byIdent.get(identOf(id)) ?? {};
-      const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
-      if (!isDurable) receipted.delete(id);
-    }
+  async #answer(path: string, init: RequestInit): Promise<Answer> {
+    const answer = await this.runs.answer(path, init);
+    const { trace } = this.#options;
+    if (trace) traceRequest(this, [init.method ?? "GET", path, init.body, answer], trace);
+    return answer;
   }
 }
