@@ -54,6 +54,14 @@ export function sleepWithTimer(
   });
 }
 
+/**
+ * Whether at least `ms` lie between an instant and now. If the clock was set back behind the instant,
+ * the answer is yes, because to wait for that time once more might take days.
+ */
+export function hasPassed(ms: number, since: number, now: number): boolean {
+  return now < since || now - since >= ms;
+}
+
 /** Measures how long work takes, in milliseconds with fractions. Not a time of day. */
 export function stopwatch(): () => number {
   const started = performance.now();

@@ -247,7 +247,7 @@ export class GroupCommit {
     else group.durable?.resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
-    onCommit();
+    runAll([onCommit], log); // The group is on the disk, even if this fails.
     runAll(group.effects, log);
   }
 

@@ -119,12 +119,11 @@ export function route<C extends Contract>(
     async run(request, caller, guard) {
       const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX);
       const parsed = readRequest(contract, { request, text, caller });
+      const writes = new PendingWrites(guard);
+      parsed.commit = (work) => writes.run(work);
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
-        const result = handle(parsed);
-        const outcome = isDeferred(result) ? result : await result;
-        await guard.whenDurable();
-        return toResponse(outcome);
+        return toResponse(await writes.finish(() => handle(parsed)));
       }
       const { idempotencyStore } = guard;
       const idempotent = {
@@ -136,17 +135,60 @@ export function route<C extends Contract>(
       const before = idempotencyStore.find(idempotent);
       if (before !== undefined) {
         const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
-        await guard.whenDurable();
-        return toResponse(() => replay.again(answer), REPLAY_HEADERS);
+        return toResponse(await writes.finish(() => () => replay.again(answer)), REPLAY_HEADERS);
       }
       using _running = idempotencyStore.begin(idempotent);
-      parsed.commit = (work) => idempotencyStore.runAndStore(idempotent, work, toJson);
-      const result = handle(parsed);
-      const outcome = isDeferred(result) ? result : await result;
-      await guard.whenDurable();
-      return toResponse(outcome);
+      parsed.commit = (work) =>
+        writes.run(() => idempotencyStore.runAndStore(idempotent, work, toJson));
+      return toResponse(await writes.finish(() => handle(parsed)));
     },
   };
+}
+
+/**
+ * The writes of one request. It asks for their commit before any other request can run, because
+ * another transaction of the same turn may fail the group of both: afterwards, nobody can tell
+ * whose writes were lost.
+ */
+class PendingWrites {
+  readonly #guard: RouteGuard;
+  /** The commits of what an asynchronous handler has written. */
+  readonly #commits: Promise<void>[] = [];
+  #isAsynchronous = false;
+
+  constructor(guard: RouteGuard) {
+    this.#guard = guard;
+  }
+
+  /** Runs work that writes, within the handler. */
+  run<T>(work: () => T): T {
+    const done = work();
+    if (this.#isAsynchronous) this.#add(this.#guard.whenDurable());
+    return done;
+  }
+
+  /** Runs a handler, and waits for it and for its writes. */
+  finish<T>(handle: () => T | Promise<T>): T | Promise<T> {
+    const result = handle();
+    const commit = this.#guard.whenDurable();
+    if (result instanceof Promise) return this.#finishLater(result, commit);
+    return commit ? commit.then(() => result) : result;
+  }
+
+  async #finishLater<T>(result: Promise<T>, commit: Promise<void> | undefined): Promise<T> {
+    this.#isAsynchronous = true;
+    this.#add(commit);
+    const outcome = await result;
+    for (const each of this.#commits) await each;
+    await this.#guard.whenDurable();
+    return outcome;
+  }
+
+  #add(commit: Promise<void> | undefined): void {
+    if (!commit) return;
+    commit.catch(() => undefined); // `finish` throws it, unless the handler fails first.
+    this.#commits.push(commit);
+  }
 }
 
 /** What a handler gets. It is a class, because the runtime makes the signal when it is read. */

@@ -1,20 +1,79 @@
-/** Runs a storm with every verb and every invariant. */
+/** Runs simulations, and shrinks one that fails. */
 
-import { INVARIANTS } from "./invariants.ts";
-import { Storm } from "./storm.ts";
-import { VERBS } from "./verbs.ts";
+import { deterministicRuntime } from "../support/deterministic_runtime.ts";
+import { isHealed, RELAY_INVARIANTS } from "./relay/invariants.ts";
+import { RelayStorm } from "./relay/relay_storm.ts";
+import { RELAY_VERBS } from "./relay/verbs.ts";
+import { INVARIANTS } from "./daemon/invariants.ts";
+import { shrink } from "./shrink.ts";
+import { type Simulation, type SimulationOptions, StepError } from "./simulation.ts";
+import { Storm } from "./daemon/storm.ts";
+import { TraceDigest } from "./trace_digest.ts";
+import { OPENING_VERBS, VERBS } from "./daemon/verbs.ts";
 
-/** Runs one storm; an error names the seed and the step. */
-export async function storm(seed: number, steps: number): Promise<void> {
-  await using current = new Storm(seed, { verbs: VERBS, invariants: INVARIANTS });
-  for (let step = 1; step <= steps; step++) {
-    try {
-      await current.step();
-    } catch (error) {
-      const rerunCommand = `STORM_SEED=${seed} STORM_STEPS=${step} deno task storm`;
-      throw new Error(`Seed ${seed} failed at step ${step}; repeat it with: ${rerunCommand}`, {
-        cause: error,
-      });
-    }
+const RELAY_RULES = { verbs: RELAY_VERBS, invariants: RELAY_INVARIANTS, isHealed };
+const RULES = { opening: OPENING_VERBS, verbs: VERBS, invariants: INVARIANTS };
+
+/** What is simulated: one daemon with its clients, or a relay with daemons and remote clients. */
+export const SIMULATIONS = {
+  daemon: (options: SimulationOptions): Simulation => new Storm({ ...options, rules: RULES }),
+  relay: (options: SimulationOptions): Simulation =>
+    new RelayStorm({ ...options, rules: RELAY_RULES }),
+} as const;
+
+export type SimulationName = keyof typeof SIMULATIONS;
+
+/** A run: what is simulated, its seed, and the numbers of its steps. */
+export interface Plan extends SimulationOptions {
+  readonly of: SimulationName;
+  readonly steps: readonly number[];
+}
+
+/** All steps up to a number. */
+export function stepsUpTo(last: number): number[] {
+  return Array.from({ length: last }, (_, index) => index + 1);
+}
+
+/** Takes the steps of one run; throws a `StepError` for the first that fails. */
+export async function run({ of, steps, ...options }: Plan): Promise<void> {
+  using _runtime = deterministicRuntime();
+  await using simulation = SIMULATIONS[of](options);
+  for (const number of steps) await simulation.step(number);
+  await simulation.finish?.();
+}
+
+/** Takes all steps; an error names the fewest that fail, and the command that repeats them. */
+export async function storm(of: SimulationName, seed: number, steps: number): Promise<void> {
+  const failed = await failureOf({ of, seed, steps: stepsUpTo(steps) });
+  if (!failed) return;
+  const least = await shrink(stepsUpTo(Math.min(failed.number, steps)), async (fewer) => {
+    const found = await failureOf({ of, seed, steps: fewer });
+    return found?.invariant === failed.invariant;
+  });
+  const shrunk = await failureOf({ of, seed, steps: least }) ?? failed;
+  throw new Error(
+    `Seed ${seed} broke at step ${failed.number}: ${failed.invariant}\n` +
+      `The fewest steps that break it:\n  ${shrunk.verbNames.join("\n  ")}\n` +
+      `Repeat them: deno task storm --of ${of} --seed ${seed} --only ${least.join(",")}`,
+    { cause: shrunk.cause },
+  );
+}
+
+/** The digest of everything that a run shows. */
+export async function digestOf(of: SimulationName, seed: number, steps: number): Promise<string> {
+  const digest = new TraceDigest();
+  await run({ of, seed, steps: stepsUpTo(steps), trace: digest.add });
+  return digest.hex();
+}
+
+async function failureOf(plan: Plan): Promise<StepError | undefined> {
+  try {
+    await run(plan);
+    return undefined;
+  } catch (error) {
+    // What has failed may fail again when it is stopped.
+    const first = error instanceof SuppressedError ? error.suppressed : error;
+    if (first instanceof StepError) return first;
+    throw error;
   }
 }

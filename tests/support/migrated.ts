@@ -18,11 +18,20 @@ let image: Uint8Array | undefined;
  */
 export function withMigratedDatabase<T>(open: (path: string) => T): T {
   if (!hasMemory()) return open(":memory:");
-  image ??= migrated();
   return inMemory((path) => {
-    Deno.writeFileSync(path, image ?? new Uint8Array());
+    Deno.writeFileSync(path, migratedImage());
     return open(path);
   });
+}
+
+/** The file of a new database, with its migrations done. */
+export function migratedImage(): Uint8Array {
+  return image ??= migrated();
+}
+
+/** Makes a folder whose files are in memory, where that is possible. */
+export function makeMemoryDir(prefix: string): string {
+  return Deno.makeTempDirSync({ prefix, ...(hasMemory() && { dir: MEMORY }) });
 }
 
 function migrated(): Uint8Array {
@@ -35,7 +44,7 @@ function migrated(): Uint8Array {
 }
 
 function inMemory<T>(work: (path: string) => T): T {
-  const dir = Deno.makeTempDirSync({ dir: MEMORY, prefix: "mesh-test-" });
+  const dir = makeMemoryDir("mesh-test-");
   try {
     return work(join(dir, "mesh.db"));
   } finally {

@@ -7,6 +7,11 @@ export class Chance {
     this.#state = seed;
   }
 
+  /** Begins the numbers of another seed. */
+  restart(seed: number): void {
+    this.#state = seed;
+  }
+
   /** A number from 0 up to, but not including, 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;

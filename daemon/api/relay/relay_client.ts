@@ -1,5 +1,6 @@
 /** The outbound tunnel: connects to the relay, monitors the connection, and reconnects. */
 
+import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import {
@@ -94,10 +95,9 @@ export class RelayClient {
 
   /** Called once a second: connects when it is due, and monitors the connection. */
   tick(now: number): void {
-    if (this.#state === "down" && this.#connect_at !== undefined && this.#connect_at <= now) {
-      return this.#openSocket(now);
-    }
-    if (this.#state === "connecting" && now - this.#connecting_since >= HANDSHAKE_MS_MAX) {
+    if (this.#state === "down" && this.#isConnectDue(now)) return this.#openSocket(now);
+    const isTooLate = hasPassed(HANDSHAKE_MS_MAX, this.#connecting_since, now);
+    if (this.#state === "connecting" && isTooLate) {
       return this.#fail(`the relay gave no answer within ${HANDSHAKE_MS_MAX / 1000} s`);
     }
     this.#multiplexed?.tick(now);
@@ -109,6 +109,12 @@ export class RelayClient {
     this.#connection = this.#multiplexed = undefined; // Ignores further events.
     if (multiplexed) multiplexed.end("going_away");
     else connection?.close(CLOSE.going_away, "going_away");
+  }
+
+  /** No pause is longer than the longest backoff, unless the clock was set back. */
+  #isConnectDue(now: number): boolean {
+    const connect_at = this.#connect_at;
+    return connect_at !== undefined && (connect_at <= now || connect_at > now + BACKOFF_MS_MAX);
   }
 
   #openSocket(now: number): void {

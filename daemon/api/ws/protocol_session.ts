@@ -106,7 +106,10 @@ export class ProtocolSession {
     const { request_id } = verb;
     try {
       if (this.#isReporter) throw new Problem("unauthorized", {});
-      const answer = await this.#peerSockets.verb(session, verb, this.#caller);
+      const running = this.#peerSockets.verb(session, verb, this.#caller);
+      // Before another transaction can fail the group of both.
+      const durable = this.#ctx.db.whenDurable();
+      const [answer] = await Promise.all([running, durable]);
       await this.#ctx.db.whenDurable();
       this.#sendFrame({ type: "result", request_id, ...answer });
     } catch (thrown) {

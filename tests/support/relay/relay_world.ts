@@ -20,7 +20,7 @@ export const OTHER_SECRET = `mesh_sk_${"o".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
 
 /** Ids that are unique for each daemon of a test. Its own id is `dm-…` with this number. */
-function idsStartingAt(number: number): Ids {
+export function idsStartingAt(number: number): Ids {
   const ids = countingIds();
   for (let skipped = 1; skipped < number; skipped++) ids.hex(1);
   return ids;

@@ -3,6 +3,7 @@
  * delivery rules.
  */
 
+import { hasPassed } from "kit/core/clock.ts";
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode } from "./frames.ts";
 import type { Outbound } from "./outbound_frames.ts";
@@ -96,8 +97,8 @@ export class Session {
   /** Pings when due. Closes after two unanswered pings, or when the buffer stays full. */
   tick(now: number): void {
     if (!this.#isFull()) this.#full_since = undefined;
-    else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.close("too_slow");
-    if (now - this.#pinged_at < PING_EVERY_MS) return;
+    else if (hasPassed(FULL_MS_MAX, this.#full_since ??= now, now)) return this.close("too_slow");
+    if (!hasPassed(PING_EVERY_MS, this.#pinged_at, now)) return;
     if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.close("no_pong");
     this.#pinged_at = now;
     this.#unansweredPings++;

@@ -3,10 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { DeliveryStep } from "kit/data/events.ts";
-import { countingIds } from "../support/ids.ts";
-import type { Chance } from "../support/seeded_random.ts";
-import { SwiftClock } from "../support/swift_clock.ts";
-import { FakeProcesses, type World, world } from "../support/world.ts";
+import { countingIds } from "../../support/ids.ts";
+import { JumpingClock } from "../../support/jumping_clock.ts";
+import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";
+import type { Chance } from "../../support/seeded_random.ts";
+import type { SqliteFaults } from "../../support/sqlite_faults.ts";
+import { FakeProcesses, type World, world } from "../../support/world.ts";
+import { DatabaseFiles, type DatabaseImage } from "../database_files.ts";
 import { StormAdapter, type TransportEvents } from "./fake_transports.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { HUMAN } from "./texts.ts";
@@ -25,35 +28,42 @@ export interface Answer {
   readonly [field: string]: unknown;
 }
 
+/** What the daemon of a storm runs on. */
+export interface RunsDeps {
+  readonly chance: Chance;
+  readonly events: TransportEvents;
+  readonly faults: SqliteFaults;
+}
+
 export class DaemonRuns implements AsyncDisposable {
   readonly tmux: StormTmux;
-  /** The directory of the database, in which agents are spawned too. */
-  readonly directory = Deno.makeTempDirSync({ prefix: "mesh-storm-" });
+  readonly clock = new JumpingClock();
+  readonly processes = new FakeProcesses();
   /** The daemon of the current run. */
   w!: World;
   adapter!: StormAdapter;
   /** The state of each delivery: at the start of the run, then according to its reported steps. */
   steps = new Map<string, string>();
-  readonly #chance: Chance;
-  readonly #events: TransportEvents;
-  readonly #shared = {
-    clock: new SwiftClock(),
-    ids: countingIds(),
-    processes: new FakeProcesses(),
-  };
+  readonly #deps: RunsDeps;
+  readonly #root = makeMemoryDir("mesh-storm-");
+  /** Agents are spawned here. The name of the folder is the same in every storm. */
+  readonly directory = join(this.#root, "project");
+  readonly #ids = countingIds();
   #terminals!: StormTerminals;
   #run = 0;
   #reported: DeliveryStep[] = [];
 
-  constructor(chance: Chance, events: TransportEvents) {
-    this.#chance = chance;
-    this.#events = events;
-    this.tmux = new StormTmux(this.#shared.processes, chance);
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+    this.tmux = new StormTmux(this.processes, deps.chance);
+    Deno.mkdirSync(this.directory);
+    this.files.write({ main: migratedImage() });
     this.start();
   }
 
-  get processes(): FakeProcesses {
-    return this.#shared.processes;
+  /** The database of the current run. */
+  get files(): DatabaseFiles {
+    return new DatabaseFiles(join(this.#root, `mesh-${this.#run}.db`));
   }
 
   /** The delivery steps reported since the last call. */
@@ -63,11 +73,14 @@ export class DaemonRuns implements AsyncDisposable {
 
   /** Starts a daemon on the disk as it is. */
   start(): void {
-    const adapter = this.adapter = new StormAdapter(this.#chance, this.#events);
+    const { chance, events } = this.#deps;
+    const adapter = this.adapter = new StormAdapter(chance, events);
     const terminals = this.#terminals = new StormTerminals(this.tmux);
     const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
-    const options = { settings, db_path: this.#path(), adapters: [adapter], terminals };
-    this.w = world({ ...this.#shared, ...options, paneObserver: this.tmux });
+    const { clock, processes } = this;
+    const machine = { clock, processes, ids: this.#ids, paneObserver: this.tmux };
+    const options = { settings, db_path: this.files.path, adapters: [adapter], terminals };
+    this.w = world({ ...machine, ...options });
     const reported: DeliveryStep[] = this.#reported = [];
     this.w.daemon.ctx.events.subscribe({ delivery: (step) => void reported.push(step) });
     const { messages } = takeSnapshot(this.w.daemon);
@@ -85,17 +98,16 @@ export class DaemonRuns implements AsyncDisposable {
     await ending;
   }
 
-  /** Keeps what is on the disk now for the next run; returns the daemon that lost its power. */
-  cutPower(): World {
-    const from = this.#path();
+  /** Keeps an image of the disk for the next run; returns the daemon that lost its power. */
+  cutPower(image: DatabaseImage): World {
     this.#run++;
-    for (const part of ["", "-wal"]) Deno.copyFileSync(`${from}${part}`, `${this.#path()}${part}`);
+    this.files.write(image);
     this.adapter.end();
     this.#terminals.end();
     return this.w;
   }
 
-  /** Sends a request; the answer is never an internal error. */
+  /** Sends a request. The answer is an internal error only if a statement has failed. */
   async answer(path: string, init: RequestInit): Promise<Answer> {
     const run = this.#run;
     const response = await this.w.fetch(path, init);
@@ -103,17 +115,14 @@ export class DaemonRuns implements AsyncDisposable {
     const answer = await response.json();
     if (run !== this.#run) throw new Error("The daemon that answered has lost its power");
     const full = status === 502 && answer.error === "spawn_failed"; // All pids are taken.
-    assert.ok(status < 500 || full, `${path} answers ${status}: ${JSON.stringify(answer)}`);
+    const expected = status < 500 || full || this.#deps.faults.hit;
+    assert.ok(expected, `${path} answers ${status}: ${JSON.stringify(answer)}`);
     return { ...answer, http: status };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.adapter.end();
     await this.w[Symbol.asyncDispose]();
-    Deno.removeSync(this.directory, { recursive: true });
-  }
-
-  #path(): string {
-    return join(this.directory, `mesh-${this.#run}.db`);
+    Deno.removeSync(this.#root, { recursive: true });
   }
 }

@@ -1,6 +1,7 @@
 /** Verbs about scheduled messages: they are created, edited, cancelled, and due in a crash. */
 
 import type { Storm, Verb } from "../storm.ts";
+import { crash } from "../crashes.ts";
 import { SCHEDULED_PREFIX } from "../texts.ts";
 
 const TIMES = ["0s", "1s", "30s", "5m", "2h", "1d"];
@@ -22,7 +23,7 @@ async function crashWhileFiring(storm: Storm): Promise<void> {
   const { clock, daemon } = storm.w;
   for (let count = 0; count < DUE_COUNT; count++) await schedule(storm, { fire_at: "0s" });
   await clock.advance(MINUTE_MS);
-  await storm.crash(() => {
+  await crash(storm, () => {
     daemon.tick();
     return clock.settle();
   });

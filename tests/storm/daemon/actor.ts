@@ -1,9 +1,9 @@
 /** A client in a storm: it connects, reads its messages, and remembers each delivery. */
 
 import assert from "node:assert/strict";
-import type { Outbound } from "../../daemon/features/messages/websocket/outbound_frames.ts";
-import type { FakeSocket, World } from "../support/world.ts";
-import type { Chance } from "../support/seeded_random.ts";
+import type { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
+import type { FakeSocket, World } from "../../support/world.ts";
+import type { Chance } from "../../support/seeded_random.ts";
 
 /** What one peer has read, over all of its connections and leases. */
 export interface ReceivedLog {
@@ -23,6 +23,8 @@ interface ActorConnection {
   readonly peer_id: string;
   /** The number of frames read so far; the others are in transit. */
   read: number;
+  /** How many frames have left the daemon, once it has lost its power. */
+  left?: number;
   /** For each delivery with a receipt, the number of frames sent on this connection before it. */
   readonly frames_before_receipt: Map<string, number>;
 }
@@ -78,13 +80,28 @@ export class Actor {
     this.#connection = undefined;
   }
 
+  /** The daemon has lost its power: what it sends from now on is lost. */
+  stopListening(): void {
+    const connection = this.#connection;
+    if (connection) connection.left ??= connection.socket.frames.length;
+  }
+
   /** Reads all or some of the frames, and answers the last ping. */
   async read(chance: Chance): Promise<void> {
+    this.readReceived(chance);
+    const { socket } = this.#connection ?? {};
+    const [ping] = socket?.of("ping").slice(-1) ?? [];
+    if (ping) await socket?.send({ type: "pong", ping_id: ping.ping_id });
+  }
+
+  /** Reads all or some of the frames that have left the daemon. */
+  readReceived(chance: Chance): void {
     const connection = this.#connection;
     if (!connection) return;
+    const { left = connection.socket.frames.length } = connection;
     const until = chance.oneIn(3)
-      ? connection.read + chance.below(connection.socket.frames.length - connection.read + 1)
-      : connection.socket.frames.length;
+      ? connection.read + chance.below(left - connection.read + 1)
+      : left;
     const received = this.received(connection.peer_id);
     for (; connection.read < until; connection.read++) {
       const frame = connection.socket.frames[connection.read];
@@ -98,8 +115,6 @@ export class Actor {
       assert.ok(!receipted_before, `${delivery_id} came again after its receipt`);
       record(received, delivery_id, `${from_peer} ${text ?? ""}`, connection.receipts);
     }
-    const [ping] = connection.socket.of("ping").slice(-1);
-    if (ping) await connection.socket.send({ type: "pong", ping_id: ping.ping_id });
   }
 
   /** Records what a lease returned, unless its response was lost. */
@@ -121,12 +136,22 @@ export class Actor {
 
   /** Sends a receipt for a delivery that it has read, if there is one. */
   async receipt(chance: Chance, status: string): Promise<void> {
-    const connection = this.#connection;
-    if (!connection?.receipts || !this.connected) return;
-    const read = connection.socket.frames.slice(0, connection.read)
-      .flatMap((frame) => isMessage(frame) ? [frame.delivery_id] : []);
+    const read = this.lastRead();
     if (read.length === 0) return;
-    const delivery_id = chance.pick(chance.oneIn(4) ? read : read.slice(-5));
+    await this.sendReceipt(chance.pick(chance.oneIn(4) ? read : read.slice(-5)), status);
+  }
+
+  /** The last messages that it has read on this connection; none of one without receipts. */
+  lastRead(count = Infinity): string[] {
+    const connection = this.#connection;
+    if (!connection?.receipts || !this.connected) return [];
+    return connection.socket.frames.slice(0, connection.read)
+      .flatMap((frame) => isMessage(frame) ? [frame.delivery_id] : []).slice(-count);
+  }
+
+  async sendReceipt(delivery_id: string, status: string): Promise<void> {
+    const connection = this.#connection;
+    if (!connection || !this.connected) return;
     if (status === "accepted" || status === "seen") {
       this.receipted(connection.peer_id, delivery_id);
     }

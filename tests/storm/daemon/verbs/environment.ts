@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Storm, Verb } from "../storm.ts";
+import { crash } from "../crashes.ts";
 import { flood } from "./messages.ts";
 
 const DAY = 86_400;
@@ -16,8 +17,8 @@ export const ENVIRONMENT_VERBS: readonly Verb[] = [
   { name: "release slow deliveries", weight: 14, run: (storm) => Promise.resolve(storm.adapter.releaseSlow()) },
   { name: "follow the stream", weight: 6, run: readStream },
   { name: "restart",     weight: 2,  run: (storm) => storm.restart() },
-  { name: "crash",       weight: 2,  run: (storm) => storm.crash(() => Promise.resolve()) },
-  { name: "crash in a burst", weight: 3, run: (storm) => storm.crash(() => flood(storm)) },
+  { name: "crash",       weight: 2,  run: (storm) => crash(storm, () => Promise.resolve()) },
+  { name: "crash in a burst", weight: 3, run: (storm) => crash(storm, () => flood(storm)) },
 ];
 
 /** A reader resumes at its last event: it gets every later event, or the gap. */
@@ -47,6 +48,7 @@ async function readStream(storm: Storm): Promise<void> {
 
 /** Ticks several times at the end: one tick handles a limited number of due things. */
 async function advanceDays(storm: Storm, count: number): Promise<void> {
+  storm.keyed.length = 0; // Keys are kept for a day.
   await storm.tick(count * DAY + 1);
   for (let tick = 0; tick < 3; tick++) await storm.tick();
 }

@@ -9,8 +9,8 @@ import type {
   Readiness,
   Receipt,
   ResumeResult,
-} from "../../daemon/features/agents/adapter.ts";
-import type { Chance } from "../support/seeded_random.ts";
+} from "../../../daemon/features/agents/adapter.ts";
+import type { Chance } from "../../support/seeded_random.ts";
 
 /** What the transports of all runs have done. */
 export interface TransportEvents {

@@ -1,7 +1,10 @@
 /** Invariants of deliveries: none is lost or sent twice, steps are legal, order is kept. */
 
 import assert from "node:assert/strict";
-import { deliveryMachine, type DeliveryState } from "../../../daemon/features/messages/machine.ts";
+import {
+  deliveryMachine,
+  type DeliveryState,
+} from "../../../../daemon/features/messages/machine.ts";
 import { identOf, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 
@@ -9,6 +12,9 @@ export const DELIVERY_INVARIANTS: readonly Invariant[] = [
   { name: "every message is in exactly one state, and counted once", check: checkOneState },
   { name: "only finished messages that are a month old are removed", check: checkRetention },
   { name: "no accepted message is lost or changes its text", check: checkNothingLost },
+  { name: "no refused request has left a message", check: checkNothingRefused },
+  { name: "each request has one message at most", check: checkOnce },
+  { name: "whatever was received is in the ledger", check: checkReceived },
   { name: "a delivery takes legal transitions only", check: checkTransitions },
   { name: "each transition is reported as it happened", check: checkReportedSteps },
   { name: "nothing is queued for a peer that accepts no messages", check: checkAddressees },
@@ -53,6 +59,30 @@ function checkRetention(storm: Storm, { byIdent }: Snapshot): void {
 
 function checkNothingLost(storm: Storm, { byIdent }: Snapshot): void {
   for (const [ident, text] of storm.accepted) assert.equal(byIdent.get(ident)?.text, text);
+}
+
+function checkNothingRefused({ refused, before }: Storm, { messages }: Snapshot): void {
+  for (const { ident, text } of messages) {
+    if (!before.byIdent.has(ident)) assert.ok(!refused.has(text), `${ident} was refused`);
+  }
+}
+
+/** The texts of asks and notifies; a broadcast and the ends of an ask have many messages. */
+const UNIQUE_TEXT = /^sesame \d{6}$/;
+
+function checkOnce(_: Storm, { messages }: Snapshot): void {
+  const texts = messages.flatMap(({ kind, text }) =>
+    (kind === "ask" || kind === "notify") && UNIQUE_TEXT.test(text) ? text : []
+  );
+  assert.equal(new Set(texts).size, texts.length, "A request has two messages");
+}
+
+/** Nothing may leave the daemon before it is on the disk, and a crash may not undo it. */
+function checkReceived({ received, hasForgotten }: Storm, { byIdent }: Snapshot): void {
+  if (hasForgotten) return;
+  for (const { texts } of received.values()) {
+    for (const id of texts.keys()) assert.ok(byIdent.has(identOf(id)), `${id} is not stored`);
+  }
 }
 
 const EDGES = new Set(deliveryMachine.rows.map(([from, , to]) => `${from} ${to}`));

@@ -1,7 +1,7 @@
 /** A snapshot of all rows; the invariants compare it with the previous one. */
 
 import * as z from "zod";
-import type { Daemon } from "../../daemon/app/daemon.ts";
+import type { Daemon } from "../../../daemon/app/daemon.ts";
 
 const nullableText = z.string().nullable();
 const Message = z.object({

@@ -1,15 +1,15 @@
 /** A fake tmux for storms: one server with panes and processes, which may die and start again. */
 
-import type { Launch, OpenResult, Terminals } from "../../daemon/host/tmux/terminals.ts";
+import type { Launch, OpenResult, Terminals } from "../../../daemon/host/tmux/terminals.ts";
 import type {
   PaneFacts,
   PaneObserver,
   ScreenObservation,
-} from "../../daemon/host/tmux/pane_observer.ts";
-import type { Pane } from "../../daemon/host/tmux/pane.ts";
-import { paneRecord } from "../support/host/fake_panes.ts";
-import type { FakeProcesses } from "../support/world.ts";
-import type { Chance } from "../support/seeded_random.ts";
+} from "../../../daemon/host/tmux/pane_observer.ts";
+import type { Pane } from "../../../daemon/host/tmux/pane.ts";
+import { paneRecord } from "../../support/host/fake_panes.ts";
+import type { FakeProcesses } from "../../support/world.ts";
+import type { Chance } from "../../support/seeded_random.ts";
 
 export const SOCKET = "/tmp/tmux-1/default";
 /** Few, so that pids are reused. */

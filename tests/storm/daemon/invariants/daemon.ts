@@ -1,12 +1,13 @@
 /** Invariants of the daemon: its events, its peers, its counts and its log. */
 
 import assert from "node:assert/strict";
-import { peerMachine } from "../../../daemon/features/peers/machine.ts";
+import { peerMachine } from "../../../../daemon/features/peers/machine.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 import { SECRET_WORD } from "../texts.ts";
 
 export const DAEMON_INVARIANTS: readonly Invariant[] = [
+  { name: "no error has ended the daemon", check: ({ uncaught }) => uncaught.check() },
   { name: "event ids rise, and no event holds a text", check: checkEvents },
   {
     name: "a peer's status follows its transition table, and a closed peer stays closed",
@@ -80,7 +81,7 @@ async function checkCounts(storm: Storm, { messages, peers }: Snapshot): Promise
   assert.equal((await storm.get("/health"))["peers"], storm.w.daemon.records.list({}).length);
 }
 
-function checkLog({ w }: Storm): void {
-  assert.deepEqual(w.logged, []);
-  assert.equal(w.daemon.ctx.db.whenDurable(), undefined, "A group of writes stayed open");
+function checkLog(storm: Storm): void {
+  storm.checkLog();
+  assert.equal(storm.w.daemon.ctx.db.whenDurable(), undefined, "A group of writes stayed open");
 }
