@@ -201,7 +201,7 @@ export class Sockets {
     const written = this.#written;
     this.#written = [];
     const at = clock.now();
-    db.transactLazily((tx) => {
+    db.failures.repeatUntilStored((tx) => {
       const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
       for (const message of written) {
         if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
