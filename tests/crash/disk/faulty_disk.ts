@@ -11,9 +11,14 @@ export type DiskState = "sound" | typeof FAULTS[number] | `slow ${number}`;
 /** Why there is no such disk here; undefined where there is. */
 export async function obstacle(): Promise<string | undefined> {
   if (Deno.build.os !== "linux") return "the library is for Linux only";
-  const found = await new Deno.Command("sh", { args: ["-c", "command -v cc"], stdout: "null" })
-    .output();
-  return found.success ? undefined : "there is no C compiler; install the package gcc";
+  const script = 'command -v cc && cc -fsyntax-only "$0"';
+  const probe = new Deno.Command("sh", {
+    args: ["-c", script, SOURCE],
+    stdout: "null",
+    stderr: "null",
+  });
+  const { success } = await probe.output();
+  return success ? undefined : "no C compiler with headers; install gcc and libc6-dev";
 }
 
 export class FaultyDisk {
