@@ -24,6 +24,7 @@ interface Need {
 const NEEDS: readonly Need[] = [
   { programs: ["tmux"], apt: "tmux" },
   { programs: ["ip"], apt: "iproute2" },
+  { programs: ["strace"], apt: "strace" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
   { programs: ["zsh"], apt: "zsh" },

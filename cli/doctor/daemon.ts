@@ -9,6 +9,7 @@ import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";
 import { type Check, type CheckResult } from "./finding.ts";
+import type { Health } from "../../daemon/api/events/contract.ts";
 import type { Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
 
@@ -29,10 +30,26 @@ export const DAEMON: Check = {
       versionFinding(health.version),
       schemaFinding(health.schema_version),
       ...otherDaemonFindings(machine, snapshot),
+      ...storageFindings(health),
       ...messageFindings(snapshot),
     ];
   },
 };
+
+function storageFindings({ storage }: Health): CheckResult[] {
+  if (!storage) return [];
+  const { status, since, reason } = storage;
+  if (status === "ok") return [["ok", "STORAGE_OK", "the database can be written"]];
+  if (status === "slow") {
+    const fix =
+      "see which program writes to the disk of the state directory, for example with iotop";
+    return [["warning", "STORAGE_SLOW", `the disk is slow: ${reason}`, fix]];
+  }
+  const detail = `nothing can be stored since ${since}: ${reason}`;
+  const fix = "make room on the disk of the state directory, or make it writable; " +
+    "the daemon goes on by itself then";
+  return [["error", "STORAGE_FAILING", detail, fix]];
+}
 
 function downFinding(snapshot: MeshSnapshot): CheckResult {
   const { daemon, runtimeInfo, configErrors, isAddressTaken } = snapshot;

@@ -33,8 +33,13 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
     pid: String(health.pid),
     "up for": formatDuration(health.uptime_seconds * 1000),
     peers: String(health.peers),
+    storage: health.storage && formatStorage(health.storage),
     relay: health.relay && formatRelay(health.relay),
   });
+}
+
+function formatStorage({ status, reason }: NonNullable<Health["storage"]>): StyledText {
+  return reason === null ? status : styled("red", `${status}  ${reason}`);
 }
 
 function formatRelay({ status, url, last_error }: Health["relay"]): string {

@@ -87,7 +87,9 @@ async function serveUntilSignal(
   const { port, hostname: host } = server.addr;
   daemon.address.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  writePrivately(join(state, "hook.token"), daemon.identity.hook_token);
+  const tokenFile = join(state, "hook.token");
+  const { hook_token } = daemon.identity;
+  if (readTextOrNothing(tokenFile) !== hook_token) writePrivately(tokenFile, hook_token);
   const started_at = new Date(clock.now()).toISOString();
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }

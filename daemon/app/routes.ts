@@ -136,8 +136,9 @@ export function systemRoutesOf(
 ): Route[] {
   const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
   const started_at = ctx.clock.now();
+  const storage = () => ctx.db.failures.report();
   const health = (): Health => ({
-    status: "ok",
+    status: storage().status === "ok" ? "ok" : "degraded",
     version: VERSION,
     daemon_id: identity.daemon_id,
     uptime_seconds: Math.floor((ctx.clock.now() - started_at) / 1000),
@@ -145,6 +146,7 @@ export function systemRoutesOf(
     peers: peerRows.count(ctx.db),
     schema_version: migrations.length,
     capabilities: CAPABILITIES,
+    storage: storage(),
     relay: relayClient?.report() ?? NO_RELAY,
   });
   const system: Route[] = systemRoutes({

@@ -12,6 +12,7 @@ const PRUNED_EVENTS_MAX = 2000;
 export function tick(features: Features, { idempotency, relayClient }: Api): void {
   const { ctx: { clock, db, events }, history_ms } = features;
   const now = clock.now();
+  db.failures.tick();
   features.processWatcher.tick(now);
   features.asks.tick(now);
   features.multiAsks.tick(now);

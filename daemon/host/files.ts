@@ -46,6 +46,14 @@ export function filesIn(directory: string) {
   };
 }
 
+/** Codes of errors after which nothing can be written: full, over quota, read-only, failing. */
+const DISK_ERRORS = new Set(["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO"]);
+
+/** Whether an error says that the disk does not take what is written. */
+export function isDiskError(error: unknown): boolean {
+  return error instanceof Error && DISK_ERRORS.has(String((error as { code?: unknown }).code));
+}
+
 async function writeWhole(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   using file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   for await (const chunk of bytes) {

@@ -14,17 +14,20 @@ interface LogOptions {
 }
 
 /**
- * Writes lines to standard error. `mesh up` redirects standard error to the file at `path`; when
- * that file is full, it is copied to a backup and truncated. Other processes that hold the file
- * open for appending then continue at its new start.
+ * Writes lines to standard error; throws if it cannot. `mesh up` redirects standard error to the
+ * file at `path`; when that file is full, it is copied to a backup and truncated. Other processes
+ * that hold the file open for appending then continue at its new start.
  */
 export function boundedLog(path: string, options: LogOptions = {}): (line: string) => void {
   const { bytes_max = LOG_BYTES_MAX, descriptor = STDERR, write = toStderr } = options;
   let size = isOpenAs(descriptor, path) ? Deno.statSync(path).size : 0;
+  let isLineTorn = false;
   return (line) => {
-    const bytes = new TextEncoder().encode(`${line}\n`);
+    const bytes = new TextEncoder().encode(`${isLineTorn ? "\n" : ""}${line}\n`);
     if (size > 0 && size + bytes.length > bytes_max) size = rotate(path, descriptor);
+    isLineTorn = true; // Until all of it is written.
     write(bytes);
+    isLineTorn = false;
     size += bytes.length;
   };
 }

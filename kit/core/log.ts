@@ -10,11 +10,24 @@ const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 /** Keys whose values are never written, at any depth of `fields`. */
 const SECRET = /token|secret|password|authorization|code_verifier|certificate|^text$/i;
 
+/**
+ * A line that cannot be written, for example on a full disk, fails nothing that logs: the next line
+ * that can be written counts the lost ones.
+ */
 export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => void): Log {
+  let lost_lines = 0;
   const logAt = (level: Level) => (what: string, fields: Record<string, unknown> = {}) => {
     if (RANK[level] < RANK[minLevel]) return;
     const time = new Date(clock.now()).toISOString();
-    write(JSON.stringify({ time, level, what, ...fields }, redact));
+    const lost = lost_lines > 0 ? { lost_lines } : {};
+    const line = JSON.stringify({ time, level, what, ...fields, ...lost }, redact);
+    try {
+      write(line);
+      lost_lines = 0;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      lost_lines++;
+    }
   };
   return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }

@@ -49,7 +49,7 @@ export const PROBLEMS = {
   invalid_request:      refusal(422, "Invalid request: {summary}", "", { summary: text, issues: z.array(Issue) }),
   idempotency_mismatch: refusal(422, `The key "{idempotency_key}" was used with another body before`, "use a new Idempotency-Key for a different request", { idempotency_key: text }),
   idempotency_in_progress: refusal(409, `The first request with the key "{idempotency_key}" is still running`, "try again when it is answered", { idempotency_key: text }),
-  storage_failed:       refusal(503, "The database could not store this; nothing was changed", "free some disk space and try again"),
+  storage_failed:       refusal(503, "The database could not store this; nothing was changed", "try again; if it stays so, `mesh doctor` names the reason, such as a full disk"),
   shutting_down:        refusal(503, "The server is shutting down", "try again when it has started"),
   internal:             refusal(500, "Internal error; the log of this server has the cause"),
   oauth_disabled:       refusal(404, "Remote MCP is off: this relay has no OAuth issuer", "set RELAY_OAUTH_ISSUER and RELAY_OAUTH_DB"),

@@ -4,6 +4,7 @@ import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { DeferredInserts } from "kit/data/deferred_inserts.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { WriteFailures } from "kit/data/write_failures.ts";
 
 export type Effect = () => void;
 
@@ -32,6 +33,7 @@ interface RunningTransaction {
 export interface GroupCommitDeps {
   readonly clock: Clock;
   readonly log: Log;
+  readonly failures: Pick<WriteFailures<never>, "committed" | "failed">;
   readonly deferred: DeferredInserts;
   /** Runs one statement without parameters. */
   exec(sql: string): void;
@@ -139,6 +141,7 @@ export class GroupCommit {
     try {
       this.#deps.exec("begin immediate");
     } catch (error) {
+      this.#deps.failures.failed("A transaction could not begin", error);
       throw new Problem("storage_failed", {}, error);
     }
     return this.#group = newGroup();
@@ -225,16 +228,18 @@ export class GroupCommit {
   }
 
   #commit(): Problem | undefined {
-    const { deferred, exec } = this.#deps;
+    const { deferred, exec, failures } = this.#deps;
     const elapsed = stopwatch();
     try {
       deferred.runUntil(deferred.position);
       exec("commit");
       this.commits++;
-      this.observeCommit(elapsed());
+      const took_ms = elapsed();
+      this.observeCommit(took_ms);
+      failures.committed(took_ms);
       return undefined;
     } catch (error) {
-      this.#deps.log.error("A commit failed", { error });
+      failures.failed("A commit failed", error);
       this.#rollBackGroup();
       return new Problem("storage_failed", {}, error);
     }
@@ -272,7 +277,7 @@ export class GroupCommit {
 
   /** Ends a group that was rolled back. Returns the error to throw. */
   #failGroup(error: unknown): Problem {
-    this.#deps.log.error("A group of transactions was rolled back", { error });
+    this.#deps.failures.failed("A group of transactions was rolled back", error);
     const problem = new Problem("storage_failed", {}, error);
     if (this.#group) this.#finish(this.#group, problem);
     return problem;

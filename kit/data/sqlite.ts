@@ -8,6 +8,7 @@ import { Instant } from "kit/core/schema.ts";
 import { type BulkInsert, DeferredInserts } from "kit/data/deferred_inserts.ts";
 import { type Effect, GroupCommit } from "kit/data/group_commit.ts";
 import { type Params, Statements } from "kit/data/statements.ts";
+import { WriteFailures } from "kit/data/write_failures.ts";
 
 /** A transaction returns no promise, so that nothing interleaves between its reads and writes. */
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
@@ -23,6 +24,10 @@ const BUSY_MS_MAX = 5000;
  * with 16 MiB, no flood of messages was faster, and SQLite does not give the memory back.
  */
 const CACHE_KIB = 4096;
+
+const PRAGMAS = `pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
+  pragma busy_timeout = ${BUSY_MS_MAX};
+  pragma temp_store = memory; pragma cache_size = -${CACHE_KIB}`;
 
 /** The interface for reading: a database, or a transaction on it. */
 export interface Reader {
@@ -59,6 +64,7 @@ export class Database implements Disposable, Reader {
   readonly #statements: Statements;
   readonly #deferred: DeferredInserts;
   readonly #groups: GroupCommit;
+  readonly failures: WriteFailures<Tx>;
   readonly #tx: Tx = {
     get: (row, sql, params) => this.get(row, sql, params),
     all: (row, sql, params) => this.all(row, sql, params),
@@ -86,9 +92,11 @@ export class Database implements Disposable, Reader {
     const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     const statements = this.#statements = new Statements(sqlite);
     const deferred = this.#deferred = new DeferredInserts(sqlite);
+    const failures = this.failures = new WriteFailures<Tx>(this, { clock, log });
     this.#groups = new GroupCommit({
       clock,
       log,
+      failures,
       deferred,
       exec: (sql) => void statements.run(sql),
       isInTransaction: () => sqlite.isTransaction,
@@ -97,11 +105,7 @@ export class Database implements Disposable, Reader {
         if (this.#checkpointDue) this.checkpoint();
       },
     });
-    sqlite.exec(
-      `pragma journal_mode = wal; pragma synchronous = full; pragma fullfsync = on;
-       pragma busy_timeout = ${BUSY_MS_MAX};
-       pragma temp_store = memory; pragma cache_size = -${CACHE_KIB}`,
-    );
+    sqlite.exec(PRAGMAS);
     try {
       this.#migrate(migrations);
     } catch (error) {
@@ -226,8 +230,12 @@ export class Database implements Disposable, Reader {
   checkpoint(): void {
     this.#checkpointDue = this.#groups.isOpen;
     if (this.#groups.isOpen || this.#checkpointedCommits === this.commits) return;
-    const done = this.#statements.get(Checkpoint, "pragma wal_checkpoint(passive)");
-    if (done?.log === done?.checkpointed) this.#checkpointedCommits = this.commits;
+    try {
+      const done = this.#statements.get(Checkpoint, "pragma wal_checkpoint(passive)");
+      if (done?.log === done?.checkpointed) this.#checkpointedCommits = this.commits;
+    } catch (error) { // All commits are safe in the log; a later checkpoint moves them.
+      this.failures.failed("A checkpoint failed", error);
+    }
   }
 
   [Symbol.dispose](): void {

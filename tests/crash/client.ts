@@ -24,6 +24,10 @@ export class Client {
     return this.#peer_id ?? "";
   }
 
+  get isOpen(): boolean {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
   /** Everything that was applied, each delivery once, in order. */
   get applied(): string[] {
     return [...this.received.values()].map(({ content }) => content);
@@ -42,6 +46,8 @@ export class Client {
       if (frame.type === "connected") {
         this.#peer_id = frame.peer_id;
         connected.resolve();
+      } else if (frame.type === "ping") {
+        socket.send(JSON.stringify({ type: "pong", ping_id: frame.ping_id }));
       } else if (typeof frame.delivery_id === "string") this.#receive(socket, frame);
     };
     await connected.promise;

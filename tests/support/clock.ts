@@ -43,6 +43,15 @@ export class FakeClock implements Clock {
     this.#now = until;
   }
 
+  /**
+   * The machine sleeps: the time of day goes on, while timers stand still, as those of a process
+   * do. A negative time sets the clock back.
+   */
+  sleepMachine(ms: number): void {
+    this.#now += ms;
+    for (const sleeper of this.#sleepers) sleeper.due += ms;
+  }
+
   #first(until: number): { due: number; wake: () => void } | undefined {
     const due = this.#sleepers.filter((sleeper) => sleeper.due <= until);
     const first = due.sort((a, b) => a.due - b.due)[0];

@@ -7,7 +7,8 @@ import { Instant, QueryNumber } from "kit/core/schema.ts";
 const maybe = z.string().nullable();
 
 export const Health = z.object({
-  status: z.literal("ok"),
+  /** `degraded`: messages cannot be stored, or only slowly. */
+  status: z.enum(["ok", "degraded"]),
   version: z.string(),
   daemon_id: z.string(),
   uptime_seconds: z.number(),
@@ -15,6 +16,12 @@ export const Health = z.object({
   peers: z.number().int(),
   schema_version: z.number().int(),
   capabilities: z.record(z.string(), z.boolean()),
+  /** The disk under the database. Daemons of earlier versions do not report it. */
+  storage: z.object({
+    status: z.enum(["ok", "slow", "failing"]),
+    since: Instant.nullable(),
+    reason: maybe,
+  }).optional(),
   relay: z.object({
     status: z.enum(["connected", "connecting", "down", "disabled"]),
     url: maybe,

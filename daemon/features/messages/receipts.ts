@@ -40,7 +40,7 @@ export class Receipts {
   receipt(session: Session, ack: DeliveryAck): void {
     const { db } = this.#ctx;
     const isPositive = ack.status === "accepted" || ack.status === "seen";
-    if (isPositive) db.transactLazily(() => this.#applyReceipt(session, ack));
+    if (isPositive) db.failures.repeatUntilStored(() => this.#applyReceipt(session, ack));
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 

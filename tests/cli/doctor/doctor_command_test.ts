@@ -5,6 +5,7 @@ import { join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
+import { HEALTH } from "../../support/cli/answering_daemon.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 import {
   doctorFixture,
@@ -55,6 +56,26 @@ Deno.test("errors are listed before notes, and passed checks only with --all", a
   assert.deepEqual([firsts[0], firsts[1], firsts.includes("ok")], ["error", "warning", false]);
   assert.match(out, / fix: chmod 0600 .*config\.yaml\n/);
   assert.match((await p.doctor("--all")).out, /\nok +config +read from /);
+});
+
+Deno.test("a disk that fails or is slow is reported with what to do", async () => {
+  using p = doctorFixture();
+  // deno-fmt-ignore
+  const cases = [
+    ["failing", "database or disk is full", "STORAGE_FAILING", "error"],
+    ["slow",    "a commit took 900 ms",     "STORAGE_SLOW",    "warning"],
+  ] as const;
+  for (const [status, reason, code, severity] of cases) {
+    await using at = listening({}, (request) => {
+      if (new URL(request.url).pathname !== "/health") return undefined;
+      const storage = { status, since: "2030-01-01T00:00:00.000Z", reason };
+      return Response.json({ ...HEALTH, status: "degraded", storage });
+    });
+    p.env["MESH_DAEMON__PORT"] = at.port;
+    const found = (await p.find()).found.get(code);
+    assert.equal(found?.severity, severity);
+    assert.ok(found?.detail.includes(reason));
+  }
 });
 
 Deno.test("a daemon of another version or schema is reported with the restart that fixes it", async () => {

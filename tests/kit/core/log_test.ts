@@ -52,3 +52,22 @@ Deno.test("an error is written with its cause and its stack", () => {
   assert.match(error.stack, /log_test\.ts/);
   assert.deepEqual((error.cause as { name: string }).name, "TypeError");
 });
+
+Deno.test("a line that cannot be written fails nothing, and the next one counts it", () => {
+  const lines: string[] = [];
+  let isFull = true;
+  const log = jsonLog(new FakeClock(), "info", (line) => {
+    if (isFull) throw new Error("No space left on device");
+    lines.push(line);
+  });
+  log.error("Lost");
+  log.error("Lost, too");
+  isFull = false;
+  log.info("Written");
+  log.info("Later");
+  const written = lines.map((line) => JSON.parse(line));
+  assert.deepEqual(written.map(({ what, lost_lines }) => [what, lost_lines]), [
+    ["Written", 2],
+    ["Later", undefined],
+  ]);
+});

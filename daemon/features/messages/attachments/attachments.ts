@@ -6,7 +6,7 @@ import type { Context } from "kit/data/context.ts";
 import { crypto } from "kit/host/node_library.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
 import { invalidField, Problem } from "kit/core/problem.ts";
-import type { Files } from "../../../host/files.ts";
+import { type Files, isDiskError } from "../../../host/files.ts";
 import type { Attachment } from "./contract.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
@@ -88,7 +88,7 @@ export class Attachments {
       return await this.#record(written, upload);
     } catch (error) {
       if (written) this.#deps.files.remove(written.file);
-      throw error;
+      throw isDiskError(error) ? new Problem("storage_failed", {}, error) : error;
     } finally {
       this.#uploads.delete(upload);
     }

@@ -4,6 +4,7 @@
  */
 
 import type { Context } from "kit/data/context.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
@@ -135,7 +136,7 @@ export class Dispatcher {
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();
     const receipt = await this.#deliver(transport, addressee, outgoing);
-    this.#record(attempted, receipt);
+    db.failures.repeatUntilStored((tx) => this.#record(tx, attempted, receipt));
     await db.whenDurable();
     if (receipt.state !== "refused") this.#deps.peers.recordDelivery(addressee.peer_id);
     return receipt;
@@ -163,22 +164,18 @@ export class Dispatcher {
   }
 
   /** Records a receipt. If a proof came first and has advanced the state, that state is kept. */
-  #record(attempted: StoredMessage, receipt: Receipt): void {
+  #record(tx: Tx, attempted: StoredMessage, receipt: Receipt): void {
     const { db, clock } = this.#ctx;
-    db.transact((tx) => {
-      const current = ledger.findMessageBySeq(db, attempted.seq);
-      if (current?.state !== "attempting") {
-        if (receipt.state !== "refused") ledger.markWrittenOnce(tx, attempted.seq, clock.now());
-        return;
-      }
-      if (receipt.state === "refused") this.#requeue(current, receipt.reason);
-      else if (receipt.state === "accepted") this.#steps.accepted(this.#steps.written(current));
-      else if (receipt.state === "sent") this.#steps.written(current);
-      else {
-        this.#steps.written(current, receipt.reason);
-        this.#steps.note(current, "unclear", receipt.reason);
-      }
-    });
+    const current = ledger.findMessageBySeq(db, attempted.seq);
+    if (current?.state !== "attempting") {
+      if (receipt.state !== "refused") ledger.markWrittenOnce(tx, attempted.seq, clock.now());
+    } else if (receipt.state === "refused") this.#requeue(current, receipt.reason);
+    else if (receipt.state === "accepted") this.#steps.accepted(this.#steps.written(current));
+    else if (receipt.state === "sent") this.#steps.written(current);
+    else {
+      this.#steps.written(current, receipt.reason);
+      this.#steps.note(current, "unclear", receipt.reason);
+    }
   }
 
   /**

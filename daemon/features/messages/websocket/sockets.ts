@@ -40,9 +40,8 @@ export class Sockets {
   readonly #surfaces = new Set<Session>();
   /** Sessions whose replay waits for the network to take the buffer. */
   readonly #replayDelayed = new Set<Session>();
-  /** Messages whose frames went out and that are not yet marked as sent: of this turn, mostly. */
-  readonly #written = new Set<StoredMessage>();
-  #isMarkScheduled = false;
+  /** Messages whose frames went out and are not yet marked as sent. */
+  #written: StoredMessage[] = [];
 
   constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
     this.#ctx = ctx;
@@ -143,11 +142,9 @@ export class Sockets {
       return this.#requeue(session, ticket);
     }
     ticket.state = "sent";
-    this.#written.add(ticket.message);
-    if (this.#isMarkScheduled) return;
-    this.#isMarkScheduled = true;
     // The runtime writes the frames at the end of this turn, and should not wait for the marks.
-    nextTurn(() => this.#markWritten());
+    if (this.#written.length === 0) nextTurn(() => this.#markWritten());
+    this.#written.push(ticket.message);
   }
 
   /** Sends a message as a plain frame that has no delivery. Returns false if it cannot be sent. */
@@ -157,7 +154,6 @@ export class Sockets {
 
   /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */
   tick(now: number, waiting: readonly string[]): void {
-    if (this.#written.size > 0) this.#markWritten();
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
       const session = this.#sessions.get(peer_id);
@@ -201,28 +197,20 @@ export class Sockets {
 
   /**
    * Marks all frames of a turn as sent, in one transaction. If a receipt came first, its state is
-   * kept. If the marks cannot be stored, the next tick tries again.
+   * kept.
    */
   #markWritten(): void {
-    const { db, clock, log } = this.#ctx;
-    const written = [...this.#written];
-    this.#written.clear();
-    this.#isMarkScheduled = false;
+    const { db, clock } = this.#ctx;
+    const written = this.#written;
     if (written.length === 0) return;
-    const keep = () => written.forEach((message) => this.#written.add(message));
+    this.#written = [];
     const at = clock.now();
-    try {
-      db.transactLazily((tx) => {
-        db.afterRollback(keep);
-        const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
-        for (const message of written) {
-          if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
-        }
-      });
-    } catch (error) {
-      keep();
-      log.error("Sent frames could not be marked", { error });
-    }
+    db.failures.repeatUntilStored((tx) => {
+      const marked = new Set(ledger.markAllWritten(tx, written.map(({ seq }) => seq), at));
+      for (const message of written) {
+        if (marked.delete(message.seq)) this.#steps.publish(message, "sent");
+      }
+    });
   }
 
   /** Queues a message again because the connection was closed or full before any byte went out. */
