@@ -128,7 +128,7 @@ async function unlisted(path: string): Promise<number> {
   const sent = db.prepare(
     "select count(*) as count from messages where state = 'sent' and not repeatable",
   ).get();
-  return Number(sent?.["count"]) - later.daemon.deliveryAudit.audit().unproved;
+  return Number(sent?.["count"]) - (await later.daemon.deliveryAudit.audit()).unproved;
 }
 
 /** The 12 digits that all ids of a message share. */
