@@ -4,9 +4,24 @@ import { TextLineStream } from "../../support/programs/lines.ts";
 import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
 import { crowd, first, seed } from "./peers.ts";
+import { probe, probed } from "./probe.ts";
 import { ways } from "./relayed.ts";
+import { tunnelled } from "./tunnelled.ts";
 
-const JOBS = { latency, flood, steady, replies, fanout, crowd, seed, first, ways };
+const JOBS = {
+  latency,
+  flood,
+  steady,
+  replies,
+  fanout,
+  crowd,
+  seed,
+  first,
+  ways,
+  probe,
+  probed,
+  tunnelled,
+};
 
 print({ ready: true });
 for await (const line of Deno.stdin.readable.pipeThrough(new TextLineStream())) {

@@ -3,13 +3,20 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const READ_BYTES = 65_536;
+/** How a body of unknown length ends. */
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 
-/** A request as its bytes. */
-export function built(port: number, path: string, body?: unknown): Uint8Array<ArrayBuffer> {
+/** A request as its bytes. Further header lines end with a line break each. */
+export function built(
+  port: number,
+  path: string,
+  body?: unknown,
+  headers = "",
+): Uint8Array<ArrayBuffer> {
   const text = body === undefined ? "" : JSON.stringify(body);
   const method = body === undefined ? "GET" : "POST";
   const length = encoder.encode(text).length;
-  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n` +
+  const head = `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n${headers}` +
     `content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
   return encoder.encode(head + text);
 }
@@ -42,6 +49,7 @@ export class RawHttpConnection implements Disposable {
       if (head < 0) continue;
       const length = Number(/content-length: (\d+)/i.exec(answer)?.[1] ?? 0);
       if (answer.length < head + 4 + length) continue;
+      if (/transfer-encoding: chunked/i.test(answer) && !answer.endsWith(LAST_CHUNK)) continue;
       if (!answer.startsWith("HTTP/1.1 200")) throw new Error(answer);
       return answer.slice(head + 4);
     }
