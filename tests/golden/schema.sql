@@ -337,6 +337,8 @@ CREATE INDEX peers_circle on peers (circle);
 
 CREATE INDEX peers_client on peers (client_key) where client_key is not null;
 
+CREATE INDEX peers_human on peers (peer_id) where role = 'human';
+
 CREATE INDEX peers_live on peers (peer_id)
   where status in ('online', 'busy') and dropped_at is null;
 

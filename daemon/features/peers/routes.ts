@@ -41,7 +41,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       contracts.registerPeer,
       ({ body, caller }) => register(body, caller, { ...deps, ...features }),
     ),
-    route(contracts.listPeers, ({ query }) => ({ peers: records.list(query) })),
+    route(contracts.listPeers, async ({ query }) => ({ peers: await records.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
       const peer_id = idOf(params, query);
       const restart = await deps.restartStatusOf(peer_id);

@@ -144,14 +144,38 @@ export function all(db: Reader): StoredPeer[] {
   return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
 }
 
-/** All peers but the retired ones and those that are offline and were last seen before `since`. */
-export function recent(db: Reader, since: number): StoredPeer[] {
-  return db.all(
-    Row,
-    `select * from peers where dropped_at is null and closed = 0 and status <> 'retired'
-       and (status <> 'offline' or coalesce(last_seen, registered_at) >= :since)
+/** Which peers to list; null matches any. */
+export interface ListFilter {
+  /** If given, only peers that are live, and offline ones that were last seen since. */
+  readonly since: number | null;
+  readonly source: string | null;
+  readonly addressable: 0 | 1 | null;
+  readonly circle: string | null;
+  readonly status: string | null;
+}
+
+/** The ids of the peers that match, in the order of their registration. */
+export function listedIds(db: Reader, filter: ListFilter): string[] {
+  return db.values(
+    z.string(),
+    `select peer_id from peers where dropped_at is null and closed = 0
+       and (:since is null or status <> 'retired'
+            and (status <> 'offline' or coalesce(last_seen, registered_at) >= :since))
+       and (:source is null or source = :source)
+       and (:addressable is null or addressable = :addressable)
+       and (:circle is null or circle = :circle) and (:status is null or status = :status)
      order by registered_at, peer_id`,
-    { since },
+    { ...filter },
+  );
+}
+
+/** Those of these peers that were not closed or dropped, in the order of their registration. */
+export function byIds(db: Reader, peer_ids: readonly string[]): StoredPeer[] {
+  return peersWhere(
+    db,
+    `peer_id in (select value from json_each(:ids)) and dropped_at is null and closed = 0
+     order by registered_at, peer_id`,
+    { ids: JSON.stringify(peer_ids) },
   );
 }
 

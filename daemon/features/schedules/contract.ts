@@ -14,7 +14,7 @@ const nullableString = z.string().nullable();
  * How many schedules may be active at once. The limit stops an agent that creates schedules in a
  * loop.
  */
-export const ACTIVE_MAX = 1000;
+export const ACTIVE_MAX = 10_000;
 /** How many schedules one list returns at most, so that all active ones fit. */
 const LIST_MAX = ACTIVE_MAX;
 

@@ -31,6 +31,13 @@ export interface Job {
   readonly seconds: number;
   readonly per_second: number;
   readonly stream: boolean;
+  readonly tunnels: readonly Tunnel[];
+}
+
+/** A daemon as a relay names it, and the cookie of a browser that is signed in to its secret. */
+export interface Tunnel {
+  readonly daemon_id: string;
+  readonly cookie: string;
 }
 
 /** The durations of some messages, and the server's processor time of each. */

@@ -5,7 +5,9 @@ import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
 import { natsFlood, natsLatency } from "./nats.ts";
 import { crowd, first, seed } from "./peers.ts";
+import { probe, probed } from "./probe.ts";
 import { toolCalls, ways } from "./relayed.ts";
+import { tunnelled } from "./tunnelled.ts";
 
 const JOBS = {
   latency,
@@ -20,6 +22,9 @@ const JOBS = {
   toolCalls,
   natsLatency,
   natsFlood,
+  probe,
+  probed,
+  tunnelled,
 };
 
 print({ ready: true });

@@ -3,6 +3,8 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const READ_BYTES = 65_536;
+/** How a body of unknown length ends. */
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 /** A request as its bytes. */
 export function built(
@@ -48,6 +50,7 @@ export class RawHttpConnection implements Disposable {
       if (head < 0) continue;
       const length = Number(/content-length: (\d+)/i.exec(answer)?.[1] ?? 0);
       if (answer.length < head + 4 + length) continue;
+      if (/transfer-encoding: chunked/i.test(answer) && !answer.endsWith(LAST_CHUNK)) continue;
       if (!answer.startsWith("HTTP/1.1 200")) throw new Error(answer);
       return answer.slice(head + 4);
     }

@@ -24,7 +24,10 @@ const SCANNED_MAX = 5000;
 const SCANS_MAX = 8;
 /** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
-/** How many ids are compared with a shortened one; it bounds the time to about 20 ms. */
+/**
+ * How many ids of the latest messages, and of the open asks before them, are compared with a
+ * shortened one; it bounds the time to about 30 ms.
+ */
 const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -68,8 +71,8 @@ export class Messages {
   }
 
   /**
-   * The first messages whose ids begin with these digits: of the latest ones, and of open asks. Ids
-   * are made from row numbers, so no index finds them.
+   * The first messages whose ids begin with these digits: of the latest ones, and of the latest
+   * open asks. Ids are made from row numbers, so no index finds them.
    */
   startingWith(digits: string): Message[] {
     const { db } = this.#ctx;
@@ -79,8 +82,9 @@ export class Messages {
     const check = (seq: number) => {
       if (idCodec.ident(seq).startsWith(digits)) found.add(seq);
     };
-    for (let seq = newest; seq > Math.max(0, newest - IDS_SCANNED_MAX); seq--) check(seq);
-    for (const seq of rows.openAsks(db)) check(seq);
+    const older = Math.max(0, newest - IDS_SCANNED_MAX);
+    for (let seq = newest; seq > older; seq--) check(seq);
+    rows.openAsks(db, older, IDS_SCANNED_MAX).forEach(check);
     const chosen = rows.chosenIds(db, `ask-${digits}`).flatMap((id) => rows.find(db, id) ?? []);
     const numbered = rows.bySeqs(db, [...found].slice(0, SHORT_ID_MATCHES_MAX));
     return [...chosen, ...numbered].map(toMessage);

@@ -21,9 +21,14 @@ export function find(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
 }
 
-/** The numbers of open asks. */
-export function openAsks(db: Reader): number[] {
-  return db.values(z.number(), "select seq from messages where ask_state = 'open'");
+/** The numbers of the latest open asks among the messages up to a number. */
+export function openAsks(db: Reader, up_to: number, limit: number): number[] {
+  return db.values(
+    z.number(),
+    `select seq from messages indexed by messages_open
+     where ask_state = 'open' and seq <= :up_to order by created_at desc, seq desc limit :limit`,
+    { up_to, limit },
+  );
 }
 
 /** The first ids, chosen by their askers, that begin with `short`. */

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
+import { plainIdCodec } from "../../../support/ids.ts";
+import { copyMessage } from "../../../support/daemon/message_log.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
@@ -99,4 +101,22 @@ Deno.test("an open ask is found among any number of later messages", async () =>
   });
   const latest = await ask(w, "ada", "bob");
   for (const id of [open, latest]) assert.equal((await complete(w, id.slice(0, 12))).id, id);
+});
+
+Deno.test("a bounded number of ids is compared with the digits, however many asks are open", async () => {
+  let compared = 0;
+  const idCodec = () => ({
+    ...plainIdCodec,
+    ident(seq: number) {
+      compared++;
+      return plainIdCodec.ident(seq);
+    },
+  });
+  await using w = world({ idCodec });
+  await addPeer(w, "bob");
+  await ask(w, "ada", "bob");
+  copyMessage(w, 60_000);
+  compared = 0;
+  assert.equal((await complete(w, "ask-eeee")).error, "unknown_id");
+  assert.equal(compared, 40_000);
 });

@@ -1,6 +1,7 @@
 /** The list of peers without those that have been gone for long. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../../support/world.ts";
 
@@ -27,4 +28,32 @@ Deno.test("the live peers are those that are not retired, nor offline for more t
   assert.deepEqual(await names(w, "?live=true"), ["away", "online", "sam"]);
   assert.deepEqual(await names(w, ""), everybody);
   assert.deepEqual(await names(w, "?live=false"), everybody);
+});
+
+Deno.test("a list of many peers lets other requests run, and is in the order of registration", async () => {
+  await using w = world();
+  await addPeer(w, "ada");
+  const { db } = w.daemon.ctx;
+  const columns = db.values(z.string(), "select name from pragma_table_info('peers')")
+    .filter((name) => !["peer_id", "name", "registered_at"].includes(name)).join(", ");
+  db.transactNow((tx) =>
+    tx.run(
+      `with recursive copy (number) as
+         (select 1 union all select number + 1 from copy where number < 700)
+       insert into peers (peer_id, name, registered_at, ${columns})
+       select printf('peer-%012x', 1000000 - number), 'copy', registered_at + number, ${columns}
+       from copy join peers on name = 'ada'`,
+    )
+  );
+  let finished = false;
+  const list = get(w, "/peers").finally(() => finished = true);
+  assert.equal((await get(w, "/health")).status, "ok");
+  assert.equal(finished, false, "other requests are answered first");
+  await w.fetch("/peers/ada", { method: "DELETE" });
+  while (!finished) await w.clock.advance(0);
+  const { peers } = await list;
+  const registered = peers.map(({ registered_at }: { registered_at: string }) => registered_at);
+  assert.deepEqual(registered, registered.toSorted());
+  assert.equal(peers.length, 701);
+  assert.deepEqual(await names(w, "?circle=elsewhere"), []);
 });

@@ -15,6 +15,7 @@ import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/s
 import { resume } from "../../../../../daemon/features/agents/opencode/resume.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { renamePeer } from "../../../../../daemon/features/peers/contract.ts";
+import { all } from "../../../../../daemon/features/peers/store.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type FakeSocket, type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";
@@ -40,7 +41,8 @@ async function connectPlugin(w: World, more: Record<string, unknown> = {}): Prom
 }
 
 function peerOf(w: World) {
-  return w.daemon.records.list({}).find(({ backend }) => backend === "opencode");
+  const found = all(w.daemon.ctx.db).find(({ backend }) => backend === "opencode");
+  return found && w.daemon.records.mustGet(found.peer_id);
 }
 
 Deno.test("a plugin registers its agent with process, pane and session, under the usual name", async () => {
