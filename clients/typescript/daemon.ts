@@ -67,10 +67,19 @@ export function tokenIn(yaml: string): string | undefined {
 /** The text of a YAML scalar: plain, or in quotes. */
 function scalarOf(text: string): string | undefined {
   const double = /^"(?:[^"\\]|\\.)*"/.exec(text)?.[0];
-  if (double !== undefined) return JSON.parse(double);
+  if (double !== undefined) return tryText(double);
   const single = /^'((?:[^']|'')*)'/.exec(text)?.[1];
   if (single !== undefined) return single.replaceAll("''", "'");
   return text.replace(/\s+#.*$/, "").trim() || undefined;
+}
+
+/** A text as JSON writes it; undefined for the escapes that only YAML has. */
+function tryText(quoted: string): string | undefined {
+  try {
+    return JSON.parse(quoted);
+  } catch {
+    return undefined;
+  }
 }
 
 async function read(path: string): Promise<string | undefined> {

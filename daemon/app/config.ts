@@ -51,10 +51,19 @@ const wordList = z.preprocess(
   (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
   z.array(z.string().min(1)),
 ).describe("a list of words");
+/** The parsed value; the text itself if it is not YAML, as no shape of a map accepts a text. */
+function tryYaml(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch {
+    return text;
+  }
+}
+
 /** A map; the environment passes it as YAML in one line. */
 const map = <S extends z.ZodType>(shape: S, description: string) =>
   z.preprocess(
-    (raw) => (typeof raw === "string" ? parseYaml(raw) : raw) ?? {},
+    (raw) => (typeof raw === "string" ? tryYaml(raw) : raw) ?? {},
     shape.describe(description),
   ).describe(description);
 

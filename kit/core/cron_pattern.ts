@@ -23,6 +23,7 @@ function patternOf(cron: string, timezone: string): Pattern {
 /** What is allowed, if the pattern is invalid. */
 export function patternProblem(pattern: string): string | undefined {
   const isNickname = pattern.startsWith("@");
+  if (pattern.includes(":")) return ALLOWED; // The library takes such a text for an instant.
   if (isNickname ? !NICKNAMES.includes(pattern) : pattern.split(/\s+/).length !== FIELDS) {
     return ALLOWED;
   }

@@ -175,5 +175,11 @@ function namesUnder(table: Settings, section: string): string {
 }
 
 function formatValue(value: unknown): string {
-  return value === undefined ? "nothing" : JSON.stringify(value);
+  if (value === undefined) return "nothing";
+  try {
+    return JSON.stringify(value);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return "a value that contains itself"; // By an anchor of YAML.
+  }
 }

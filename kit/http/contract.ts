@@ -43,6 +43,8 @@ export interface Contract {
   readonly idempotent?: true;
   /** The media type of the response if the response is not JSON. */
   readonly responseType?: string;
+  /** Where the response leads with status 303, in place of a 200. */
+  readonly redirects_to?: `/${string}`;
 }
 
 export type RequestPart = "params" | "query" | "body";

@@ -149,6 +149,10 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
       default: { description: "A request that is no upgrade is refused", content },
     };
   }
+  if (contract.redirects_to !== undefined) {
+    const location = { schema: { const: contract.redirects_to } };
+    return { 303: { description: "See the other page", headers: { Location: location } } };
+  }
   const schema = jsonSchema(returns, "output", schemas);
   const example = exampleOf(schema, { samples: info.samples, schemas, complete: false });
   const json = { "application/json": { schema, example } };
@@ -157,9 +161,14 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
     200: {
       description: "Done",
       ...(idempotent && { headers: REPLAY_HEADER }),
-      content: isJson ? json : { [responseType]: { schema: { type: "string" } } },
+      content: isJson ? json : { [responseType]: { schema: { type: rawTypeOf(responseType) } } },
     },
   };
+}
+
+/** JSON of another media type is an object; everything else is a text to the description. */
+function rawTypeOf(media_type: string): "object" | "string" {
+  return media_type.endsWith("+json") ? "object" : "string";
 }
 
 function toErrorResponses(
@@ -182,6 +191,10 @@ function toErrorResponses(
     }),
   );
 }
+
+/** Many readers of JSON schemas know no Unicode classes; the text is that of JSON. */
+const NOT_CONTROL = String.raw`\\P{Cc}`;
+const PORTABLE_NOT_CONTROL = String.raw`[^\\u0000-\\u001f\\u007f-\\u009f]`;
 
 interface ParameterSource {
   readonly part: "params" | "query";
@@ -253,7 +266,9 @@ function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas)
       if (io === "output" && def.type === "object") jsonSchema.required = requiredFields(def.shape);
     },
   });
-  const hoisted = JSON.stringify(plainSchema).replaceAll("#/$defs/", "#/components/schemas/");
+  const hoisted = JSON.stringify(plainSchema)
+    .replaceAll("#/$defs/", "#/components/schemas/")
+    .replaceAll(NOT_CONTROL, PORTABLE_NOT_CONTROL);
   const { $defs = {}, ...rest }: { $defs?: Schemas; [key: string]: unknown } = JSON.parse(hoisted);
   Object.assign(schemas, $defs);
   return rest;

@@ -25,7 +25,7 @@ const CLAUDE = /\/claude_\w+_test\.ts$/;
 /** The slowest files start first, each in its own batch: one that starts last keeps a core idle. */
 const LONGEST = [
   /linear_\w+_test/,
-  /storm_test|recurring_test|year_test/,
+  /storm_test|fuzz_test|recurring_test|year_test/,
   /^tests\/(?:e2e|crash|panes)\//,
 ];
 

@@ -41,7 +41,10 @@ def token_in(yaml: str) -> str | None:
         found = re.search(r"^[ \t]+auth_token:[ \t]+(\S.*)$", section[1], re.M)
     text = found[1] if found else ""
     if text.startswith('"'):
-        return json.JSONDecoder().raw_decode(text)[0]
+        try:
+            return json.JSONDecoder().raw_decode(text)[0]
+        except ValueError:
+            return None  # Escapes that only YAML has.
     if quoted := re.match(r"'((?:[^']|'')*)'", text):
         return quoted[1].replace("''", "'")
     return re.sub(r"\s+#.*$", "", text).strip() or None

@@ -28,7 +28,7 @@ export const redirectRoot = contract({
   access: "user",
   tunnel: "never",
   returns: z.string(),
-  responseType: "text/html",
+  redirects_to: "/dashboard",
 });
 
 export const getAsset = contract({

@@ -67,7 +67,10 @@ export function pageRoutes(
 }
 
 function toDashboard(): Response {
-  return new Response(null, { status: 303, headers: { location: "/dashboard" } });
+  return new Response(null, {
+    status: 303,
+    headers: { location: contracts.redirectRoot.redirects_to },
+  });
 }
 
 /**

@@ -10,6 +10,7 @@ Deno.test("the token is found as people write it in the configuration", () => {
     "daemon:\n  auth_token: plain-text\n": "plain-text",
     "# ours\ndaemon: # the daemon\n  port: 1\n\n  # secret\n  auth_token: 'it''s' # ours\n": "it's",
     'daemon:\n  host: ::1\n  auth_token: "a \\"b\\" # c"': 'a "b" # c',
+    'daemon:\n  auth_token: "\\x41 in YAML alone"\n': undefined,
     "daemon.auth_token: dotted # ours\n": "dotted",
     "relay:\n  auth_token: of-another-section\n": undefined,
     "daemon:\n  port: 1\nother:\n  auth_token: no\n": undefined,

@@ -9,6 +9,8 @@ import { configPath, statePath } from "../../../daemon/host/paths.ts";
 
 const HOME = { HOME: "/home/ada" };
 const PATH = "/home/ada/.config/mesh/config.yaml";
+const DAEMON_KEYS = Object.keys(SETTINGS).filter((key) => key.startsWith("daemon."))
+  .map((key) => key.split(".")[1]);
 const TOKEN = "0123456789abcdef";
 
 function read(file: string | undefined, env: Record<string, string> = {}) {
@@ -125,6 +127,18 @@ Deno.test("a file that is not YAML, or not a map, is named in the error", () => 
   assert.match(mistakes("human: {}\nhuman: {}").join(), /not YAML/);
   assert.match(mistakes("just words").join(), /config\.yaml: found "just words"/);
   assert.deepEqual(mistakes("# only a comment"), []);
+});
+
+Deno.test("a value that contains itself is named in the error", () => {
+  assert.deepEqual(mistakes("daemon: &a [*a]"), [
+    "daemon: found a value that contains itself; allowed: a section with " +
+    [...new Set(DAEMON_KEYS)].join(", "),
+  ]);
+});
+
+Deno.test("a map of the environment that is not YAML is named in the error", () => {
+  const [line = ""] = mistakes("", { MESH_SPAWN__COMMANDS: "`" });
+  assert.match(line, /^spawn\.commands: found "`" \(MESH_SPAWN__COMMANDS\); allowed: a map/);
 });
 
 Deno.test("the paths of file and state follow XDG, or MESH_CONFIG and MESH_STATE", () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
+import { Instant, Name, QueryNumber, Sender } from "kit/core/schema.ts";
 import { type ApiInfo, describedPath, openapi } from "kit/http/openapi.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 import { world } from "../../support/world.ts";
@@ -67,6 +67,24 @@ Deno.test("schemas describe the body and the response with every field, and inst
   assert.ok(answer?.required.includes("at"));
 });
 
+Deno.test("a route that leads elsewhere is described with its status and its location", () => {
+  const { body: _, ...page } = wait;
+  const document = openapi(INFO, [{ ...page, redirects_to: "/home" }]);
+  const { 303: redirect, 200: done } = operationOf(document, "/asks/{id}/wait", "post").responses;
+  assert.deepEqual(redirect, {
+    description: "See the other page",
+    headers: { Location: { schema: { const: "/home" } } },
+  });
+  assert.equal(done, undefined);
+});
+
+Deno.test("a pattern needs no Unicode classes, which few readers of JSON schemas know", () => {
+  const body = z.object({ from_peer: Sender });
+  const text = JSON.stringify(openapi(INFO, [{ ...wait, body }]));
+  assert.match(text, /u001f/);
+  assert.doesNotMatch(text, /\\[pP]\{/);
+});
+
 Deno.test("every reference in the document resolves", () => {
   const document = openapi(INFO, [wait]);
   const references = JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g);
@@ -113,7 +131,7 @@ Deno.test("every example is valid by the schema of its contract", async () => {
   await using w = world();
   const served = await (await w.fetch("/openapi.json")).json();
   for (const { contract } of w.daemon.routes) {
-    const { id, body, returns, responseType } = contract;
+    const { id, body, returns, responseType, redirects_to } = contract;
     const { requestBody, responses } = served.paths[describedPath(contract)][
       contract.method.toLowerCase()
     ];
@@ -123,7 +141,7 @@ Deno.test("every example is valid by the schema of its contract", async () => {
       assert.ok(!error, `${id}, ${what}: ${error && z.prettifyError(error)}`);
     };
     if (body) check(body, requestBody.content["application/json"].example, "body");
-    if (responseType !== undefined) continue;
+    if (responseType !== undefined || redirects_to !== undefined) continue;
     check(returns, responses["200"].content["application/json"].example, "response");
   }
 });

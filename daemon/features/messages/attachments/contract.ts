@@ -83,7 +83,7 @@ export const getAttachment = contract({
   tunnel: "open",
   params: byId,
   returns: z.void(),
-  responseType: "application/octet-stream",
+  responseType: "*/*",
   fails: ["attachment_not_found", "attachment_lost"],
 });
 
