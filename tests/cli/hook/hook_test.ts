@@ -140,13 +140,15 @@ Deno.test("only a permission request waits for the human, for as long as daemon.
     return line.promise;
   };
   await using daemon = fakeDaemon(home, answer, { approval_seconds: 1 });
-  const permission = await hook(home, {}, "PermissionRequest");
+  const named = { ...PAYLOAD, hook_event_name: "PermissionRequest" };
+  const [permission, unnamed, prompt] = await Promise.all([ // Side by side: each only waits.
+    hook(home, {}, "PermissionRequest"),
+    hook(home, {}, null, "claude-code", named),
+    hook(home),
+  ]);
   assert.deepEqual([permission.code, permission.out], [0, ""]);
   assert(permission.ms >= 2_400 && permission.ms < 4_500, `${permission.ms} ms`);
-  const named = { ...PAYLOAD, hook_event_name: "PermissionRequest" };
-  const unnamed = await hook(home, {}, null, "claude-code", named);
   assert(unnamed.ms >= 2_400 && unnamed.ms < 4_500, `the payload says so: ${unnamed.ms} ms`);
-  const prompt = await hook(home);
   assert(prompt.ms >= 1_400 && prompt.ms < 2_400, `${prompt.ms} ms`);
   assert.equal(daemon.requests.length, 3);
   for (const line of pending) line.resolve(Response.json({}));

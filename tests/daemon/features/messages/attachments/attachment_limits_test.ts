@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { deleteAttachment } from "../../../../../daemon/features/messages/attachments/contract.ts";
 import { filesBeside, formLines, upload, uploadWorld } from "../../../../support/daemon/uploads.ts";
+import { until } from "../../../../support/waiting.ts";
 
 const NAMED = 'form-data; name="file"; filename="a.txt"';
 const utf8 = new TextEncoder();
@@ -100,11 +101,17 @@ Deno.test("a stalled upload is aborted, and frees its slot", async () => {
   await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const { init } = slowUpload(4000);
-  const answer = w.fetch("/attachments", init);
+  let answer: Response | undefined;
+  const answered = w.fetch("/attachments", init).then((response) => answer = response);
+  await until("the upload's file", () => filesBeside(kept.path).length === 2);
   await w.clock.advance(29_000);
-  assert.equal(filesBeside(kept.path).length, 2);
-  await w.clock.advance(1000);
-  const { error, detail } = await (await answer).json();
+  assert.equal(answer, undefined);
+  // The 30 s begin when the first bytes are on the disk, which takes real time.
+  await until("the end of the upload", async () => {
+    await w.clock.advance(1000);
+    return answer;
+  });
+  const { error, detail } = await (await answered).json();
   assert.equal(error, "bad_multipart");
   assert.match(detail, /nothing came for 30 s/);
   assert.equal(filesBeside(kept.path).length, 1);
