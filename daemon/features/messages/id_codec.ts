@@ -27,7 +27,11 @@ export function keyedIdCodec(secret: string): IdCodec {
   return {
     ident(seq) {
       let high = Math.floor(seq / HALF), low = seq % HALF;
-      for (const key of keys()) [high, low] = [low, high ^ mix(low, key)];
+      for (const key of keys()) {
+        const mixed = high ^ mix(low, key);
+        high = low;
+        low = mixed;
+      }
       return toHex([high, low]);
     },
     seq(ident) {

@@ -9,8 +9,11 @@ import { type Effort, type Figure, interleaved } from "../report/figures.ts";
 const PEERS = 20;
 /** Long enough for a start to finish, and for its garbage to be collected by us and by V8. */
 const SETTLE_MS = 60_000;
-/** After which connected peers are counted as idle. */
-const CONNECTED_MS = 1000;
+/**
+ * The time that a server gets after its start, and again after its peers have connected, until its
+ * memory is measured. A second after that, most of it is garbage of the handshakes.
+ */
+const COLLECTED_MS = 10_000;
 const ONE_TIMER = "setInterval(() => undefined, 1000)";
 const READER = "for await (const _ of Deno.stdin.readable);";
 
@@ -77,9 +80,10 @@ export async function spawned({ rounds, idle_seconds }: Effort): Promise<Figure[
 /** The memory that a connected idle peer adds to the daemon, and a socket to a bare server. */
 export async function idlePeers({ rounds, idle_peers: peers }: Effort): Promise<Figure[]> {
   const grownKb = async (server: { port: number; pid: number }, bare: boolean) => {
+    await pause(COLLECTED_MS);
     const before = residentMb(server.pid);
     await using _peers = await LoadGenerator.crowd({ port: server.port, peers, bare });
-    await pause(CONNECTED_MS);
+    await pause(COLLECTED_MS);
     return (residentMb(server.pid) - before) * 1024 / peers;
   };
   const { ours, bare } = await interleaved(rounds, {

@@ -54,6 +54,20 @@ Deno.test("lazy transactions wait 10 ms at most, and share one commit", async ()
   assert.deepEqual([t.commits(), t.published], [2, ["mark", "receipt", "later"]]);
 });
 
+Deno.test("a lazy transaction after another commit gets a delay of its own", async () => {
+  using t = open();
+  t.writeLazily("mark");
+  await t.clock.advance(4);
+  t.insertWord("ask");
+  await t.clock.settle();
+  t.writeLazily("receipt");
+  await t.clock.advance(10);
+  assert.deepEqual([t.commits(), t.published], [1, ["mark", "ask"]]);
+  await t.clock.advance(10);
+  await t.clock.settle();
+  assert.deepEqual([t.commits(), t.published], [2, ["mark", "ask", "receipt"]]);
+});
+
 Deno.test("whenDurable commits a lazy transaction without the delay", async () => {
   using t = open();
   t.writeLazily("mark");

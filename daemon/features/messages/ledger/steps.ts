@@ -161,6 +161,7 @@ export class Steps {
     const { delivery_id, kind, to_peer_id, transport, created_at } = message;
     this.#listener.stepped(delivery_id, state);
     events.step({ delivery_id, to_peer_id, state, transport });
-    db.afterCommit(() => this.#meter.stepped(kind, state, clock.now() - created_at, transport));
+    const age_ms = clock.now() - created_at;
+    db.afterCommit(() => this.#meter.stepped(kind, state, age_ms, transport));
   }
 }

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { type World, world } from "../../../support/world.ts";
 import {
+  addPeer,
   ask,
+  connectPeer,
   connectPeerWithReceipts,
   notify,
   post,
@@ -51,6 +53,38 @@ Deno.test("a message's sent mark is committed with the next message", async () =
     await w.clock.settle();
   }
   assert.equal(commits(), 5);
+});
+
+Deno.test("a frame goes out before its message is marked as sent", async () => {
+  const { w, bob } = await withPeers();
+  await using _ = w;
+  const { ctx: { db }, notifications } = w.daemon;
+  const message = { from_peer: "ada", to_peer: "bob", text: "Hello" };
+  const { ticket } = notifications.notify(message, { proven_human: false });
+  const id = ticket.message.delivery_id;
+  await db.whenDurable();
+  await Promise.resolve();
+  assert.deepEqual([bob.of("notify").length, ticket.state], [1, "sent"]);
+  assert.equal(stateOf(w, id), "attempting");
+  await w.clock.settle();
+  assert.equal(stateOf(w, id), "sent");
+});
+
+Deno.test("the frames of a broadcast are marked, and the messages between them stay queued", async () => {
+  const { w } = await withPeers();
+  await using _ = w;
+  const live = ["carl", "dora", "emil", "faye"];
+  for (const name of live) {
+    await connectPeer(w, name);
+    await addPeer(w, `silent-${name}`);
+  }
+  const sent = await post(w, "/broadcast", { from_peer: "ada", text: "Hello" });
+  await w.clock.settle();
+  const sent_to: { name: string; delivery_id: string }[] = sent.sent_to;
+  assert.equal(sent_to.length, 2 * live.length + 1);
+  for (const { name, delivery_id } of sent_to) {
+    assert.equal(stateOf(w, delivery_id), name.startsWith("silent") ? "queued" : "sent");
+  }
 });
 
 Deno.test("a rejection is committed at once, and its sender is notified", async () => {

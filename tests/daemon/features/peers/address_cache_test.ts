@@ -28,6 +28,9 @@ function audit({ daemon }: World, cache: AddressCache): void {
     assert.equal(cache.imitatesHuman(name), imitated.some((one) => looksLike(name, one)));
   }
   assert.deepEqual(cache.human(), human);
+  for (const circle of ["default", "elsewhere"]) {
+    assert.deepEqual(cache.members(circle), rows.members(db, circle));
+  }
 }
 
 const Change = fc.record({
