@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Env } from "./daemon/host/paths.ts";
-import { settingsOfRunning } from "./cli/client/daemon_client.ts";
+import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
 import { COMMANDS } from "./cli/table/generated/table.ts";
@@ -64,8 +64,8 @@ async function parse(
 
 /** Reads the configuration only if a client of the running daemon needs it. */
 async function settingsReader(env: Env) {
-  const running = settingsOfRunning(env);
-  if (running) return () => running;
+  const plain = readPlainSettings(env);
+  if (plain) return () => plain;
   return (await import("./cli/client/settings.ts")).readClientSettings;
 }
 
