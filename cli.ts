@@ -58,6 +58,9 @@ async function parse(
   }
   const line = readPlainLine(COMMANDS, args);
   if (line) return line;
+  const { findPlainMistake } = await import("./cli/command/plain_mistakes.ts");
+  const mistake = findPlainMistake(COMMANDS, args);
+  if (mistake) throw mistake;
   const { parseLine } = await import("./cli/command/parser.ts");
   return parseLine(COMMANDS, device, args);
 }
