@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Env } from "./daemon/host/paths.ts";
-import { settingsOfRunning } from "./cli/client/daemon_client.ts";
+import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
 import { COMMANDS } from "./cli/table/generated/table.ts";
@@ -58,14 +58,17 @@ async function parse(
   }
   const line = readPlainLine(COMMANDS, args);
   if (line) return line;
+  const { findPlainMistake } = await import("./cli/command/plain_mistakes.ts");
+  const mistake = findPlainMistake(COMMANDS, args);
+  if (mistake) throw mistake;
   const { parseLine } = await import("./cli/command/parser.ts");
   return parseLine(COMMANDS, device, args);
 }
 
 /** Reads the configuration only if a client of the running daemon needs it. */
 async function settingsReader(env: Env) {
-  const running = settingsOfRunning(env);
-  if (running) return () => running;
+  const plain = readPlainSettings(env);
+  if (plain) return () => plain;
   return (await import("./cli/client/settings.ts")).readClientSettings;
 }
 

@@ -10,8 +10,8 @@ import {
 } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
 import { listInbox, peerByPane } from "./endpoints.ts";
-import { configPath, type Env, readTextOrNothing, unlessError } from "../../daemon/host/paths.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import type { Env } from "../../daemon/host/paths.ts";
+import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 import { sendLocally } from "./local_http.ts";
 
@@ -75,28 +75,10 @@ export interface ClientSettings {
   readonly token: string | undefined;
 }
 
-/**
- * The settings of the running daemon, if a client may use them without reading the configuration.
- * Undefined if no daemon runs, or if the configuration changed since its start or may have a token.
- */
-export function settingsOfRunning(env: Env): ClientSettings | undefined {
-  if (Object.keys(env).some((name) => /^MESH_.*__/.test(name))) return undefined;
-  // A file that cannot be read is reported when the configuration is read.
-  return unlessError((error) => error instanceof Error, () => {
-    const daemon = runningDaemon(env);
-    return daemon && isChecked(configPath(env), daemon)
-      ? { url: daemon.url, token: undefined }
-      : undefined;
-  });
-}
-
-/** Whether the daemon has read this text of the file, and the text has no token. */
-function isChecked(path: string, { started_at }: RuntimeInfo): boolean {
-  const text = readTextOrNothing(path);
-  if (text === undefined) return true;
-  const changed_at = Deno.statSync(path).mtime?.getTime() ?? Infinity;
-  // A backslash may hide the key of the token.
-  return changed_at < Date.parse(started_at) && !/auth_token|\\/.test(text);
+/** The address of a daemon that listens on this host and port. */
+export function toUrl(host: string, port: number): string {
+  const connectHost = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
+  return `http://${connectHost.includes(":") ? `[${connectHost}]` : connectHost}:${port}`;
 }
 
 interface ClientOptions {

@@ -3,7 +3,7 @@
 import { messageOf } from "kit/core/text.ts";
 import { readConfig } from "../../daemon/app/config.ts";
 import { configPath, type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
-import { type ClientSettings, ConfigError } from "./daemon_client.ts";
+import { type ClientSettings, ConfigError, toUrl } from "./daemon_client.ts";
 
 export function readSettings(env: Env): ReturnType<typeof readConfig> {
   try {
@@ -21,9 +21,4 @@ export function readClientSettings(env: Env): ClientSettings {
     url: toUrl(config["daemon.host"], config["daemon.port"]),
     token: config["daemon.auth_token"]?.reveal(),
   };
-}
-
-function toUrl(host: string, port: number): string {
-  const connectHost = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
-  return `http://${connectHost.includes(":") ? `[${connectHost}]` : connectHost}:${port}`;
 }

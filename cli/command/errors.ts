@@ -1,6 +1,5 @@
 /** Prints a command's error, as text or as JSON, and returns its exit code. */
 
-import * as z from "zod";
 import { ApiError } from "kit/http/client.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
@@ -66,7 +65,7 @@ function reportRefusal(
   to: Terminal,
   command: CommandSpec | undefined,
 ): number {
-  const issues = Issues.safeParse(problem["issues"]).data ?? [];
+  const issues = recordsOf(problem["issues"], ["path", "message"]);
   const detail = typeof problem.detail === "string" ? problem.detail : `HTTP ${status}`;
   const lines = issues.map(({ path, message }) => `${optionOf(path, command)} ${plain(message)}`);
   for (const line of lines.length > 0 ? lines : [detail]) {
@@ -74,21 +73,26 @@ function reportRefusal(
   }
   const hint = HINTS[problem.error] ?? problem.hint;
   if (typeof hint === "string") to.printError(styled("dim", "hint: "), hint);
-  for (const { name, peer_id, circle } of Candidates.safeParse(problem["candidates"]).data ?? []) {
+  const candidates = recordsOf(problem["candidates"], ["name", "peer_id", "circle"]);
+  for (const { name, peer_id, circle } of candidates) {
     to.printError(`  ${name}  ${peer_id}  in ${circle}`);
   }
-  for (const { id, label } of IdMatches.safeParse(problem["matches"]).data ?? []) {
+  for (const { id, label } of recordsOf(problem["matches"], ["id", "label"])) {
     to.printError(`  ${id}  ${label}`.trimEnd());
   }
   return EXIT.refused;
 }
 
-const Issues = z.array(z.object({ path: z.string(), message: z.string() }));
-/** The peers that an ambiguous name may mean. */
-const Candidates = z.array(z.object({ name: z.string(), peer_id: z.string(), circle: z.string() }));
-
-/** The ids that a shortened one may mean. */
-const IdMatches = z.array(z.object({ id: z.string(), label: z.string() }));
+/**
+ * The records of a refusal's field, such as the peers that an ambiguous name may mean. Empty unless
+ * each has these texts. Without a schema, because loading the library takes longer than the rest.
+ */
+function recordsOf<K extends string>(value: unknown, keys: readonly K[]): Record<K, string>[] {
+  const isRecord = (one: unknown): one is Record<K, string> =>
+    typeof one === "object" && one !== null &&
+    keys.every((key) => typeof Reflect.get(one, key) === "string");
+  return Array.isArray(value) && value.every(isRecord) ? value : [];
+}
 
 /** Hints for the command line, where the daemon's hint names fields of a request. */
 const HINTS: Readonly<Record<string, string>> = {

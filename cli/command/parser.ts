@@ -6,8 +6,8 @@ import { UsageError } from "../client/failures.ts";
 import type { Device } from "../output/terminal.ts";
 import { Args, type CommandSpec } from "./command.ts";
 import { FIRST_WORDS, helpPlaceOf } from "./groups.ts";
-import { meaningOf, nearest } from "./near_words.ts";
 import type { ParsedLine } from "./plain_line.ts";
+import { unknownCommand, unknownOption } from "./plain_mistakes.ts";
 
 type Output = Pick<Device, "out" | "err">;
 
@@ -149,19 +149,15 @@ function argsOf(parser: Parser): Args {
 function explain(error: CommanderError, parser: Parser): never {
   if (error.exitCode === 0) throw error; // The help or the version was printed.
   const unknown = unknownWordOf(error, parser);
-  if (unknown !== undefined) throw unknownCommand(unknown, parser);
+  if (unknown !== undefined) throw unknownIn(parser, unknown);
   if (error.code === "commander.help") {
     throw new UsageError(`${pathOf(parser)} needs another word: ${namesIn(parser).join(", ")}`);
   }
   const message = error.message.replace(/^error: /, "");
   const [, option] = /^unknown option '(--?[^']+)'/.exec(message) ?? [];
   const known = parser.options.flatMap(({ long }) => long ?? []);
-  const meant = option === undefined ? undefined : nearest(option, known);
-  const question = meant === undefined ? "" : `. Did you mean ${meant}?`;
-  throw new UsageError(
-    `${message}${question}`,
-    usageOf(parser),
-  );
+  const text = option === undefined ? message : unknownOption(option, known);
+  throw new UsageError(text, usageOf(parser));
 }
 
 /** The word that is neither a command of this group nor its argument. */
@@ -171,17 +167,9 @@ function unknownWordOf({ code }: CommanderError, parser: Parser): string | undef
   return parser.args[parser.registeredArguments.length];
 }
 
-function unknownCommand(word: string, parser: Parser): UsageError {
-  const names = namesIn(parser);
-  const path = pathOf(parser);
-  const meaning = parser.parent === null ? meaningOf(word) : undefined;
-  const near = meaning === undefined ? nearest(word, names) : undefined;
-  const hint = meaning === undefined ? near && `Did you mean: ${path} ${near}` : `Try: ${meaning}`;
-  const all = parser.parent === null ? "All commands: mesh --help" : `Allowed: ${names.join(", ")}`;
-  return new UsageError(
-    `Unknown command: ${path} ${word}`,
-    [hint, all].filter((line) => line !== undefined).join("\n"),
-  );
+function unknownIn(parser: Parser, word: string): UsageError {
+  const isRoot = parser.parent === null;
+  return unknownCommand(word, { path: pathOf(parser), names: namesIn(parser), isRoot });
 }
 
 function namesIn(parser: Parser): string[] {
@@ -205,7 +193,7 @@ function printHelpOf(root: Parser, words: readonly string[]): void {
     const next = parser.commands.find((command) =>
       command.name() === word || command.aliases().includes(word)
     );
-    if (!next) throw unknownCommand(word, parser);
+    if (!next) throw unknownIn(parser, word);
     parser = next;
   }
   parser.outputHelp();

@@ -39,7 +39,7 @@ export function readHelpRequest(
 }
 
 /** The words at the beginning of the line that name a command or a group, by their first names. */
-function findCommand<C extends CommandSpec>(table: readonly C[], line: readonly string[]) {
+export function findCommand<C extends CommandSpec>(table: readonly C[], line: readonly string[]) {
   let words: readonly string[] = [];
   for (const given of line) {
     const name = nextNames(table, words).get(given);
@@ -66,11 +66,11 @@ function nextNames(table: readonly CommandSpec[], words: readonly string[]): Map
   return names;
 }
 
-function isGroup(table: readonly CommandSpec[], words: readonly string[]): boolean {
+export function isGroup(table: readonly CommandSpec[], words: readonly string[]): boolean {
   return nextNames(table, words).size > 0;
 }
 
-function wordsOf(usage: string): string[] {
+export function wordsOf(usage: string): string[] {
   return usage.replace(/ ?[<[].*$/s, "").split(" ");
 }
 
@@ -103,19 +103,22 @@ function readWords(command: CommandSpec, words: readonly string[]): ReadWords | 
 }
 
 interface Flag {
+  /** Such as `--from <peer>`. */
+  readonly declared: string;
   readonly key: string;
   readonly kind: "switch" | "value" | "list";
 }
 
 /** The flags of a command by name; undefined if it has one that is on without being given. */
-function flagsOf({ flags = {} }: CommandSpec): Map<string, Flag> | undefined {
+export function flagsOf({ flags = {} }: CommandSpec): Map<string, Flag> | undefined {
   const found = new Map<string, Flag>();
   for (const declared of Object.keys(flags)) {
     const [, name, value, more] = /^(?:-\w, )?(--[a-z-]+)( <[^>]+>)?( \.\.\.)?$/.exec(declared) ??
       [];
     if (name === undefined || name.startsWith("--no-")) return undefined;
     const key = name.slice(2).replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    found.set(name, { key, kind: more ? "list" : value ? "value" : "switch" });
+    const kind = more ? "list" : value ? "value" : "switch";
+    found.set(name, { declared: declared.replace(/ \.\.\.$/, ""), key, kind });
   }
   return found;
 }

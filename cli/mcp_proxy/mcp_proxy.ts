@@ -14,6 +14,8 @@ const IN_FLIGHT_MAX = 256;
  * accepts 1 MiB.
  */
 const LINE_CHARS_MAX = 4_194_304;
+/** How much of the input is read at once. */
+const CHUNK_BYTES = 16_384;
 /** How long requests in flight may take after stdin has ended. */
 const FINISH_MS_MAX = 1000;
 
@@ -33,17 +35,35 @@ type Id = string | number;
 
 /** Runs until stdin ends. */
 export async function runProxy(env: Env): Promise<void> {
-  const out = Deno.stdout.writable.getWriter();
-  const encoder = new TextEncoder();
-  const proxy = new StdioProxy(env, (line) => out.write(encoder.encode(`${line}\n`)));
-  for await (const line of linesOf(Deno.stdin.readable)) proxy.handleLine(line);
+  const output = new LineWriter();
+  const proxy = new StdioProxy(env, (line) => output.write(line));
+  for await (const line of linesOfInput()) proxy.handleLine(line);
   await proxy.finish();
 }
 
-/** Yields each line of the input; undefined for a line that is too long. */
-async function* linesOf(input: ReadableStream<Uint8Array<ArrayBuffer>>) {
+/** Writes whole lines, one after the other. Without the runtime's streams, as `linesOfInput`. */
+class LineWriter {
+  #written: Promise<void> = Promise.resolve();
+
+  write(line: string): Promise<void> {
+    const bytes = new TextEncoder().encode(`${line}\n`);
+    return this.#written = this.#written.then(async () => {
+      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+    });
+  }
+}
+
+/**
+ * Yields each line of the input; undefined for a line that is too long. Reads without the runtime's
+ * streams, which take 1 MB of each proxy.
+ */
+async function* linesOfInput() {
+  const decoder = new TextDecoder();
+  const chunk = new Uint8Array(CHUNK_BYTES);
   let partial = "", too_long = false;
-  for await (const text of input.pipeThrough(new TextDecoderStream())) {
+  for (;;) {
+    const read = await Deno.stdin.read(chunk);
+    const text = decoder.decode(chunk.subarray(0, read ?? 0), { stream: read !== null });
     const parts = text.split("\n");
     const last = parts.pop() ?? "";
     for (const finish of parts) {
@@ -53,6 +73,7 @@ async function* linesOf(input: ReadableStream<Uint8Array<ArrayBuffer>>) {
     }
     too_long ||= partial.length + last.length > LINE_CHARS_MAX;
     partial = too_long ? "" : partial + last;
+    if (read === null) break;
   }
   if (partial) yield partial;
 }

@@ -12,6 +12,7 @@ const RETENTION_MS = 24 * 3_600_000;
 /** How many expired keys one tick removes at most. */
 const FORGET_ROWS_MAX = 500;
 
+const CreatedAt = z.number();
 const StoredAnswer = z.object({ body_hash: z.string(), answer: z.string() });
 
 export class Idempotency implements IdempotencyStore {
@@ -73,7 +74,7 @@ export class Idempotency implements IdempotencyStore {
     const { db } = this.#ctx;
     const before = now - RETENTION_MS;
     const oldest = db.value(
-      z.number(),
+      CreatedAt,
       "select created_at from idempotency where created_at <= :before order by created_at limit 1",
       { before },
     );

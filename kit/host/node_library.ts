@@ -8,13 +8,8 @@ const load = () => globalThis.process;
 export const crypto = () => load().getBuiltinModule("node:crypto");
 export const fs = () => load().getBuiltinModule("node:fs");
 export const v8 = () => load().getBuiltinModule("node:v8");
+export const process = load;
 export const vm = () => load().getBuiltinModule("node:vm");
-
-/** Processor time that this process has used since its start. */
-export function processorMs(): number {
-  const { user, system } = load().cpuUsage();
-  return (user + system) / 1000;
-}
 
 /** The SHA-256 of a text. */
 export function sha256(text: string, encoding: "hex" | "base64url"): string {

@@ -100,6 +100,18 @@ const CASES: readonly Case[] = [
     ],
   },
   {
+    name: "a start of the daemon loads no dashboard, and no module of Node's but SQLite",
+    rule: rules.slowDaemonStarts,
+    broken: [
+      { "daemon/app/main.ts": 'import { createHash } from "node:crypto";\n' },
+      { "daemon/features/agents/codex/codex.ts": 'import { openSync } from "node:fs";\n' },
+      {
+        "daemon/app/main.ts": 'import { a } from "./a.ts";\n',
+        "daemon/app/a.ts": 'import { FILES } from "../../dashboard/files/files.ts";\n',
+      },
+    ],
+  },
+  {
     name: "each table is written in exactly one file",
     rule: (sources, named = [...migrations, ...relayMigrations]) =>
       rules.sharedTables(sources, named),

@@ -1,6 +1,8 @@
 /** Peers as the agents' transports see them: by pane, process and session. */
 
 import type { Context } from "kit/data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
+import { TableView } from "kit/data/table_view.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import { isLive } from "./directory.ts";
@@ -10,21 +12,27 @@ import type { StoredAgentPeer, StoredPeer } from "./store.ts";
 export class AgentPeers {
   readonly #ctx: Context;
   readonly #machine: string;
+  readonly #reachable: TableView<readonly AgentPeer[]>;
+  readonly #unobserved: TableView<readonly AgentPeer[]>;
 
   /** `machine` is the name of this machine. */
   constructor(ctx: Context, machine: string) {
     this.#ctx = ctx;
     this.#machine = machine;
+    const view = (read: (db: Reader) => StoredAgentPeer[]) =>
+      new TableView(ctx.db, "peers", (db) => read(db).map((peer) => this.#toLocalAgent(peer)));
+    this.#reachable = view(rows.reachableAgents);
+    this.#unobserved = view(rows.unobservedAgents);
   }
 
   /** Live peers that accept messages. */
-  reachable(): AgentPeer[] {
-    return rows.reachableAgents(this.#ctx.db).map((peer) => this.#toLocalAgent(peer));
+  reachable(): readonly AgentPeer[] {
+    return this.#reachable.get();
   }
 
   /** Offline peers without a recorded process, whose agent may still be running. */
-  unobserved(): AgentPeer[] {
-    return rows.unobservedAgents(this.#ctx.db).map((peer) => this.#toLocalAgent(peer));
+  unobserved(): readonly AgentPeer[] {
+    return this.#unobserved.get();
   }
 
   /** A peer by its id; undefined unless it is live and accepts messages. */

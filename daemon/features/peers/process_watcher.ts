@@ -1,6 +1,7 @@
 /** Takes peers offline whose process has ended, or that were not seen for too long. */
 
 import type { Context } from "kit/data/context.ts";
+import { TableView } from "kit/data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
@@ -12,10 +13,12 @@ const UNSEEN_MS_MAX = 10 * 60_000;
 export class ProcessWatcher {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps & { readonly peers: Peers };
+  readonly #watched: TableView<WatchedPeer[]>;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#watched = new TableView(ctx.db, "peers", rows.watchedPeers);
   }
 
   /** Run once at the start: takes all peers offline, and brings back those whose process runs. */
@@ -38,7 +41,7 @@ export class ProcessWatcher {
     if (touched.size > 0) {
       db.transact((tx) => touched.forEach((at, peer_id) => rows.setLastSeen(tx, peer_id, at)));
     }
-    for (const peer of rows.watchedPeers(db)) this.#check(peer, now);
+    for (const peer of this.#watched.get()) this.#check(peer, now);
   }
 
   #check(peer: WatchedPeer, now: number): void {

@@ -8,6 +8,7 @@ import {
   readHelpRequest,
   readPlainLine,
 } from "../../../cli/command/plain_line.ts";
+import { findPlainMistake } from "../../../cli/command/plain_mistakes.ts";
 import { HELP } from "../../../cli/table/generated/help.ts";
 import type { TableEntry } from "../../../cli/table/modules.ts";
 import { COMMANDS } from "../../support/commands.ts";
@@ -78,7 +79,35 @@ Deno.test("common lines are plain, and the parser is not loaded for them", () =>
   for (const words of lines) assert.ok(readPlainLine(COMMANDS, words), words.join(" "));
 });
 
-Deno.test("a mistake and a rare form are left to the parser", () => {
+Deno.test("a plain mistake is the one that the parser finds", () => {
+  const mistaken = fc.oneof(line, fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }));
+  fc.assert(
+    fc.property(mistaken, (words) => {
+      if (readPlainLine(COMMANDS, words)) return;
+      const mistake = findPlainMistake(COMMANDS, words);
+      if (!mistake) return;
+      const { message, hint } = mistake;
+      assert.throws(() => parseLine(COMMANDS, SILENT, words), { message, hint });
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+Deno.test("common mistakes are plain, and the parser is not loaded for them", () => {
+  const lines = [
+    ["peeers"],
+    ["kill", "api"],
+    ["peers", "--jsn"],
+    ["notify", "--form", "web", "api", "hello"],
+    ["notify", "api"],
+    ["inbox", "read"],
+    ["peers", "extra"],
+    ["peers", "--circle"],
+  ];
+  for (const words of lines) assert.ok(findPlainMistake(COMMANDS, words), words.join(" "));
+});
+
+Deno.test("a mistake and a rare form are not read as plain lines", () => {
   const lines = [
     ["bogus"],
     ["peer"],

@@ -72,7 +72,7 @@ async function openSockets(count: Count): Promise<Fuzzed> {
       for (const socket of sockets) await socket.drop();
       await w.tick(PENDING_S);
       assert.equal((await w.fetch("/health")).status, 200);
-      assert.deepEqual(w.daemon.deliveryAudit.audit().unaccounted, []);
+      assert.deepEqual((await w.daemon.deliveryAudit.audit()).unaccounted, []);
     },
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };

@@ -57,9 +57,11 @@ export function insert(tx: Tx, message: StoredMessage, opening?: AskFields): voi
   tx.insertLater(INSERT, NEW_VALUES.map((valueOf) => valueOf(message, opening)));
 }
 
+const Seq = z.number();
+
 /** The highest row number ever given, deleted rows included. */
 export function lastSeq(db: Reader): number {
-  return db.value(z.number(), "select seq from sqlite_sequence where name = 'messages'") ?? 0;
+  return db.value(Seq, "select seq from sqlite_sequence where name = 'messages'") ?? 0;
 }
 
 export function findMessage(db: Reader, delivery_id: string): StoredMessage | undefined {
