@@ -211,18 +211,10 @@ export class GroupCommit {
     });
   }
 
-  /**
-   * Schedules the commit after a delay. If the group was committed during the delay and another one
-   * is open by then, that one gets a delay of its own.
-   */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;
-    let waiting: Group | undefined;
-    while (this.#group !== waiting) {
-      waiting = this.#group;
-      await this.#deps.clock.sleep(LAZY_COMMIT_MS);
-    }
+    const waiting = await oldGroup(() => this.#group, this.#deps.clock);
     this.#commitDelayed = false;
     if (waiting) this.#scheduleCommit(waiting);
   }
@@ -288,6 +280,22 @@ export class GroupCommit {
     this.#deps.onRollback();
     if (this.#deps.isInTransaction()) this.#deps.exec("rollback");
   }
+}
+
+/**
+ * The group that is open after a delay, and was open before it. A group that was opened during the
+ * delay gets one of its own.
+ */
+async function oldGroup(
+  open: () => Group | undefined,
+  clock: Pick<Clock, "sleep">,
+): Promise<Group | undefined> {
+  let waiting: Group | undefined;
+  while (open() !== waiting) {
+    waiting = open();
+    await clock.sleep(LAZY_COMMIT_MS);
+  }
+  return waiting;
 }
 
 function newGroup(): Group {
