@@ -21,6 +21,6 @@ Deno.test("a checkpoint that fails after a commit is logged, and the commit has 
     faults.arm({ fault: "full", at: "any", after: 0, endsTransaction: false });
   db.flush();
   assert.ok(faults.hit);
-  assert.deepEqual([effects, logged], [["first"], ["An effect failed"]]);
+  assert.deepEqual([effects, logged], [["first"], ["A checkpoint failed"]]);
   assert.deepEqual(db.values(z.string(), "select word from words"), ["first"]);
 });
