@@ -8,6 +8,9 @@ import type { CommandSpec } from "./command.ts";
 import { meaningOf, nearest } from "./near_words.ts";
 import { findCommand, flagsOf, isGroup, wordsOf } from "./plain_line.ts";
 
+/** First words that are no commands of the table. */
+const PARSED_WORDS: readonly string[] = ["help", "version"];
+
 /** The mistake in a line, as the parser reports it; undefined if the parser must look for it. */
 export function findPlainMistake(
   table: readonly CommandSpec[],
@@ -24,7 +27,8 @@ function unknownFirstWord(
   line: readonly string[],
 ): UsageError | undefined {
   const [word] = line;
-  if (word === undefined || line.some((one) => one.startsWith("-"))) return undefined;
+  if (word === undefined || PARSED_WORDS.includes(word)) return undefined;
+  if (line.some((one) => one.startsWith("-"))) return undefined;
   const names = table.filter(({ hidden }) => !hidden).flatMap(({ usage, aliases = [] }) => {
     const [first = "", ...more] = wordsOf(usage);
     return more.length > 0 ? [first] : [first, ...aliases];

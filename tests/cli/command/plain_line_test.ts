@@ -36,7 +36,21 @@ const WORDS = [
     ...usage.replace(/ ?[<[].*$/s, "").split(" "),
     ...aliases,
   ]),
-  ...["x", "two words", "", "-", "--", "-5", "-y", "--bogus", "--help", "--json=x", "ask-3f9c"],
+  ...[
+    "help",
+    "version",
+    "x",
+    "two words",
+    "",
+    "-",
+    "--",
+    "-5",
+    "-y",
+    "--bogus",
+    "--help",
+    "--json=x",
+    "ask-3f9c",
+  ],
 ];
 
 /** Generates a command's own words, followed by flags and values, some of them wrong. */
