@@ -33,15 +33,6 @@ export class Secret {
   }
 }
 
-/** Compares two secrets in a time that depends only on the length of the given one. */
-export function equalSecrets(given: string, expected: string): boolean {
-  let difference = given.length ^ expected.length;
-  for (let at = 0; at < given.length; at++) {
-    difference |= given.charCodeAt(at) ^ expected.charCodeAt(at % expected.length);
-  }
-  return difference === 0;
-}
-
 /** Where the value of a setting comes from: the path of the file, or the name of a variable. */
 export interface SettingOrigin {
   readonly kind: "file" | "environment";

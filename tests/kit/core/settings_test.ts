@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { equalSecrets, readSettings, Secret } from "kit/core/settings.ts";
+import { readSettings, Secret } from "kit/core/settings.ts";
 import { parseYaml, readConfig, SETTINGS } from "../../../daemon/app/config.ts";
 import { configPath, statePath } from "../../../daemon/host/paths.ts";
 
@@ -170,13 +170,4 @@ Deno.test("every configuration is read or refused with one error", () => {
       assert.match(String(error), /^Error: Cannot read the configuration:\n {2}.+/);
     }
   }));
-});
-
-Deno.test("secrets are equal only if each character is, whatever their lengths", () => {
-  const secrets = ["", "a", "aa", "aaa", "ab", "abab", "é", "\u00e9\u0100"];
-  for (const given of secrets) {
-    for (const expected of secrets) {
-      assert.equal(equalSecrets(given, expected), given === expected, `${given}, ${expected}`);
-    }
-  }
 });
