@@ -3,7 +3,17 @@
 import type { Target } from "./target.ts";
 
 /** The tests that must find them. */
-const MESSAGES = ["tests/daemon/features/messages", "tests/daemon/api/ws"];
+const MESSAGES = [
+  "tests/daemon/features/messages/delivery_test.ts",
+  "tests/daemon/features/messages/resend_test.ts",
+  "tests/daemon/features/messages/invariants_test.ts",
+  "tests/daemon/features/messages/refused_deliveries_test.ts",
+  "tests/daemon/features/messages/dispatch/in_flight_test.ts",
+  "tests/daemon/api/ws/protocol_test.ts",
+  "tests/daemon/features/hooks",
+  "tests/daemon/features/messages",
+  "tests/daemon/api/ws",
+];
 
 export const MESSAGE_TARGETS: readonly Target[] = [
   {
@@ -39,6 +49,11 @@ export const MESSAGE_TARGETS: readonly Target[] = [
         "an ask expires as a note does",
         "expires_at: opening ? null : now + ttl_ms",
         "expires_at: now + ttl_ms",
+      ],
+      [
+        "a message that its receiver can tell apart is not sent again after a crash",
+        'this.#deps.steps.repeated(message, "daemon_restart");',
+        'this.#deps.steps.written(message, "daemon_restart");',
       ],
       [
         "a message that went out expires",
@@ -111,7 +126,11 @@ export const MESSAGE_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/messages/handover.ts",
-    tests: [...MESSAGES, "tests/daemon/features/hooks"],
+    tests: [
+      "tests/daemon/features/hooks",
+      "tests/daemon/features/peers/peer_records_test.ts",
+      ...MESSAGES,
+    ],
     faults: [
       [
         "a drain takes more than was asked for",
@@ -122,6 +141,11 @@ export const MESSAGE_TARGETS: readonly Target[] = [
         "a drain overtakes what is being typed",
         ".filter(({ from_peer_name }) => !senders.has(from_peer_name));",
         ";",
+      ],
+      [
+        "a reader drains for a peer that may not be addressed",
+        "if (!directory.resolve(peer_id).addressable) {",
+        "if (false) {",
       ],
       [
         "an unproved message is named again and again",
@@ -147,7 +171,10 @@ export const MESSAGE_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/messages/dispatch/dispatcher.ts",
-    tests: [...MESSAGES, "tests/daemon/features/agents"],
+    tests: [
+      "tests/daemon/features/messages/dispatch",
+      ...MESSAGES,
+    ],
     faults: [
       [
         "a message that its plugin may have is typed as well",
@@ -173,7 +200,7 @@ export const MESSAGE_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/messages/limits/limits.ts",
-    tests: [...MESSAGES, "tests/daemon/features/asks"],
+    tests: ["tests/daemon/features/messages/limits", ...MESSAGES, "tests/daemon/features/asks"],
     faults: [
       [
         "the queue takes one message too many",
@@ -195,7 +222,7 @@ export const MESSAGE_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/messages/websocket/sockets.ts",
-    tests: MESSAGES,
+    tests: ["tests/daemon/api/events/stream_backlog_test.ts", ...MESSAGES],
     faults: [
       [
         "an older socket of a peer stays open",
