@@ -2,6 +2,7 @@
 
 import { CORE_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
+import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
@@ -9,6 +10,7 @@ import type { Target } from "./target.ts";
 
 export const TARGETS: readonly Target[] = [
   ...MESSAGE_TARGETS,
+  ...DISPATCH_TARGETS,
   ...CORE_TARGETS,
   ...WORK_TARGETS,
   ...DATA_TARGETS,
