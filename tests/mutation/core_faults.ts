@@ -1,15 +1,14 @@
-/** Faults in asks, commits, events, the guard, schedules and jobs. */
+/** Faults in asks, commits, events and the guard. */
 
 import type { Target } from "./target.ts";
 
 /** The tests that must find them. */
 const ASKS = ["tests/daemon/features/asks"];
-const JOBS = ["tests/daemon/features/jobs"];
 
 export const CORE_TARGETS: readonly Target[] = [
   {
     file: "daemon/features/asks/ask_closer.ts",
-    tests: ASKS,
+    tests: ["tests/daemon/features/asks/outstanding_test.ts", ...ASKS],
     faults: [
       ["a waiter is not told", "db.afterCommit(() => this.#resolveWaiters(closedAsk));", ""],
       [
@@ -58,7 +57,11 @@ export const CORE_TARGETS: readonly Target[] = [
   },
   {
     file: "kit/data/group_commit.ts",
-    tests: ["tests/kit/data", "tests/daemon/features/messages/commit_batching_test.ts"],
+    tests: [
+      "tests/kit/data",
+      "tests/daemon/features/messages/commit_batching_test.ts",
+      "tests/daemon/features/peers/address_cache_test.ts",
+    ],
     faults: [
       [
         "effects run although the commit failed",
@@ -76,7 +79,21 @@ export const CORE_TARGETS: readonly Target[] = [
         "",
       ],
       ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
-      ["a full disk loses one transaction silently", "13, // FULL", "1300, // FULL"],
+      [
+        "a full disk loses other transactions of the group silently",
+        "if (fatal || !this.#deps.isInTransaction()) {",
+        "if (fatal && false) {",
+      ],
+      [
+        "answers in memory stay after a rollback",
+        'this.#deps.exec("release work");\n    this.#deps.onRollback();',
+        'this.#deps.exec("release work");',
+      ],
+      [
+        "transactions that arrive in the next turn do not share a commit",
+        "if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) return commit();",
+        "if (transactions + turns >= 0) return commit();",
+      ],
     ],
   },
   {
@@ -119,54 +136,6 @@ export const CORE_TARGETS: readonly Target[] = [
         "a configured token is not needed",
         "const authorized = own && (auth_token === undefined || by_page);",
         "const authorized = own;",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/schedules/fires.ts",
-    tests: ["tests/daemon/features/schedules"],
-    faults: [
-      [
-        "missed fires are all made up for",
-        ", now) ?? null;",
-        ", schedule.next_fire_at ?? now) ?? null;",
-      ],
-      [
-        "a message is sent again if its fire is not recorded",
-        "return db.transact(() => {\n        const last_message_id = this.#send(schedule);\n",
-        "const last_message_id = this.#send(schedule);\n      return db.transact(() => {\n",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/jobs/updates.ts",
-    tests: JOBS,
-    faults: [
-      [
-        "an attempt that ended ends the next one",
-        "if (attempt_id !== undefined && attempt_id !== attempt?.attempt_id) {",
-        "if (false) {",
-      ],
-      [
-        "a job that has ended is changed",
-        'if (this.#steps.isSettled(job)) throw illegalState(job, "update");',
-        "",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/jobs/transitions.ts",
-    tests: JOBS,
-    faults: [
-      [
-        "an agent that was started for a job is never ended",
-        'started && !keepsExecutor ? "due" as const : null',
-        'started && false ? "due" as const : null',
-      ],
-      [
-        "a persistent agent is ended with its job",
-        "started && !keepsExecutor",
-        "started",
       ],
     ],
   },

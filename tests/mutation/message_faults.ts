@@ -1,9 +1,19 @@
-/** Faults in how messages are accepted, sent, confirmed and limited. */
+/** Faults in how messages are accepted, stepped and confirmed. */
 
 import type { Target } from "./target.ts";
 
 /** The tests that must find them. */
-const MESSAGES = ["tests/daemon/features/messages", "tests/daemon/api/ws"];
+export const MESSAGES = [
+  "tests/daemon/features/messages/delivery_test.ts",
+  "tests/daemon/features/messages/resend_test.ts",
+  "tests/daemon/features/messages/invariants_test.ts",
+  "tests/daemon/features/messages/refused_deliveries_test.ts",
+  "tests/daemon/features/messages/dispatch/in_flight_test.ts",
+  "tests/daemon/api/ws/protocol_test.ts",
+  "tests/daemon/features/hooks",
+  "tests/daemon/features/messages",
+  "tests/daemon/api/ws",
+];
 
 export const MESSAGE_TARGETS: readonly Target[] = [
   {
@@ -39,6 +49,11 @@ export const MESSAGE_TARGETS: readonly Target[] = [
         "an ask expires as a note does",
         "expires_at: opening ? null : now + ttl_ms",
         "expires_at: now + ttl_ms",
+      ],
+      [
+        "a message that its receiver can tell apart is not sent again after a crash",
+        'this.#deps.steps.repeated(message, "daemon_restart");',
+        'this.#deps.steps.written(message, "daemon_restart");',
       ],
       [
         "a message that went out expires",
@@ -106,121 +121,6 @@ export const MESSAGE_TARGETS: readonly Target[] = [
         "an old reason stays after the next attempt",
         "attempted_at: this.#now(),\n      reason: null,",
         "attempted_at: this.#now(),",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/messages/handover.ts",
-    tests: [...MESSAGES, "tests/daemon/features/hooks"],
-    faults: [
-      [
-        "a drain takes more than was asked for",
-        "const deliveries = this.#deliverable(peer_id, max_results)",
-        "const deliveries = this.#deliverable(peer_id, max_results + 1)",
-      ],
-      [
-        "a drain overtakes what is being typed",
-        ".filter(({ from_peer_name }) => !senders.has(from_peer_name));",
-        ";",
-      ],
-      [
-        "an unproved message is named again and again",
-        "for (const { seq } of messages) ledger.update(tx, seq, { named_at: now });",
-        "",
-      ],
-      [
-        "a message handed to a hook is sent again by itself",
-        "this.#handOver(message, false)",
-        "this.#handOver(message, true)",
-      ],
-      [
-        "a hook gets more bytes than it can take",
-        "<= limits.bytes || at === 0",
-        "<= limits.bytes * 100",
-      ],
-      [
-        "a drain is settled twice",
-        "if (drain_id !== undefined) this.#leased.delete(drain_id);",
-        "",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/messages/dispatch/dispatcher.ts",
-    tests: [...MESSAGES, "tests/daemon/features/agents"],
-    faults: [
-      [
-        "a message that its plugin may have is typed as well",
-        'if (message.repeatable && message.transport === "websocket") {',
-        "if (false) {",
-      ],
-      [
-        "a message that was taken meanwhile is sent again",
-        'if (current?.state !== "queued") return undefined;',
-        "if (!current) return undefined;",
-      ],
-      [
-        "the reason why a message waits is not stored",
-        "this.#recordBlocked(message, reasons",
-        "void (reasons",
-      ],
-      [
-        "a second message in one pass is forgotten",
-        "if (running) return void (running.repeat = true);",
-        "if (running) return;",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/messages/limits/limits.ts",
-    tests: [...MESSAGES, "tests/daemon/features/asks"],
-    faults: [
-      [
-        "the queue takes one message too many",
-        "if (waiting >= max_per_peer)",
-        "if (waiting > max_per_peer)",
-      ],
-      ["a chain is one follow-up too long", "if (hops > limit)", "if (hops > limit + 1)"],
-      [
-        "a full queue refuses answers as well",
-        "if (!LIMITED_KINDS.has(message.kind) || message.notice) return;",
-        "",
-      ],
-      [
-        "a refused message counts",
-        "db.afterRollback(this.#pairCounters.record(pair, clock.now()));",
-        "this.#pairCounters.record(pair, clock.now());",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/messages/websocket/sockets.ts",
-    tests: MESSAGES,
-    faults: [
-      [
-        "an older socket of a peer stays open",
-        'if (previous && previous !== session) previous.close("superseded");',
-        "",
-      ],
-      [
-        "what a lost socket did not confirm is not sent again",
-        'this.#steps.repeated(message, "socket_closed");',
-        "",
-      ],
-      [
-        "a new message overtakes the replay",
-        "session.isCaughtUp = waiting.length === 0;",
-        "session.isCaughtUp = true;",
-      ],
-      [
-        "a frame that was not written counts as sent",
-        "return this.#requeue(session, ticket);",
-        "",
-      ],
-      [
-        "a replay overtakes what is being typed",
-        "if (!isElsewhereInFlight) this.replay(session);",
-        "this.replay(session);",
       ],
     ],
   },

@@ -1,71 +1,72 @@
 /**
- * `deno task mutation [TEXT]`: puts each fault of the lists in this folder into a copy of the
- * sources, and runs the tests that must find it. With a text, only the faults of the files whose
- * path contains it.
+ * `deno task mutation [--workers N] [--write] [TEXT]`: puts each fault of the lists in this folder
+ * into a copy of the sources, and runs the tests that must find it: first the file that found it
+ * last time, by the generated page. With a text, only the faults of the files whose path contains
+ * it. `--write` writes the results into the page.
  */
 
-import { fileURLToPath } from "node:url";
-import { temporary } from "../support/programs/child.ts";
-import { CORE_TARGETS } from "./core_faults.ts";
-import { MESSAGE_TARGETS } from "./message_faults.ts";
+import { parseArgs } from "node:util";
+import { git, ROOT, SourceCopy } from "./copy.ts";
+import { PAGE, parsePage, renderPage } from "./page.ts";
+import { TARGETS } from "./targets.ts";
+import type { Target } from "./target.ts";
 
-const TARGETS = [...MESSAGE_TARGETS, ...CORE_TARGETS];
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Longer than any of these tests take; a fault may make one wait for good. */
-const TEST_MS_MAX = 180_000;
-const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
+const COMMIT_DIGITS = 8;
 
-using copy = temporary();
-copySources(copy.path);
-const wanted = TARGETS.filter(({ file }) => file.includes(Deno.args[0] ?? ""));
-const survived: string[] = [];
-let count = 0;
-for (const { file, tests, faults } of wanted) {
-  if (!await passes(tests)) throw new Error(`These tests fail without a fault: ${tests.join(" ")}`);
-  const path = `${copy.path}/${file}`;
-  const text = Deno.readTextFileSync(path);
-  for (const [fault, find, replace] of faults) {
-    count++;
-    Deno.writeTextFileSync(path, text.replace(find, () => replace));
-    const isFound = !await passes(tests);
-    print(`${isFound ? "found   " : "SURVIVED"}  ${file}: ${fault}`);
-    if (!isFound) survived.push(`${file}: ${fault}`);
-  }
-  Deno.writeTextFileSync(path, text);
-}
-print(`\n${count - survived.length} of ${count} faults were found`);
-for (const one of survived) print(`survived: ${one}`);
-Deno.exitCode = survived.length === 0 ? 0 : 1;
+const { values, positionals: [text = ""] } = parseArgs({
+  args: Deno.args,
+  options: {
+    workers: { type: "string", default: "1" },
+    write: { type: "boolean", default: false },
+  },
+  allowPositionals: true,
+});
+const commit = git("rev-parse", "HEAD").slice(0, COMMIT_DIGITS);
+const date = new Date().toISOString().slice(0, 10);
+const results = new Map(parsePage(readPage()));
+const wanted = TARGETS.filter(({ file }) => file.includes(text));
+const waiting = [...wanted];
+await Promise.all(Array.from({ length: Number(values.workers) }, work));
 
-/** The sources and the tests, without what is built or ignored. */
-function copySources(to: string): void {
-  const list = run("git", ["ls-files", "-z"]);
-  for (const file of list.split("\0").filter(Boolean)) {
-    const folder = `${to}/${file}`.replace(/\/[^/]*$/, "");
-    Deno.mkdirSync(folder, { recursive: true });
-    Deno.copyFileSync(`${ROOT}${file}`, `${to}/${file}`);
+const outcomes = wanted.flatMap(({ file }) =>
+  [...results.get(file)?.foundBy ?? []].map(([fault, finder]) => ({ file, fault, finder }))
+);
+const survivors = outcomes.filter(({ finder }) => finder === null);
+print(`\n${outcomes.length - survivors.length} of ${outcomes.length} faults were found`);
+for (const { file, fault } of survivors) print(`survived: ${file}: ${fault}`);
+Deno.exitCode = survivors.length === 0 ? 0 : 1;
+
+/** Tries the faults of one file after the other, in a copy of its own. */
+async function work(): Promise<void> {
+  using copy = new SourceCopy();
+  for (let target = waiting.shift(); target; target = waiting.shift()) {
+    results.set(target.file, await tryFaults(copy, target));
+    if (values.write) Deno.writeTextFileSync(`${ROOT}${PAGE}`, renderPage(TARGETS, results));
   }
 }
 
-function run(program: string, args: readonly string[]): string {
-  const { success, stdout } = new Deno.Command(program, { args: [...args], cwd: ROOT })
-    .outputSync();
-  if (!success) throw new Error(`${program} failed`);
-  return new TextDecoder().decode(stdout);
+async function tryFaults(copy: SourceCopy, { file, tests, faults }: Target) {
+  const before = results.get(file)?.foundBy;
+  const foundBy = new Map<string, string | null>();
+  for (const fault of faults) {
+    const [name] = fault;
+    const last = before?.get(name);
+    const finder = await copy.finderOf(file, fault, last ? [last, ...tests] : tests) ?? null;
+    print(`${finder === null ? "SURVIVED" : "found   "}  ${file}: ${name}`);
+    foundBy.set(name, finder);
+  }
+  return { date, commit, foundBy };
 }
 
-/** A fault may also keep the sources from loading, which counts as found. */
-async function passes(tests: readonly string[]): Promise<boolean> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", "-A", "--no-check", "--fail-fast", "--quiet", ...tests],
-    cwd: copy.path,
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const timer = setTimeout(() => child.kill("SIGKILL"), TEST_MS_MAX);
+function readPage(): string {
   try {
-    return (await child.status).success;
-  } finally {
-    clearTimeout(timer);
+    return Deno.readTextFileSync(`${ROOT}${PAGE}`);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return "";
+    throw error;
   }
+}
+
+function print(line: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 }

@@ -1,0 +1,97 @@
+/** Faults in deferred inserts, addresses in memory, the search for a route, and stored answers. */
+
+import type { Target } from "./target.ts";
+
+export const DATA_TARGETS: readonly Target[] = [
+  {
+    file: "kit/data/deferred_inserts.ts",
+    tests: ["tests/kit/data"],
+    faults: [
+      [
+        "rows that fill no batch are forgotten",
+        "for (const { values } of rows.slice(at)) one.run(...values);",
+        "",
+      ],
+      [
+        "the rows of a refused transaction are stored",
+        "this.#rows.length = Math.min(this.#rows.length, Math.max(0, position - this.#run));",
+        "void position;",
+      ],
+      ["the rows of a failed group are stored with the next one", "    this.#rows = [];", ""],
+      [
+        "rows are stored although SQLite has ended the transaction",
+        'if (!this.#sqlite.isTransaction) throw new Error("SQLite has ended the transaction");',
+        "",
+      ],
+      [
+        "rows of a running transaction are stored before its savepoint",
+        "const rows = this.#rows.splice(0, count);",
+        "const rows = this.#rows.splice(0);",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/address_cache.ts",
+    tests: ["tests/daemon/features/peers"],
+    faults: [
+      [
+        "a changed peer keeps its old address",
+        "if (revision === this.#revision) return;",
+        "if (revision !== undefined) return;",
+      ],
+      ["a new human keeps the old name", "    this.#human = undefined;", ""],
+      ["a new name of the human may be imitated", "    this.#imitatesHuman.clear();\n", ""],
+      [
+        "callers may fill the memory with names",
+        "if (this.#answers.size >= ANSWERS_MAX) this.#answers.clear();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "kit/http/serve.ts",
+    tests: ["tests/kit/http", "tests/daemon/api"],
+    faults: [
+      [
+        "a query is lost where the path has no parameters",
+        'return url.slice(url.indexOf("/", url.indexOf("://") + 3));',
+        'return url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?")[0] ?? "";',
+      ],
+      [
+        "a parameter takes the place of a literal path",
+        "[...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1)",
+        "[...paths].sort(([a], [b]) => rank(a) < rank(b) ? 1 : -1)",
+      ],
+      [
+        "a refusal leaves before what it reveals is on the disk",
+        "await guard.whenDurable();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/idempotency.ts",
+    tests: [
+      "tests/daemon/api/idempotency_test.ts",
+      "tests/daemon/api/idempotent_messages_test.ts",
+      "tests/daemon/api",
+    ],
+    faults: [
+      [
+        "another body gets the answer of the first",
+        "if (found && found.body_hash !== hashOf(idempotent)) {",
+        "if (false) {",
+      ],
+      [
+        "two requests with one key run at once",
+        "if (!found && this.#running.has(keyOf(idempotent))) {",
+        "if (false) {",
+      ],
+      [
+        "senders share their keys",
+        "where sender = :sender and route",
+        "where :sender <> '' and route",
+      ],
+    ],
+  },
+];

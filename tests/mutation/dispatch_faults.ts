@@ -1,0 +1,134 @@
+/** Faults in how messages are drained, dispatched, limited and sent to sockets. */
+
+import { MESSAGES } from "./message_faults.ts";
+import type { Target } from "./target.ts";
+
+export const DISPATCH_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/messages/handover.ts",
+    tests: [
+      "tests/daemon/features/hooks",
+      "tests/daemon/features/peers/peer_records_test.ts",
+      ...MESSAGES,
+    ],
+    faults: [
+      [
+        "a drain takes more than was asked for",
+        "const deliveries = this.#deliverable(peer_id, max_results)",
+        "const deliveries = this.#deliverable(peer_id, max_results + 1)",
+      ],
+      [
+        "a drain overtakes what is being typed",
+        ".filter(({ from_peer_name }) => !senders.has(from_peer_name));",
+        ";",
+      ],
+      [
+        "a reader drains for a peer that may not be addressed",
+        "if (!directory.resolve(peer_id).addressable) {",
+        "if (false) {",
+      ],
+      [
+        "an unproved message is named again and again",
+        "for (const { seq } of messages) ledger.update(tx, seq, { named_at: now });",
+        "",
+      ],
+      [
+        "a message handed to a hook is sent again by itself",
+        "this.#handOver(message, false)",
+        "this.#handOver(message, true)",
+      ],
+      [
+        "a hook gets more bytes than it can take",
+        "<= limits.bytes || at === 0",
+        "<= limits.bytes * 100",
+      ],
+      [
+        "a drain is settled twice",
+        "if (drain_id !== undefined) this.#leased.delete(drain_id);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/messages/dispatch/dispatcher.ts",
+    tests: [
+      "tests/daemon/features/messages/dispatch",
+      ...MESSAGES,
+    ],
+    faults: [
+      [
+        "a message that its plugin may have is typed as well",
+        'if (message.repeatable && message.transport === "websocket") {',
+        "if (false) {",
+      ],
+      [
+        "a message that was taken meanwhile is sent again",
+        'if (current?.state !== "queued") return undefined;',
+        "if (!current) return undefined;",
+      ],
+      [
+        "the reason why a message waits is not stored",
+        "this.#recordBlocked(message, reasons",
+        "void (reasons",
+      ],
+      [
+        "a second message in one pass is forgotten",
+        "if (running) return void (running.repeat = true);",
+        "if (running) return;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/messages/limits/limits.ts",
+    tests: ["tests/daemon/features/messages/limits", ...MESSAGES, "tests/daemon/features/asks"],
+    faults: [
+      [
+        "the queue takes one message too many",
+        "if (waiting >= max_per_peer)",
+        "if (waiting > max_per_peer)",
+      ],
+      ["a chain is one follow-up too long", "if (hops > limit)", "if (hops > limit + 1)"],
+      [
+        "a full queue refuses answers as well",
+        "if (!LIMITED_KINDS.has(message.kind) || message.notice) return;",
+        "",
+      ],
+      [
+        "a refused message counts",
+        "db.afterRollback(this.#pairCounters.record(pair, clock.now()));",
+        "this.#pairCounters.record(pair, clock.now());",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/messages/websocket/sockets.ts",
+    tests: ["tests/daemon/api/events/stream_backlog_test.ts", ...MESSAGES],
+    faults: [
+      [
+        "an older socket of a peer stays open",
+        'if (previous && previous !== session) previous.close("superseded");',
+        "",
+      ],
+      [
+        "what a lost socket did not confirm is not sent again",
+        'this.#steps.repeated(message, "socket_closed");',
+        "",
+      ],
+      [
+        "a new message overtakes the replay",
+        "session.isCaughtUp = waiting.length === 0;",
+        "session.isCaughtUp = true;",
+      ],
+      [
+        "a frame that was not written counts as sent",
+        "return this.#requeue(session, ticket);",
+        "",
+      ],
+      [
+        "a replay overtakes what is being typed",
+        "if (!isElsewhereInFlight) this.replay(session);",
+        "this.replay(session);",
+      ],
+    ],
+  },
+];

@@ -1,0 +1,94 @@
+/** Faults in the relay: access tokens, codes, refresh tokens, and the tunnels of daemons. */
+
+import type { Target } from "./target.ts";
+
+const GRANTS = ["tests/relay/oauth/grants", "tests/relay/oauth", "tests/relay/mcp"];
+const TUNNEL = ["tests/relay/daemons/tunnel_test.ts", "tests/relay/daemons"];
+
+export const RELAY_TARGETS: readonly Target[] = [
+  {
+    file: "relay/oauth/grants/store.ts",
+    tests: GRANTS,
+    faults: [
+      [
+        "an expired access token is valid",
+        "where t.token_hash = :token_hash and t.expires_at > :now\n",
+        "where t.token_hash = :token_hash and :now > 0\n",
+      ],
+      [
+        "a token of a revoked grant is valid",
+        "and t.expires_at > :now\n    and g.state = 'active'",
+        "and t.expires_at > :now\n",
+      ],
+    ],
+  },
+  {
+    file: "relay/oauth/grants/grants.ts",
+    tests: GRANTS,
+    faults: [
+      [
+        "a code is exchanged twice",
+        'rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });',
+        "",
+      ],
+      [
+        "a code that is used twice revokes nothing",
+        'end(tx, grant, "replayed");\n        return "replayed_code";',
+        'return "replayed_code";',
+      ],
+      [
+        "any verifier fits a code",
+        'if (!isVerifier(code_verifier, found.code_challenge)) return "wrong_verifier";',
+        "",
+      ],
+      [
+        "an app exchanges the code of another app",
+        'if (grant.client_id !== client.client_id) return "wrong_code";',
+        "",
+      ],
+      [
+        "a refresh token that is used twice revokes nothing",
+        'end(tx, grant, "replayed");\n        return "replayed_refresh";',
+        'return "replayed_refresh";',
+      ],
+      [
+        "a refresh extends a grant",
+        "return { ...grant, scope };",
+        "return { ...grant, scope, expires_at: now + GRANT_MS };",
+      ],
+    ],
+  },
+  {
+    file: "relay/daemons/machine_registry.ts",
+    tests: TUNNEL,
+    faults: [
+      ["two tunnels of one daemon stay open", '    superseded?.end("superseded");', ""],
+      [
+        "the end of an older tunnel disconnects the newer one",
+        "if (daemons?.get(daemon_id) !== link) return;",
+        "if (!daemons) return;",
+      ],
+      [
+        "one secret learns which machines another one had",
+        "return `${namespace} ${daemon_id}`;",
+        "return `${namespace.slice(64)} ${daemon_id}`;",
+      ],
+    ],
+  },
+  {
+    file: "relay/daemons/daemon_link.ts",
+    tests: TUNNEL,
+    faults: [
+      [
+        "a request that a lost daemon may have taken is said not to have arrived",
+        "const may_have_been_delivered = error.taken;",
+        "const may_have_been_delivered = false;",
+      ],
+      [
+        "a request waits for good for its daemon",
+        "if (due_at > now) continue;",
+        "if (due_at > 0) continue;",
+      ],
+    ],
+  },
+];

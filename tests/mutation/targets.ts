@@ -1,0 +1,18 @@
+/** All faults, by the files that they are put into. */
+
+import { CORE_TARGETS } from "./core_faults.ts";
+import { DATA_TARGETS } from "./data_faults.ts";
+import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
+import { MESSAGE_TARGETS } from "./message_faults.ts";
+import { RELAY_TARGETS } from "./relay_faults.ts";
+import { WORK_TARGETS } from "./work_faults.ts";
+import type { Target } from "./target.ts";
+
+export const TARGETS: readonly Target[] = [
+  ...MESSAGE_TARGETS,
+  ...DISPATCH_TARGETS,
+  ...CORE_TARGETS,
+  ...WORK_TARGETS,
+  ...DATA_TARGETS,
+  ...RELAY_TARGETS,
+];

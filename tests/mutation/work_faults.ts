@@ -1,0 +1,161 @@
+/** Faults in schedules, jobs, the inbox, and what is deleted when it is old. */
+
+import type { Target } from "./target.ts";
+
+/** The tests that must find them. */
+const JOBS = ["tests/daemon/features/jobs"];
+const SCHEDULES = ["tests/daemon/features/schedules"];
+const INBOX = ["tests/daemon/features/inbox", "tests/daemon/features/asks"];
+
+export const WORK_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/schedules/fires.ts",
+    tests: SCHEDULES,
+    faults: [
+      [
+        "missed fires are all made up for",
+        ", now) ?? null;",
+        ", schedule.next_fire_at ?? now) ?? null;",
+      ],
+      [
+        "a message is sent again if its fire is not recorded",
+        "return db.transact(() => {\n        const last_message_id = this.#send(schedule);\n",
+        "const last_message_id = this.#send(schedule);\n      return db.transact(() => {\n",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/updates.ts",
+    tests: JOBS,
+    faults: [
+      [
+        "an attempt that ended ends the next one",
+        "if (attempt_id !== undefined && attempt_id !== attempt?.attempt_id) {",
+        "if (false) {",
+      ],
+      [
+        "a job that has ended is changed",
+        'if (this.#steps.isSettled(job)) throw illegalState(job, "update");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/transitions.ts",
+    tests: JOBS,
+    faults: [
+      [
+        "an agent that was started for a job is never ended",
+        'started && !keepsExecutor ? "due" as const : null',
+        'started && false ? "due" as const : null',
+      ],
+      [
+        "a persistent agent is ended with its job",
+        "started && !keepsExecutor",
+        "started",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/schedules/store.ts",
+    tests: SCHEDULES,
+    faults: [
+      ["a schedule fires after its time", "next_fire_at <= :now", "next_fire_at <= :now - 1000"],
+    ],
+  },
+  {
+    file: "daemon/features/schedules/timing.ts",
+    tests: SCHEDULES,
+    faults: [
+      [
+        "a schedule keeps its next fire in another time zone",
+        "if (timezone !== undefined && before.cron !== null) {",
+        "if (false) {",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/fires/dispatch.ts",
+    tests: ["tests/daemon/features/jobs/fires", ...JOBS],
+    faults: [
+      ["a dispatch may take for ever", "lease_until: now + LEASE_MS,", "lease_until: null,"],
+      [
+        "a full queue ends the job",
+        'const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];',
+        "const TEMPORARY_REFUSALS: readonly ProblemCode[] = [];",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/fires/fires.ts",
+    tests: ["tests/daemon/features/jobs/fires", ...JOBS, "tests/crash/jobs_test.ts"],
+    faults: [
+      [
+        "a job starts again while its last executor ends",
+        'if (attempts.ofJob(db, job.job_id, 1)[0]?.release === "due") return waitForRelease();',
+        "",
+      ],
+      [
+        "a dispatch that a restart broke off is not repeated",
+        'if (job?.state === "dispatching") this.#dispatch.requeue(job, attempt, DAEMON_RESTART);',
+        "void job;",
+      ],
+      [
+        "more agents run for jobs than allowed",
+        "if (attempts.ownExecutors(db) >= EXECUTORS_MAX) {",
+        "if (false) {",
+      ],
+      [
+        "a job does not wait for an executor that is offline",
+        'if (!isOnline(peer)) return this.#dispatch.postpone(job, "executor_offline", null);',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/messages/ledger/retention.ts",
+    tests: ["tests/daemon/features/messages/ledger", "tests/daemon/features/messages"],
+    faults: [
+      ["an open ask is deleted", " and ask_state is not 'open'", ""],
+      ["an undelivered message is deleted", "state <> 'queued' and under_way", "under_way"],
+      [
+        "a message is deleted although it was just answered",
+        "coalesce(closed_at, 0), coalesce(settled_at, 0)",
+        "coalesce(settled_at, 0)",
+      ],
+      [
+        "retention never gets past the first messages",
+        "this.#cursor = reachedRecent ? 0 : last.seq;",
+        "this.#cursor = 0;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/inbox/replies.ts",
+    tests: INBOX,
+    faults: [
+      [
+        "a second answer does not become an ask of its own",
+        'if (item.kind === "ask" && ask?.state === "open") {',
+        'if (item.kind === "ask" && ask) {',
+      ],
+      [
+        "a program answers the human's question",
+        "questions.mustBeHuman(correlation_id, () => by.proven_human);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/inbox/inbox.ts",
+    tests: INBOX,
+    faults: [
+      ["a later reader takes an item over", "if (item.read) return;", ""],
+      [
+        "an answered item stays open on the other surfaces",
+        "if (!answered) return;",
+        "if (answered || !answered) return;",
+      ],
+    ],
+  },
+];
