@@ -56,6 +56,11 @@ export class StormAdapter implements Adapter {
     return { ok: true, args: ["--resume", runtime_session_id] };
   }
 
+  /** Whether a delivery is held back. */
+  get isSlow(): boolean {
+    return this.#pendingDeliveries.length > 0;
+  }
+
   /** Completes the deliveries that were held back. */
   releaseSlow(): void {
     for (const done of this.#pendingDeliveries.splice(0)) done();

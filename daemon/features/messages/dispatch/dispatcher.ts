@@ -4,8 +4,10 @@
  */
 
 import type { Context } from "kit/data/context.ts";
+import { isProblem } from "kit/core/problem.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
@@ -32,6 +34,9 @@ export interface DispatcherDeps {
  */
 type Outcome = "continue" | "blocked";
 
+/** After what time a receipt is recorded again that could not be stored. */
+const RECORD_AGAIN_MS = 1000;
+
 export class Dispatcher {
   readonly #ctx: Context;
   readonly #steps: Steps;
@@ -39,7 +44,7 @@ export class Dispatcher {
   /** The running pass of each peer. `repeat` is set if the peer was woken during the pass. */
   readonly #passes = new Map<string, { repeat: boolean; done: Promise<void> }>();
   readonly #outgoingCache = new OutgoingCache();
-  #closing = false;
+  readonly #closing = new AbortController();
 
   constructor(ctx: Context, steps: Steps, deps: DispatcherDeps) {
     this.#ctx = ctx;
@@ -47,11 +52,15 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
   /**
    * Starts a pass for a peer. Called when a message was queued for the peer or its state changed.
    */
   wake(peer_id: string): void {
-    if (this.#closing) return;
+    if (this.#isClosing) return;
     const running = this.#passes.get(peer_id);
     if (running) return void (running.repeat = true);
     if (this.#deps.reachability.isConnected(peer_id) || !this.#deps.agentPeers.find(peer_id)) {
@@ -66,7 +75,7 @@ export class Dispatcher {
 
   /** Starts no new attempts. Resolves when the running ones have ended. */
   async close(): Promise<void> {
-    this.#closing = true;
+    this.#closing.abort();
     await Promise.all([...this.#passes.values()].map(({ done }) => done));
   }
 
@@ -74,8 +83,8 @@ export class Dispatcher {
     do {
       pass.repeat = false;
       await this.#ctx.db.whenDurable();
-      while (!this.#closing && await this.#dispatchNext(peer_id) === "continue");
-    } while (pass.repeat && !this.#closing);
+      while (!this.#isClosing && await this.#dispatchNext(peer_id) === "continue");
+    } while (pass.repeat && !this.#isClosing);
   }
 
   async #dispatchNext(peer_id: string): Promise<Outcome> {
@@ -136,8 +145,7 @@ export class Dispatcher {
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();
     const receipt = await this.#deliver(transport, addressee, outgoing);
-    db.failures.repeatUntilStored((tx) => this.#record(tx, attempted, receipt));
-    await db.whenDurable();
+    await this.#storeRecord(attempted, receipt);
     if (receipt.state !== "refused") this.#deps.peers.recordDelivery(addressee.peer_id);
     return receipt;
   }
@@ -160,6 +168,23 @@ export class Dispatcher {
         error,
       });
       return { state: "unclear", reason: "transport_failed" };
+    }
+  }
+
+  /**
+   * Records a receipt, and tries again while the database cannot store it: the peer gets no other
+   * message until then. A receipt that is lost with the daemon is unclear at the next start.
+   */
+  async #storeRecord(attempted: StoredMessage, receipt: Receipt): Promise<void> {
+    const { db, clock } = this.#ctx;
+    for (;;) {
+      try {
+        db.transact((tx) => this.#record(tx, attempted, receipt));
+        return await db.whenDurable();
+      } catch (error) {
+        if (!isProblem(error, "storage_failed") || this.#isClosing) throw error;
+        await pause(clock, RECORD_AGAIN_MS, this.#closing.signal);
+      }
     }
   }
 

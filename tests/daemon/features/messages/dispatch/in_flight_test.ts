@@ -7,6 +7,7 @@ import type {
   Readiness,
   Receipt,
 } from "../../../../../daemon/features/agents/adapter.ts";
+import { SqliteFaults } from "../../../../support/sqlite_faults.ts";
 import { world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -161,4 +162,22 @@ Deno.test("an ask that is closed before its frame meets a full buffer is not que
     "dropped",
     "cancelled",
   ]);
+});
+
+Deno.test("a receipt that the database cannot store is stored a second later, before the next message is sent", async () => {
+  using faults = new SqliteFaults();
+  const receipt = Promise.withResolvers<Receipt>();
+  await using w = world({ adapters: [slowAdapter(receipt.promise)] });
+  await addPeer(w, "pat", { backend: "generic" });
+  await notify(w, "ada", "pat", "One");
+  await notify(w, "ada", "pat", "Two");
+  await w.clock.settle();
+  faults.arm({ fault: "busy", at: "begin", after: 0, endsTransaction: false });
+  receipt.resolve({ state: "accepted" });
+  await w.clock.settle();
+  assert.ok(faults.hit);
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { attempting: 1, queued: 1 });
+  await w.clock.advance(1000);
+  await w.clock.settle();
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 2 });
 });
