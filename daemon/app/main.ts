@@ -18,6 +18,7 @@ import {
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
+import { isHookToken } from "./identity.ts";
 import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
@@ -87,8 +88,9 @@ async function serveUntilSignal(
   daemon.address.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const tokenFile = join(state, "hook.token");
-  const { hook_token } = daemon.identity;
-  if (readTextOrNothing(tokenFile) !== hook_token) writePrivately(tokenFile, hook_token);
+  if (!isHookToken(daemon.identity, readTextOrNothing(tokenFile))) {
+    writePrivately(tokenFile, daemon.identity.hook_token);
+  }
   const started_at = new Date(clock.now()).toISOString();
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
