@@ -1,5 +1,6 @@
 /** A daemon: its features and its API, from the start to the shutdown. */
 
+import { isProblem } from "kit/core/problem.ts";
 import { type Api, openApi } from "./api.ts";
 import { compose, type Features } from "./compose/compose.ts";
 import type { Config } from "./config.ts";
@@ -57,7 +58,12 @@ function start(features: Features, { relayClient, tunnel }: Api): void {
 
 async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<void> {
   features.questions.closeWaiting();
-  features.ctx.db.flush();
+  try {
+    features.ctx.db.flush();
+  } catch (error) {
+    // The next start closes what could not be stored now.
+    if (!isProblem(error, "storage_failed")) throw error;
+  }
   relayClient?.close();
   features.shutdown.abort();
   features.sockets.closeAll();

@@ -18,10 +18,11 @@ import {
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
+import { isHookToken } from "./identity.ts";
 import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
-import { filesIn } from "../host/files.ts";
-import { type Env, readTextOrNothing, statePath } from "../host/paths.ts";
+import { filesIn, isDiskError } from "../host/files.ts";
+import { type Env, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
@@ -88,8 +89,9 @@ async function serveUntilSignal(
   daemon.address.port = port;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const tokenFile = join(state, "hook.token");
-  const { hook_token } = daemon.identity;
-  if (readTextOrNothing(tokenFile) !== hook_token) writePrivately(tokenFile, hook_token);
+  if (!isHookToken(daemon.identity, readTextOrNothing(tokenFile))) {
+    writePrivately(tokenFile, daemon.identity.hook_token);
+  }
   const started_at = new Date(clock.now()).toISOString();
   const approvals = config["approvals.gated_tools"].length > 0
     ? { approval_seconds: config["approvals.timeout_seconds"] }
@@ -105,7 +107,7 @@ async function serveUntilSignal(
   });
   const signal = await signalled;
   log.info("The daemon is shutting down", { signal });
-  Deno.removeSync(runtimePath(env));
+  unlessError(isDiskError, () => Deno.removeSync(runtimePath(env)));
   await daemon.shutDown();
   await timeout(clock, SHUTDOWN_MS_MAX, server.shutdown());
   await running;

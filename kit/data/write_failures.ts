@@ -23,6 +23,7 @@ export interface StorageReport {
 /** The database, as far as it is used here. */
 interface Transactions<Tx> {
   transactLazily(work: (tx: Tx) => void): void;
+  afterCommit(effect: () => void): void;
   afterRollback(callback: () => void): void;
 }
 
@@ -73,11 +74,6 @@ export class WriteFailures<Tx extends HeaderTx> {
   /** Called after each commit. */
   committed(took_ms: number): void {
     if (took_ms >= SLOW_MS) this.#slow = { at: this.#clock.now(), took_ms };
-    if (!this.#failing) return;
-    const { count, since } = this.#failing;
-    this.#failing = undefined;
-    const failing_ms = this.#clock.now() - since;
-    this.#log.warn("The database can be written again", { failed_commits: count, failing_ms });
   }
 
   /**
@@ -99,11 +95,29 @@ export class WriteFailures<Tx extends HeaderTx> {
 
   /** Called once a second: tries again what failed, or whether a write succeeds at all. */
   tick(): void {
-    if (this.#failing && this.#unstored.size === 0) this.#unstored.add(writeNothing);
+    if (this.#failing) this.#unstored.add(this.#probe);
     for (const work of [...this.#unstored]) {
       this.#unstored.delete(work);
       this.repeatUntilStored(work);
     }
+  }
+
+  /**
+   * Writes the header of the file as it is: the smallest write. A commit of other transactions is
+   * no proof that the disk takes writes, because they may have changed nothing.
+   */
+  readonly #probe = (tx: Tx): void => {
+    const version = tx.value(z.number(), "pragma user_version") ?? 0;
+    tx.run(`pragma user_version = ${version}`);
+    this.#db.afterCommit(() => this.#recovered());
+  };
+
+  #recovered(): void {
+    if (!this.#failing) return;
+    const { count, since } = this.#failing;
+    this.#failing = undefined;
+    const failing_ms = this.#clock.now() - since;
+    this.#log.warn("The database can be written again", { failed_commits: count, failing_ms });
   }
 
   #keep(work: (tx: Tx) => void): void {
@@ -115,10 +129,4 @@ export class WriteFailures<Tx extends HeaderTx> {
 function reasonOf(error: unknown): string {
   const { errstr } = error as { errstr?: unknown };
   return typeof errstr === "string" ? errstr : messageOf(error);
-}
-
-/** Writes the header of the file as it is: the smallest write. */
-function writeNothing(tx: HeaderTx): void {
-  const version = tx.value(z.number(), "pragma user_version") ?? 0;
-  tx.run(`pragma user_version = ${version}`);
 }

@@ -118,6 +118,7 @@ export class Relay implements AsyncDisposable {
   /** Runs the periodic tasks of all services. */
   tick(): void {
     const now = this.platform.clock.now();
+    this.platform.oauth?.db.failures.tick();
     this.machines.tick(now);
     this.sessions.tick(now);
     this.features.tick(now);

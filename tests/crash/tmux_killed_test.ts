@@ -1,4 +1,4 @@
-/** The tmux server is killed with peers in its panes: their messages wait, and go to nobody else. */
+/** A tmux server is killed with peers in its panes: their messages wait, and go to nobody else. */
 
 import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../support/programs/child.ts";

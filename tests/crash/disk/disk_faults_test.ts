@@ -89,6 +89,26 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    `on a disk that cannot be written a daemon ends in order, and starts with a reason${reason}`,
+  ignore,
+  async fn() {
+    using folder = temporary();
+    const disk = await FaultyDisk.make(folder.path);
+    for (const fault of FAULTS) {
+      const daemon = await disk.start();
+      disk.become(fault);
+      await send(daemon, "/notify", NOTIFY);
+      assert.equal(await daemon.stop(), 0, fault);
+      const { code, error } = await disk.startAndFail();
+      assert.equal(code, 1);
+      assert.match(error, /^Cannot keep state in \S+: .+; set MESH_STATE to use another directory/);
+      disk.become("sound");
+    }
+  },
+});
+
+Deno.test({
   name: `a slow disk delays requests, and health says so${reason}`,
   ignore,
   async fn() {

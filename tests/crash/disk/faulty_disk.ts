@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { RealDaemon } from "../../support/programs/child.ts";
+import { launch, RealDaemon } from "../../support/programs/child.ts";
 
 const SOURCE = fileURLToPath(new URL("faulty_disk.c", import.meta.url));
 export const FAULTS = ["full", "read_only", "broken"] as const;
@@ -55,14 +55,28 @@ export class FaultyDisk {
   async start(): Promise<RealDaemon> {
     const log = join(this.state, "daemon.log");
     Deno.writeTextFileSync(log, "", { mode: 0o600 });
-    return await RealDaemon.start(this.state, {
-      wrapper: ["sh", "-c", `exec "$@" 2>> '${log}'`, "sh"],
-      settings: {
-        LD_PRELOAD: this.#library,
-        DISK_DIRECTORY: this.state,
-        DISK_CONTROL: this.#control,
-        MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000",
-      },
-    });
+    const wrapper = withErrorsIn(log);
+    return await RealDaemon.start(this.state, { wrapper, settings: this.#settings });
   }
+
+  /** Starts a daemon that ends at once; returns what it says. */
+  async startAndFail(): Promise<{ code: number; error: string }> {
+    const errors = `${this.#control}.errors`;
+    const { status } = launch(this.state, this.#settings, [], withErrorsIn(errors));
+    return { code: (await status).code, error: Deno.readTextFileSync(errors) };
+  }
+
+  get #settings(): Record<string, string> {
+    return {
+      LD_PRELOAD: this.#library,
+      DISK_DIRECTORY: this.state,
+      DISK_CONTROL: this.#control,
+      MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000",
+    };
+  }
+}
+
+/** Runs a program with its standard error in a file. */
+function withErrorsIn(file: string): string[] {
+  return ["sh", "-c", `exec "$@" 2>> '${file}'`, "sh"];
 }

@@ -67,6 +67,9 @@ Deno.test("failing commits are reported until one succeeds, and logged once", ()
   const { status, since: reported_since, reason } = t.db.failures.report();
   assert.deepEqual([status, reported_since], ["failing", since]);
   assert.match(reason ?? "", /constraint/);
+  t.db.transact(() => undefined);
+  t.db.flush();
+  assert.equal(t.db.failures.report().status, "failing", "a commit of nothing proves nothing");
   t.db.failures.tick(); // Writes although nobody else does.
   t.db.flush();
   assert.equal(t.db.failures.report().status, "ok");

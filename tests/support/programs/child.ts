@@ -56,14 +56,14 @@ export class RealDaemon implements AsyncDisposable {
     await this.#process.status;
   }
 
-  /** Stops the daemon as an operator does. */
-  async stop(): Promise<void> {
+  /** Stops the daemon as an operator does; returns its exit code. */
+  async stop(): Promise<number> {
     try {
       this.#process.kill("SIGTERM");
     } catch (error) {
       if (!(error instanceof TypeError)) throw error; // It has ended already.
     }
-    await this.#process.status;
+    return (await this.#process.status).code;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
