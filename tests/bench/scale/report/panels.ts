@@ -107,8 +107,8 @@ function legend(y: number): string {
   return `<path class="time" d="M8 ${y}h22"/>${text(36, y + 4, "time of the operation")}` +
     `<path class="held" d="M190 ${y}h22"/>` +
     text(218, y + 4, "longest delivery of other messages meanwhile") +
-    `<path class="linear" d="M480 ${y}h22"/>${
-      text(508, y + 4, "proportional to n; both axes log")
+    `<path class="linear" d="M492 ${y}h22"/>${
+      text(520, y + 4, "proportional to n; both axes log")
     }`;
 }
 
