@@ -182,6 +182,7 @@ export class Soak implements AsyncDisposable {
   async #settle(): Promise<void> {
     const deadline = performance.now() + END_MS_MAX;
     while (this.#under_way > 0 && performance.now() < deadline) await pause(POLL_MS);
+    await this.panes.closeDead();
     do {
       await this.#poll();
       await readInbox(this.#inboxDeps());
