@@ -170,7 +170,9 @@ export class Soak implements AsyncDisposable {
     const samples: Sample[] = [];
     const every_ms = Math.max(SAMPLE_MS_MIN, ms / SAMPLES_MAX);
     for (const end = performance.now() + ms; performance.now() < end;) {
-      const sample = await takeSample(this.#state.path, this.daemon.pid, this.panes.panes);
+      const { pid, port } = this.daemon;
+      const panes = this.panes.panes;
+      const sample = await takeSample({ state: this.#state.path, pid, port, panes });
       samples.push(sample);
       this.#options.onSample?.(sample);
       await pause(every_ms);

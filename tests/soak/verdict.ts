@@ -21,7 +21,7 @@ const HEAP_NOISE_MB = 4;
 const RESIDENT_NOISE_MB = 40;
 const RESIDENT_BYTES_PER_MESSAGE = 200;
 /** What is under way at the moment of a sample: requests, timers, programs that start. */
-const DESCRIPTORS_NOISE = 30;
+const DESCRIPTORS_NOISE = 10;
 const TIMERS_NOISE = 25;
 const PROCESSES_NOISE = 1;
 const PANES_NOISE = 2;

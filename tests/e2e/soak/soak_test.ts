@@ -7,11 +7,16 @@ import { Soak } from "../../soak/soak.ts";
 
 const OPTIONS = { minutes: 2, rate: 40, seed: 15 };
 
-withTmux(
-  "fifty peers, restarts and real panes: nothing grows, and every message ends",
-  async () => {
-    await using soak = new Soak(OPTIONS);
-    const outcome = await soak.run();
-    assert.deepEqual(soundness(soak, outcome), [], table(soak, outcome).join("\n"));
-  },
-);
+async function soakForTwoMinutes(): Promise<void> {
+  await using soak = new Soak(OPTIONS);
+  const outcome = await soak.run();
+  assert.deepEqual(soundness(soak, outcome), [], table(soak, outcome).join("\n"));
+}
+
+// What is measured is read from Linux's /proc.
+if (Deno.build.os === "linux") {
+  withTmux(
+    "fifty peers, restarts and real panes: nothing grows, and every message ends",
+    soakForTwoMinutes,
+  );
+}
