@@ -35,7 +35,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** After two days every event may go, 500 in each second. */
 const LATER_WAIT_MS = 12_000;
 const LATER_STEPS = 400;
-const END_MS_MAX = 60_000;
+const END_MS_MAX = 30_000;
 
 /** How many messages retention keeps; a check of the ledger comes long before it removes one. */
 const KEPT_MESSAGES = 2000;
