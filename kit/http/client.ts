@@ -85,7 +85,8 @@ function urlFor(base: string, contract: Contract, input: object): URL {
   const { params = {}, query = {} } = input as Record<string, Record<string, string | undefined>>;
   const path = contract.path.replace(
     /:(\w+)/g,
-    (_, key: string) => encodeURIComponent(params[key] ?? ""),
+    // A lone surrogate has no UTF-8; with a replacement in its place the id is unknown.
+    (_, key: string) => encodeURIComponent((params[key] ?? "").toWellFormed()),
   );
   const url = new URL(`.${path}`, base.endsWith("/") ? base : `${base}/`);
   for (const [key, value] of Object.entries(query)) {

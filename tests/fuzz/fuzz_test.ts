@@ -9,7 +9,7 @@ const SEED = 15;
 const MS_MAX = 20_000;
 
 for (const target of TARGETS) {
-  Deno.test(`hostile input gets a refusal or an answer, and does no harm: ${target.name}`, async () => {
+  Deno.test(`hostile input is answered or refused, and does no harm: ${target.name}`, async () => {
     let inputs = 0;
     const options = { seed: SEED, inputs: target.inputs, ms_max: MS_MAX, count: () => inputs++ };
     const finding = await runTarget(target, options);

@@ -155,8 +155,15 @@ async function reconnect({ daemon, chance, peers }: LoadDeps): Promise<void> {
   if (daemon.isRunning) await peer.connect().catch(() => undefined);
 }
 
+interface Verb {
+  readonly name: string;
+  /** How often it is chosen, relative to the other verbs. */
+  readonly weight: number;
+  readonly run: (deps: LoadDeps) => Promise<unknown>;
+}
+
 // deno-fmt-ignore
-const VERBS: readonly { name: string; weight: number; run: (deps: LoadDeps) => Promise<unknown> }[] = [
+const VERBS: readonly Verb[] = [
   { name: "ask",               weight: 40, run: ask },
   { name: "notify",            weight: 40, run: notify },
   { name: "broadcast",         weight: 1,  run: broadcast },

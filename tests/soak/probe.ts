@@ -6,12 +6,12 @@ const state = Deno.env.get("MESH_STATE") ?? ".";
 const ahead_ms = Number(Deno.env.get("SOAK_AHEAD_MS") ?? 0);
 
 const { setTimeout: startTimer, clearTimeout: stopTimer } = globalThis;
-type Timer = ReturnType<typeof setTimeout>;
+type Timer = ReturnType<typeof startTimer>;
 const timers = new Set<Timer>();
 
 Object.assign(globalThis, {
   setTimeout(callback: (...args: unknown[]) => void, ms?: number, ...args: unknown[]): Timer {
-    const timer = startTimer(() => {
+    const timer: Timer = startTimer(() => {
       timers.delete(timer);
       callback(...args);
     }, ms);
@@ -29,10 +29,12 @@ if (ahead_ms > 0) {
   Date.now = () => now() + ahead_ms;
 }
 
+/** V8's own function, which its flag `--expose-gc` adds. */
+const collectGarbage: () => void = Reflect.get(globalThis, "gc");
+
 let reports = 0;
 Deno.addSignalListener("SIGUSR2", () => {
-  const { gc } = globalThis as { readonly gc?: () => void };
-  gc?.();
+  collectGarbage();
   const { heapUsed, external } = Deno.memoryUsage();
   const report = { number: ++reports, heap: heapUsed + external, timers: timers.size };
   // Renamed, because the soak reads it at any time.

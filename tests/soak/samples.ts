@@ -15,6 +15,7 @@ export interface Sample {
   readonly resident_mb: number;
   readonly heap_mb: number;
   readonly timers: number;
+  /** Without those of established connections: clients keep these open, and close them. */
   readonly descriptors: number;
   /** Processes below the daemon, zombies included. */
   readonly children: number;
@@ -26,7 +27,14 @@ export interface Sample {
   readonly events: number;
 }
 
-export async function takeSample(state: string, pid: number, panes: number): Promise<Sample> {
+export interface Measured {
+  readonly state: string;
+  readonly pid: number;
+  readonly port: number;
+  readonly panes: number;
+}
+
+export async function takeSample({ state, pid, port, panes }: Measured): Promise<Sample> {
   const before = reportOf(state)?.number ?? 0;
   Deno.kill(pid, "SIGUSR2");
   const report = await until("the daemon's probe", () => {
@@ -37,7 +45,7 @@ export async function takeSample(state: string, pid: number, panes: number): Pro
     resident_mb: residentMb(pid),
     heap_mb: report.heap / 2 ** 20,
     timers: report.timers,
-    descriptors: [...readdirSync(`/proc/${pid}/fd`)].length,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length - connectionsTo(port),
     children: childrenOf(pid),
     panes,
     ...databaseOf(`${state}/mesh.db`),
@@ -70,6 +78,16 @@ function databaseOf(path: string) {
     events: number("select count(*) from events"),
   };
 }
+
+/** The established connections of a loopback port, as the kernel lists them. */
+function connectionsTo(port: number): number {
+  const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const rows = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
+  return rows.map((row) => row.trim().split(/\s+/))
+    .filter(([, local, , state]) => local?.endsWith(end) && state === ESTABLISHED).length;
+}
+
+const ESTABLISHED = "01";
 
 function childrenOf(root: number): number {
   const parents = new Map<number, number>();

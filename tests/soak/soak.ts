@@ -35,7 +35,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** After two days every event may go, 500 in each second. */
 const LATER_WAIT_MS = 12_000;
 const LATER_STEPS = 400;
-const END_MS_MAX = 60_000;
+const END_MS_MAX = 30_000;
 
 /** How many messages retention keeps; a check of the ledger comes long before it removes one. */
 const KEPT_MESSAGES = 2000;
@@ -170,7 +170,9 @@ export class Soak implements AsyncDisposable {
     const samples: Sample[] = [];
     const every_ms = Math.max(SAMPLE_MS_MIN, ms / SAMPLES_MAX);
     for (const end = performance.now() + ms; performance.now() < end;) {
-      const sample = await takeSample(this.#state.path, this.daemon.pid, this.panes.panes);
+      const { pid, port } = this.daemon;
+      const panes = this.panes.panes;
+      const sample = await takeSample({ state: this.#state.path, pid, port, panes });
       samples.push(sample);
       this.#options.onSample?.(sample);
       await pause(every_ms);
@@ -182,6 +184,7 @@ export class Soak implements AsyncDisposable {
   async #settle(): Promise<void> {
     const deadline = performance.now() + END_MS_MAX;
     while (this.#under_way > 0 && performance.now() < deadline) await pause(POLL_MS);
+    await this.panes.closeDead();
     do {
       await this.#poll();
       await readInbox(this.#inboxDeps());

@@ -33,6 +33,10 @@ export class SoakDaemon implements AsyncDisposable {
     return this.#process?.pid ?? 0;
   }
 
+  get port(): number {
+    return this.#process?.port ?? 0;
+  }
+
   get base(): string {
     return this.#process?.base ?? "";
   }

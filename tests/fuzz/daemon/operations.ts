@@ -114,6 +114,7 @@ function bodyOf(
   );
 }
 
-const form = fc.tuple(hostileText, hostileText).map(([name, text]) =>
-  `--b\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n\r\n${text}\r\n--b--\r\n`
-);
+const form = fc.tuple(hostileText, hostileText).map(([name, text]) => {
+  const head = `content-disposition: form-data; name="file"; filename="${name}"`;
+  return `--b\r\n${head}\r\n\r\n${text}\r\n--b--\r\n`;
+});

@@ -32,7 +32,8 @@ const TRANSCRIPTS = {
   claude: [`{"type":"user","cwd":"${FOLDER}"}\n{"type":"assistant"}\n`],
   rollout: [`{"type":"session_meta","payload":{"id":"${ID}","cwd":"${FOLDER}"}}\n{}\n`],
   copilot: [
-    `{"type":"session.start","timestamp":"2026-11-20T10:00:00Z","data":{"sessionId":"${ID}","context":{"cwd":"${FOLDER}"}}}\n` +
+    '{"type":"session.start","timestamp":"2026-11-20T10:00:00Z",' +
+    `"data":{"sessionId":"${ID}","context":{"cwd":"${FOLDER}"}}}\n` +
     '{"type":"user.message","timestamp":"2026-11-20T10:00:01Z","data":{"content":"Hi"}}\n' +
     '{"type":"assistant.message","timestamp":"2026-11-20T10:00:02Z","data":{"content":"Ho"}}\n',
   ],

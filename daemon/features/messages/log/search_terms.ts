@@ -19,6 +19,11 @@ const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 /** The maximum number of terms. Further terms are ignored, because each costs time. */
 const TERMS_MAX = 32;
 /**
+ * The maximum number of words in the pattern of all terms together: each takes V8 half a
+ * millisecond, as it has classes of Unicode. A phrase is found by its first words.
+ */
+const PATTERN_WORDS_MAX = 48;
+/**
  * A shorter prefix is treated as a whole word, because it would match a tenth of all words and take
  * long (100 ms among 100,000 messages).
  */
@@ -31,10 +36,7 @@ export function toSearch(q: string): Search | undefined {
   if (terms.length === 0) return undefined;
   return {
     match: terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? "*" : ""}`).join(" "),
-    pattern: new RegExp(
-      `(?<![\\p{L}\\p{N}])(?:${terms.map(toPattern).join("|")})`,
-      "u",
-    ),
+    pattern: patternOf(terms),
   };
 }
 
@@ -51,10 +53,21 @@ function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
   return { text, isPrefix: hasStar && Array.from(last).length >= PREFIX_CHARS_MIN };
 }
 
-/** A pattern for the words of a term, with any separators between them. */
-function toPattern({ text, isPrefix }: Term): string {
-  const words = wordsOf(foldAccents(text)).join("[^\\p{L}\\p{N}]+");
-  return isPrefix ? words : `${words}(?![\\p{L}\\p{N}])`;
+function patternOf(terms: readonly Term[]): RegExp {
+  const patterns: string[] = [];
+  let left = PATTERN_WORDS_MAX;
+  for (const { text, isPrefix } of terms) {
+    const words = wordsOf(foldAccents(text)).slice(0, left);
+    left -= words.length;
+    if (words.length > 0) patterns.push(toPattern(words, isPrefix || left === 0));
+  }
+  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${patterns.join("|")})`, "u");
+}
+
+/** A pattern for words with any separators between them; the last one may be a prefix. */
+function toPattern(words: readonly string[], isPrefix: boolean): string {
+  const phrase = words.join("[^\\p{L}\\p{N}]+");
+  return isPrefix ? phrase : `${phrase}(?![\\p{L}\\p{N}])`;
 }
 
 function wordsOf(text: string): string[] {

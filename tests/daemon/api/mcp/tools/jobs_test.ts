@@ -70,6 +70,8 @@ Deno.test("an unknown caller starts no agent and cancels no job", async () => {
   assert.equal(await stateOf(w, job_id), "dispatching");
   const wrong = await at.api.call("job_status", { job_id: "work-none" });
   assert.match(wrong.text, /^unknown_job/);
+  const unpaired = await at.api.call("job_status", { job_id: "\ud800" });
+  assert.match(unpaired.text, /^unknown_job/, "a lone surrogate is an unknown id");
   const ended = await at.api.call("job_update", { job_id, state: "completed" });
   assert.match(ended.text, /^attempt_id_required/);
 });

@@ -111,6 +111,15 @@ Deno.test("a snippet shows the match on one line, and splits no character", () =
   assert.equal(snippetOf(prefix, ["nothing", ""]), "nothing");
 });
 
+Deno.test("a phrase of many words makes a small pattern, and its snippet starts at the phrase", () => {
+  const phrase = Array.from({ length: 100 }, (_, word) => `w${word}`).join(" ");
+  const search = toSearch(`"${phrase}"`);
+  assert.ok(search && search.pattern.source.length < 1500, String(search?.pattern.source.length));
+  assert.ok(search.match.includes("w99"));
+  const text = `${"before ".repeat(20)}${phrase} after`;
+  assert.match(snippetOf(search, [text]), /^…?(?:\S+ )*before w0 w1 w2/);
+});
+
 Deno.test("the index catches up after a flood, and continues after a restart", async () => {
   using at = restartableWorld();
   const settings = { "daemon.queue.max_per_peer": "100000" };
