@@ -208,10 +208,7 @@ export class GroupCommit {
     });
   }
 
-  /**
-   * Schedules the commit after a delay. If the group was committed during the delay and another one
-   * is open by then, that one gets a delay of its own.
-   */
+  /** Schedules the commit after a delay. A group that began during it gets a delay of its own. */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;
@@ -243,8 +240,7 @@ export class GroupCommit {
   /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Problem | undefined): void {
     this.#group = undefined;
-    if (error) group.durable?.reject(error);
-    else group.durable?.resolve();
+    error ? group.durable?.reject(error) : group.durable?.resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
     onCommit();
