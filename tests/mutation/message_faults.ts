@@ -110,6 +110,22 @@ export const MESSAGE_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/messages/ledger/ledger.ts",
+    tests: MESSAGES,
+    faults: [
+      [
+        "a message between two that went out counts as sent",
+        "if (range && number <= range.last + 1) range.last = number;",
+        "if (range && number <= range.last + 2) range.last = number;",
+      ],
+      [
+        "a message that was marked before counts as sent now",
+        "if (marked === count) return",
+        "if (marked > 0) return",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/messages/handover.ts",
     tests: [...MESSAGES, "tests/daemon/features/hooks"],
     faults: [
