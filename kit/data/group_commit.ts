@@ -211,6 +211,7 @@ export class GroupCommit {
     });
   }
 
+  /** Schedules the commit after a delay. A group that began during it gets a delay of its own. */
   async #commitLater(): Promise<void> {
     if (this.#commitDelayed) return;
     this.#commitDelayed = true;

@@ -70,7 +70,7 @@ export const CORE_TARGETS: readonly Target[] = [
       ],
       [
         "a caller is told before the commit",
-        "return new Promise((resolve, reject) => group.waiters.push({ resolve, reject }));",
+        "return (group.durable ??= Promise.withResolvers()).promise;",
         "return Promise.resolve();",
       ],
       [

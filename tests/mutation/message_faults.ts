@@ -124,4 +124,20 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
     ],
   },
+  {
+    file: "daemon/features/messages/ledger/ledger.ts",
+    tests: ["tests/daemon/features/messages/commit_batching_test.ts", ...MESSAGES],
+    faults: [
+      [
+        "a message between two that went out counts as sent",
+        "if (range && number <= range.last + 1) range.last = number;",
+        "if (range && number <= range.last + 2) range.last = number;",
+      ],
+      [
+        "a message that was marked before counts as sent now",
+        "if (marked === count) return",
+        "if (marked > 0) return",
+      ],
+    ],
+  },
 ];

@@ -70,6 +70,20 @@ Deno.test("a frame goes out before its message is marked as sent", async () => {
   assert.equal(stateOf(w, id), "sent");
 });
 
+Deno.test("a message whose socket closes before its mark is reported as sent, then as queued", async () => {
+  const { w, bob } = await withPeers();
+  await using _ = w;
+  const { ctx: { db, events }, notifications } = w.daemon;
+  const states: string[] = [];
+  using _reader = events.subscribe({ delivery: ({ state }) => void states.push(state) });
+  const message = { from_peer: "ada", to_peer: "bob", text: "Hello" };
+  notifications.notify(message, { proven_human: false });
+  await db.whenDurable();
+  await bob.drop();
+  await w.clock.advance(20);
+  assert.deepEqual(states, ["attempting", "sent", "queued"]);
+});
+
 Deno.test("the frames of a broadcast are marked, and the messages between them stay queued", async () => {
   const { w } = await withPeers();
   await using _ = w;
