@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 
 const STORED = {
   message: /"(?:correlation_id|delivery_id)":"(?:ask|notif|qd)-([0-9a-f]{12})"/g,
@@ -61,8 +62,9 @@ export class Claims {
     using db = new DatabaseSync(path);
     const integrity = db.prepare("pragma integrity_check").get()?.["integrity_check"];
     if (integrity !== "ok") return [`integrity: ${integrity}`];
-    if (db.prepare("pragma user_version").get()?.["user_version"] === 0) {
-      return this.total === 0 ? [] : ["the database is empty"];
+    const version = Number(db.prepare("pragma user_version").get()?.["user_version"]);
+    if (version < migrations.length) { // The power went during the first start.
+      return this.total === 0 ? [] : [`the schema is only ${version}`];
     }
     const broken = db.prepare("pragma foreign_key_check").all();
     return [
