@@ -116,10 +116,10 @@ export class GroupCommit {
     this.#group?.rollbackCallbacks.push(callback);
   }
 
-  whenDurable(): Promise<void> | undefined {
+  whenDurable({ soon }: { soon: boolean }): Promise<void> | undefined {
     const group = this.#group;
     if (!group) return undefined;
-    this.#scheduleCommit(group);
+    if (soon) this.#scheduleCommit(group);
     return (group.durable ??= Promise.withResolvers()).promise;
   }
 

@@ -213,7 +213,12 @@ export class Database implements Disposable, Reader {
 
   /** Resolves when all writes so far are on the disk. Undefined if they already are. */
   whenDurable(): Promise<void> | undefined {
-    return this.#groups.whenDurable();
+    return this.#groups.whenDurable({ soon: true });
+  }
+
+  /** As `whenDurable`, but lets lazy transactions wait for a commit that others need sooner. */
+  whenCommitted(): Promise<void> | undefined {
+    return this.#groups.whenDurable({ soon: false });
   }
 
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */

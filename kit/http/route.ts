@@ -86,6 +86,8 @@ export interface RouteGuard {
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(): Promise<void> | undefined;
+  /** As `whenDurable`, but does not hasten the commit (see `Database.whenCommitted`). */
+  whenCommitted(): Promise<void> | undefined;
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   error(error: unknown, request: Request): void;
@@ -146,9 +148,9 @@ export function route<C extends Contract>(
 }
 
 /**
- * The writes of one request. It asks for their commit before any other request can run, because
- * another transaction of the same turn may fail the group of both: afterwards, nobody can tell
- * whose writes were lost.
+ * The writes of one request. It waits for their commit from before any other request can run,
+ * because another transaction of the same turn may fail the group of both: afterwards, nobody can
+ * tell whose writes were lost.
  */
 class PendingWrites {
   readonly #guard: RouteGuard;
@@ -163,24 +165,24 @@ class PendingWrites {
   /** Runs work that writes, within the handler. */
   run<T>(work: () => T): T {
     const done = work();
-    if (this.#isAsynchronous) this.#add(this.#guard.whenDurable());
+    if (this.#isAsynchronous) this.#add(this.#guard.whenCommitted());
     return done;
   }
 
   /** Runs a handler, and waits for it and for its writes. */
   finish<T>(handle: () => T | Promise<T>): T | Promise<T> {
     const result = handle();
+    if (result instanceof Promise) return this.#finishLater(result);
     const commit = this.#guard.whenDurable();
-    if (result instanceof Promise) return this.#finishLater(result, commit);
     return commit ? commit.then(() => result) : result;
   }
 
-  async #finishLater<T>(result: Promise<T>, commit: Promise<void> | undefined): Promise<T> {
+  async #finishLater<T>(result: Promise<T>): Promise<T> {
     this.#isAsynchronous = true;
-    this.#add(commit);
+    this.#add(this.#guard.whenCommitted());
     const outcome = await result;
+    this.#add(this.#guard.whenDurable());
     for (const each of this.#commits) await each;
-    await this.#guard.whenDurable();
     return outcome;
   }
 

@@ -40,6 +40,7 @@ function open(routes: Route[], door: Partial<RouteGuard> = {}) {
     admit: () => {},
     authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
     whenDurable: () => undefined,
+    whenCommitted: () => undefined,
     error: (error) => faults.push(error),
     ...door,
   });
@@ -223,7 +224,10 @@ function stored(reads: () => void = () => {}) {
       reads();
       return total();
     }),
-  ], { whenDurable: () => db.whenDurable() });
+  ], {
+    whenDurable: () => db.whenDurable(),
+    whenCommitted: () => db.whenCommitted(),
+  });
   return {
     ...fixture,
     db,
@@ -262,7 +266,10 @@ Deno.test("a response function is called after the commit and its effects", asyn
       return OK;
     };
   });
-  const { ask } = open([later], { whenDurable: () => s.db.whenDurable() });
+  const { ask } = open([later], {
+    whenDurable: () => s.db.whenDurable(),
+    whenCommitted: () => s.db.whenCommitted(),
+  });
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });
 
