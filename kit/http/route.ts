@@ -156,6 +156,7 @@ class PendingWrites {
   /** The commits of what an asynchronous handler has written. */
   readonly #commits: Promise<void>[] = [];
   #isAsynchronous = false;
+  #hasRun = false;
 
   constructor(guard: RouteGuard) {
     this.#guard = guard;
@@ -164,6 +165,7 @@ class PendingWrites {
   /** Runs work that writes, within the handler. */
   run<T>(work: () => T): T {
     const done = work();
+    this.#hasRun = true;
     if (this.#isAsynchronous) this.#add(this.#guard.whenDurable());
     return done;
   }
@@ -171,13 +173,13 @@ class PendingWrites {
   /** Runs a handler, and waits for it and for its writes. */
   async finish<T>(handle: () => T | Promise<T>): Promise<T> {
     const result = handle();
-    const commit = this.#guard.whenDurable();
     if (!(result instanceof Promise)) {
-      await commit;
+      await this.#guard.whenDurable();
       return result;
     }
     this.#isAsynchronous = true;
-    this.#add(commit);
+    // A handler that waits for something else may have written lazily: that needs no commit.
+    if (this.#hasRun) this.#add(this.#guard.whenDurable());
     const outcome = await result;
     for (const each of this.#commits) await each;
     await this.#guard.whenDurable();
