@@ -44,7 +44,7 @@ export function openApi(features: Features) {
   };
   const shared = {
     whenDurable: () => ctx.db.whenDurable(),
-    whenCommitted: () => ctx.db.whenCommitted(),
+    whenCommitted: () => ctx.db.whenDurable({ soon: false }),
     idempotencyStore: idempotency,
     error: (error: unknown) => ctx.log.error("A route failed", { error }),
     refused: (code: ProblemCode) => features.meters.refused(code),

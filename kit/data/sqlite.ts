@@ -211,14 +211,12 @@ export class Database implements Disposable, Reader {
     this.#groups.afterRollback(callback);
   }
 
-  /** Resolves when all writes so far are on the disk. Undefined if they already are. */
-  whenDurable(): Promise<void> | undefined {
-    return this.#groups.whenDurable({ soon: true });
-  }
-
-  /** As `whenDurable`, but lets lazy transactions wait for a commit that others need sooner. */
-  whenCommitted(): Promise<void> | undefined {
-    return this.#groups.whenDurable({ soon: false });
+  /**
+   * Resolves when all writes so far are on the disk. Undefined if they already are. Without `soon`,
+   * lazy transactions wait for their delay, or for a commit that others need sooner.
+   */
+  whenDurable({ soon } = { soon: true }): Promise<void> | undefined {
+    return this.#groups.whenDurable({ soon });
   }
 
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */

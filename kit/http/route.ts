@@ -86,7 +86,7 @@ export interface RouteGuard {
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(): Promise<void> | undefined;
-  /** As `whenDurable`, but does not hasten the commit (see `Database.whenCommitted`). */
+  /** As `whenDurable`, but does not hasten the commit (see `Database.whenDurable`). */
   whenCommitted(): Promise<void> | undefined;
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;

@@ -226,7 +226,7 @@ function stored(reads: () => void = () => {}) {
     }),
   ], {
     whenDurable: () => db.whenDurable(),
-    whenCommitted: () => db.whenCommitted(),
+    whenCommitted: () => db.whenDurable({ soon: false }),
   });
   return {
     ...fixture,
@@ -268,7 +268,7 @@ Deno.test("a response function is called after the commit and its effects", asyn
   });
   const { ask } = open([later], {
     whenDurable: () => s.db.whenDurable(),
-    whenCommitted: () => s.db.whenCommitted(),
+    whenCommitted: () => s.db.whenDurable({ soon: false }),
   });
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });

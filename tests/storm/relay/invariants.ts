@@ -7,10 +7,16 @@ import type { RemoteDaemon } from "./remote_daemon.ts";
 
 export const RELAY_INVARIANTS: readonly RelayInvariant[] = [
   { name: "no error has ended a process", check: ({ uncaught }) => uncaught.check() },
+  { name: "a client reads its own requests and replies only", check: checkAnswers },
   { name: "a client is told the truth about its message", check: checkOutcomes },
   { name: "only the named machine of the client's account has the message", check: checkPlaces },
   { name: "every message has the identity of its sender", check: checkSenders },
 ];
+
+function checkAnswers({ wrongAnswers }: RelayStorm): void {
+  const [first] = wrongAnswers.splice(0);
+  if (first !== undefined) throw first;
+}
 
 /** Where a message is: its ids in the ledger of each machine. */
 function placesOf(storm: RelayStorm, { text }: SentMessage) {

@@ -72,6 +72,8 @@ export class RelayStorm implements Simulation {
   /** Everything that clients have sent, and the calls that are under way. */
   readonly sent: SentMessage[] = [];
   readonly running = new Set<Promise<unknown>>();
+  /** What clients found wrong in their answers since the last check. */
+  readonly wrongAnswers: unknown[] = [];
   readonly verbNames: string[] = [];
   readonly #options: RelayStormOptions;
   #texts = 0;
@@ -121,8 +123,8 @@ export class RelayStorm implements Simulation {
 
   /** Follows a call, which may end after many steps. */
   follow(call: Promise<unknown>): void {
-    const running = call.finally(() => this.running.delete(running));
-    running.catch(() => undefined); // Nothing that a call may throw is expected: see `uncaught`.
+    const running = call.catch((error) => this.wrongAnswers.push(error))
+      .finally(() => this.running.delete(running));
     this.running.add(running);
   }
 

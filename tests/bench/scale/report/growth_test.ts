@@ -30,7 +30,7 @@ Deno.test("a table has a column for each size, and what the largest size holds u
   const machine = undefined as never;
   const lines = tablesOf({ ...part, part: "p", at: "", machine, busy: 0, remarks: [] });
   assert.match(lines[0] ?? "", /^\| messages\s+\| 100 \| 200 \|/);
-  assert.match(lines[2] ?? "", /^\| list <all> \| 3   \| 6   \| n\^1\.0 .*\| 2 ms/);
+  assert.match(lines[2] ?? "", /^\| list <all> \| 3 {3}\| 6 {3}\| n\^1\.0 .*\| 2 ms/);
   assert.match(lines.at(-1) ?? "", /1,235 \/s/);
   assert.equal(format(undefined), "");
 });
