@@ -43,8 +43,7 @@ export function openApi(features: Features) {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
   const shared = {
-    whenDurable: () => ctx.db.whenDurable(),
-    whenCommitted: () => ctx.db.whenDurable({ soon: false }),
+    whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
     idempotencyStore: idempotency,
     error: (error: unknown) => ctx.log.error("A route failed", { error }),
     refused: (code: ProblemCode) => features.meters.refused(code),

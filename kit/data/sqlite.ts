@@ -203,9 +203,8 @@ export class Database implements Disposable, Reader {
   }
 
   /**
-   * Runs `callback` when this transaction or its group rolls back. Use it only for counts in memory
-   * that later transactions of the same turn must see before the commit. Change all other state in
-   * memory with `afterCommit`.
+   * Runs `callback` when this transaction or its group rolls back: for counts in memory that later
+   * transactions of the turn must see before the commit. Change all else in `afterCommit`.
    */
   afterRollback(callback: Effect): void {
     this.#groups.afterRollback(callback);
@@ -215,8 +214,8 @@ export class Database implements Disposable, Reader {
    * Resolves when all writes so far are on the disk. Undefined if they already are. Without `soon`,
    * lazy transactions wait for their delay, or for a commit that others need sooner.
    */
-  whenDurable({ soon } = { soon: true }): Promise<void> | undefined {
-    return this.#groups.whenDurable({ soon });
+  whenDurable(options = { soon: true }): Promise<void> | undefined {
+    return this.#groups.whenDurable(options);
   }
 
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */

@@ -85,9 +85,7 @@ export interface RouteGuard {
   /** Determines the caller. Throws if the contract does not allow this caller. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
-  whenDurable(): Promise<void> | undefined;
-  /** As `whenDurable`, but does not hasten the commit (see `Database.whenDurable`). */
-  whenCommitted(): Promise<void> | undefined;
+  whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   error(error: unknown, request: Request): void;
@@ -165,7 +163,7 @@ class PendingWrites {
   /** Runs work that writes, within the handler. */
   run<T>(work: () => T): T {
     const done = work();
-    if (this.#isAsynchronous) this.#add(this.#guard.whenCommitted());
+    if (this.#isAsynchronous) this.#add(this.#guard.whenDurable({ soon: false }));
     return done;
   }
 
@@ -179,7 +177,7 @@ class PendingWrites {
 
   async #finishLater<T>(result: Promise<T>): Promise<T> {
     this.#isAsynchronous = true;
-    this.#add(this.#guard.whenCommitted());
+    this.#add(this.#guard.whenDurable({ soon: false }));
     const outcome = await result;
     this.#add(this.#guard.whenDurable());
     for (const each of this.#commits) await each;

@@ -159,7 +159,6 @@ export class Relay implements AsyncDisposable {
         return { remote, human: false, authorized: true, holds_token: false };
       },
       whenDurable: () => undefined,
-      whenCommitted: () => undefined,
       // If the caller has aborted its request, a failure is normal.
       error: (error, { signal }) =>
         log[signal.aborted ? "debug" : "error"]("A route failed", { error }),

@@ -40,7 +40,6 @@ function open(routes: Route[], door: Partial<RouteGuard> = {}) {
     admit: () => {},
     authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),
     whenDurable: () => undefined,
-    whenCommitted: () => undefined,
     error: (error) => faults.push(error),
     ...door,
   });
@@ -224,10 +223,7 @@ function stored(reads: () => void = () => {}) {
       reads();
       return total();
     }),
-  ], {
-    whenDurable: () => db.whenDurable(),
-    whenCommitted: () => db.whenDurable({ soon: false }),
-  });
+  ], { whenDurable: (options) => db.whenDurable(options) });
   return {
     ...fixture,
     db,
@@ -266,10 +262,7 @@ Deno.test("a response function is called after the commit and its effects", asyn
       return OK;
     };
   });
-  const { ask } = open([later], {
-    whenDurable: () => s.db.whenDurable(),
-    whenCommitted: () => s.db.whenDurable({ soon: false }),
-  });
+  const { ask } = open([later], { whenDurable: (options) => s.db.whenDurable(options) });
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });
 
