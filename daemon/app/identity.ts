@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
-import { equalSecrets } from "kit/host/equal_secrets.ts";
+import { equalSecrets } from "kit/host/node_library.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 
 const SECRET_BYTES = 32;

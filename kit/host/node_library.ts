@@ -15,3 +15,10 @@ export const vm = () => load().getBuiltinModule("node:vm");
 export function sha256(text: string, encoding: "hex" | "base64url"): string {
   return crypto().createHash("sha256").update(text).digest(encoding);
 }
+
+/** Compares two secrets in constant time, by their digests, because these have equal lengths. */
+export function equalSecrets(given: string, expected: string): boolean {
+  const { createHash, timingSafeEqual } = crypto();
+  const digestOf = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digestOf(given), digestOf(expected));
+}

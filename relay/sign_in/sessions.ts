@@ -1,6 +1,6 @@
 /** Browser sessions of one day. Only the digests of their random cookies are kept, in memory. */
 
-import { equalSecrets } from "kit/host/equal_secrets.ts";
+import { equalSecrets } from "kit/host/node_library.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "kit/core/problem.ts";

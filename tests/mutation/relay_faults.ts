@@ -86,8 +86,8 @@ export const RELAY_TARGETS: readonly Target[] = [
       ],
       [
         "a request waits for good for its daemon",
-        "if (due_at > now) continue;",
-        "if (due_at > 0) continue;",
+        "if (deadline.due_at > now) continue;",
+        "if (deadline.due_at > 0) continue;",
       ],
     ],
   },

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { addPeer, ask, connectPeer, get, notify, post } from "../../support/daemon/peer_clients.ts";
 import { schedule } from "../../support/daemon/schedules.ts";
-import { recordStatements } from "../../support/query_plans.ts";
+import { recordStatements } from "../../support/storage/query_plans.ts";
 import { type World, world } from "../../support/world.ts";
 
 /** Tables that grow with use, and the indexes that hold only the few rows that are unfinished. */

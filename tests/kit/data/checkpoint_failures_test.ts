@@ -3,7 +3,7 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { SqliteFaults } from "../../support/sqlite_faults.ts";
+import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 
 Deno.test("a checkpoint that fails after a commit is logged, and the commit has its effects", () => {
   using faults = new SqliteFaults();

@@ -8,7 +8,7 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { recordStatements } from "../../support/query_plans.ts";
+import { recordStatements } from "../../support/storage/query_plans.ts";
 
 const SECRET = "the text of a message";
 const ADA = { peer_id: "peer-1", name: "ada" };

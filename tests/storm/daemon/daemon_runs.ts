@@ -7,7 +7,7 @@ import { countingIds } from "../../support/ids.ts";
 import { JumpingClock } from "../../support/jumping_clock.ts";
 import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";
 import type { Chance } from "../../support/seeded_random.ts";
-import type { SqliteFaults } from "../../support/sqlite_faults.ts";
+import type { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 import { FakeProcesses, type World, world } from "../../support/world.ts";
 import { DatabaseFiles, type DatabaseImage } from "../database_files.ts";
 import { StormAdapter, type TransportEvents } from "./fake_transports.ts";

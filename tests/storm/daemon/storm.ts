@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { DeliveryStep } from "kit/data/events.ts";
 import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
 import { Chance } from "../../support/seeded_random.ts";
-import { SqliteFaults } from "../../support/sqlite_faults.ts";
+import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 import type { FakeProcesses, World } from "../../support/world.ts";
 import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";

@@ -9,7 +9,7 @@ import {
   SECRET,
 } from "../../support/relay/relay_world.ts";
 import { Chance } from "../../support/seeded_random.ts";
-import { SqliteFaults } from "../../support/sqlite_faults.ts";
+import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import {
   seedOfStep,

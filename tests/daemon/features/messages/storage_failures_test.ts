@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ArmedFault, SqliteFaults } from "../../../support/sqlite_faults.ts";
+import { type ArmedFault, SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { type World, world } from "../../../support/world.ts";
 
 const FULL = { fault: "full", at: "any" } as const;

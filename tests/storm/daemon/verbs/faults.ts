@@ -5,7 +5,7 @@ import { crash, crashAtCommit } from "../crashes.ts";
 import type { KeyedRequest } from "../expectations.ts";
 import type { Storm, Verb } from "../storm.ts";
 import { identOf } from "../snapshot.ts";
-import type { StoreFault } from "../../../support/sqlite_faults.ts";
+import type { StoreFault } from "../../../support/storage/sqlite_faults.ts";
 import { pickAsk } from "./accepted.ts";
 import { flood } from "./messages.ts";
 

@@ -7,7 +7,7 @@ import type {
   Readiness,
   Receipt,
 } from "../../../../../daemon/features/agents/adapter.ts";
-import { SqliteFaults } from "../../../../support/sqlite_faults.ts";
+import { SqliteFaults } from "../../../../support/storage/sqlite_faults.ts";
 import { world } from "../../../../support/world.ts";
 import {
   addPeer,

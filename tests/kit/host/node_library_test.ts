@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { equalSecrets } from "kit/host/equal_secrets.ts";
+import { equalSecrets } from "kit/host/node_library.ts";
 
 Deno.test("secrets are equal only if each character is, whatever their lengths", () => {
   const secrets = ["", "a", "aa", "aaa", "ab", "abab", "é", "\u00e9\u0100"];
