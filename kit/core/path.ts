@@ -21,14 +21,20 @@ export function resolve(base: string, ...parts: readonly string[]): string {
 
 /** The path without its last name; `.` for a name alone. */
 export function dirname(path: string): string {
-  const end = path.replace(/\/+$/, "").lastIndexOf("/");
+  const end = withoutEndingSlashes(path).lastIndexOf("/");
   if (end > 0) return path.slice(0, end);
   return isAbsolute(path) ? "/" : ".";
 }
 
 /** The last name of the path. */
 export function basename(path: string): string {
-  return /([^/]*)\/*$/.exec(path)?.[1] ?? "";
+  return withoutEndingSlashes(path).split("/").at(-1) ?? "";
+}
+
+function withoutEndingSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  return path.slice(0, end);
 }
 
 /** Removes repeated slashes, `.`, and `..` with the name before it. Keeps a slash at the end. */

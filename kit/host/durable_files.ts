@@ -50,7 +50,9 @@ function isDirectory(path: string): boolean {
 
 /** The directory of a path; the path itself if nothing is above it. */
 function parentOf(path: string): string {
-  const at = path.replace(/\/+$/, "").lastIndexOf("/");
+  let end = path.length;
+  while (path[end - 1] === "/") end--;
+  const at = path.slice(0, end).lastIndexOf("/");
   if (at < 0) return path === "." ? path : ".";
   return path.slice(0, at) || "/";
 }

@@ -122,13 +122,13 @@ function outOfOrder(applied: readonly string[]): number {
 
 /** Opens the database half a minute later with a test clock; counts what is not reported. */
 async function unlisted(path: string): Promise<number> {
-  await using later = world({ db_path: path, clock: new FakeClock() });
+  await using later = world({ db_path: path, clock: new FakeClock(new Date().toISOString()) });
   using db = new DatabaseSync(path);
   await later.tick(LATER_SECONDS);
   const sent = db.prepare(
     "select count(*) as count from messages where state = 'sent' and not repeatable",
   ).get();
-  const { unproved } = await later.daemon.deliveryAudit.audit();
+  const { unproved } = await later.clock.during(later.daemon.deliveryAudit.audit());
   return Number(sent?.["count"]) - unproved;
 }
 

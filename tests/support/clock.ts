@@ -43,6 +43,14 @@ export class FakeClock implements Clock {
     this.#now = until;
   }
 
+  /** Lets sleeps of no time pass until some work is done. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    let isDone = false;
+    void work.catch(() => undefined).then(() => isDone = true);
+    while (!isDone) await this.advance(0);
+    return await work;
+  }
+
   /**
    * The machine sleeps: the time of day goes on, while timers stand still, as those of a process
    * do. A negative time sets the clock back.

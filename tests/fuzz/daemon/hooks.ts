@@ -71,7 +71,7 @@ async function openHooks(count: Count): Promise<Fuzzed> {
     async verify() {
       await w.tick(60);
       assert.equal((await w.fetch("/health")).status, 200);
-      assert.deepEqual((await w.daemon.deliveryAudit.audit()).unaccounted, []);
+      assert.deepEqual((await w.clock.during(w.daemon.deliveryAudit.audit())).unaccounted, []);
     },
     async [Symbol.asyncDispose]() {
       await w[Symbol.asyncDispose]();

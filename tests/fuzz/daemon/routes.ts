@@ -98,7 +98,7 @@ async function assertHealthy(w: World): Promise<void> {
   await w.tick();
   assertQuiet(w);
   assert.equal((await w.fetch("/health")).status, 200);
-  const { unaccounted, counts, total } = await w.daemon.deliveryAudit.audit();
+  const { unaccounted, counts, total } = await w.clock.during(w.daemon.deliveryAudit.audit());
   assert.deepEqual(unaccounted, []);
   assert.equal(Object.values(counts).reduce((sum, one) => sum + one, 0), total);
 }

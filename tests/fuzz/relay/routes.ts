@@ -80,7 +80,7 @@ async function openRelay(count: Count): Promise<Fuzzed> {
     property,
     async verify() {
       assert.ok((await answer(() => at.send("/api/v1/daemons"))) < 500);
-      assert.deepEqual((await w.daemon.deliveryAudit.audit()).unaccounted, []);
+      assert.deepEqual((await w.clock.during(w.daemon.deliveryAudit.audit())).unaccounted, []);
     },
     async [Symbol.asyncDispose]() {
       await w[Symbol.asyncDispose]();

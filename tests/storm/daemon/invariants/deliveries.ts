@@ -36,7 +36,7 @@ const STATES: ReadonlySet<string> = new Set(deliveryMachine.states);
 async function checkOneState(storm: Storm, { messages, byIdent }: Snapshot): Promise<void> {
   assert.equal(byIdent.size, messages.length);
   for (const { state, ident } of messages) assert.ok(STATES.has(state), `${ident}: ${state}`);
-  const { total, unaccounted } = await storm.w.daemon.deliveryAudit.audit();
+  const { total, unaccounted } = await storm.w.clock.during(storm.w.daemon.deliveryAudit.audit());
   assert.equal(total, messages.length);
   // The clock jumps, and a slow transport may take any time.
   assert.deepEqual(unaccounted.filter(({ problem }) => problem !== "attempting_too_long"), []);
@@ -190,18 +190,26 @@ function checkReceipts(storm: Storm, { messages, peers }: Snapshot): void {
   }
 }
 
-/** The texts of a sender hold rising numbers; messages of a lost lease come late. */
-function checkOrder({ received }: Storm): void {
+/**
+ * The messages of a sender come as they were accepted, and the numbers in their texts rise; messages
+ * of a lost lease come late, and a text that was refused may be sent again later.
+ */
+function checkOrder({ received, keyed }: Storm, { byIdent }: Snapshot): void {
+  const repeated = new Set(keyed.map(({ body }) => body.text));
   for (const [peer_id, { texts, lateIds }] of received) {
-    const last = new Map<string, string>();
+    const last = new Map<string, { readonly seq: number; readonly number: string }>();
     for (const [delivery_id, text] of texts) {
       const [, from = "", number = ""] = /^(\S+) sesame (\d{6})$/.exec(text) ?? [];
-      if (number === "" || lateIds.has(delivery_id)) continue;
-      assert.ok(
-        (last.get(from) ?? "") < number,
-        `${peer_id} received ${text} after ${last.get(from)}`,
-      );
-      last.set(from, number);
+      const seq = byIdent.get(identOf(delivery_id))?.seq;
+      if (number === "" || seq === undefined || lateIds.has(delivery_id)) continue;
+      const before = last.get(from);
+      const isInOrder = seq > (before?.seq ?? 0) &&
+        (repeated.has(`sesame ${number}`) || number > (before?.number ?? ""));
+      assert.ok(isInOrder, `${peer_id} received ${text} after ${before?.number}`);
+      last.set(from, {
+        seq,
+        number: repeated.has(`sesame ${number}`) ? before?.number ?? "" : number,
+      });
     }
   }
 }
