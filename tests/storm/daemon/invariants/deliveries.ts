@@ -191,8 +191,8 @@ function checkReceipts(storm: Storm, { messages, peers }: Snapshot): void {
 }
 
 /**
- * The messages of a sender come as they were accepted, and the numbers in their texts rise; messages
- * of a lost lease come late, and a text that was refused may be sent again later.
+ * The messages of a sender come as they were accepted, and the numbers in their texts rise.
+ * Messages of a lost lease come late, and a text that was refused may be sent again later.
  */
 function checkOrder({ received, keyed }: Storm, { byIdent }: Snapshot): void {
   const repeated = new Set(keyed.map(({ body }) => body.text));
@@ -202,14 +202,11 @@ function checkOrder({ received, keyed }: Storm, { byIdent }: Snapshot): void {
       const [, from = "", number = ""] = /^(\S+) sesame (\d{6})$/.exec(text) ?? [];
       const seq = byIdent.get(identOf(delivery_id))?.seq;
       if (number === "" || seq === undefined || lateIds.has(delivery_id)) continue;
-      const before = last.get(from);
-      const isInOrder = seq > (before?.seq ?? 0) &&
-        (repeated.has(`sesame ${number}`) || number > (before?.number ?? ""));
-      assert.ok(isInOrder, `${peer_id} received ${text} after ${before?.number}`);
-      last.set(from, {
-        seq,
-        number: repeated.has(`sesame ${number}`) ? before?.number ?? "" : number,
-      });
+      const before = last.get(from) ?? { seq: 0, number: "" };
+      const isRepeated = repeated.has(`sesame ${number}`);
+      const isInOrder = seq > before.seq && (isRepeated || number > before.number);
+      assert.ok(isInOrder, `${peer_id} received ${text} after ${before.number}`);
+      last.set(from, { seq, number: isRepeated ? before.number : number });
     }
   }
 }
