@@ -4,11 +4,14 @@
  */
 
 import { configPath, type Env, readTextOrNothing, unlessError } from "../../daemon/host/paths.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import {
+  DEFAULT_HOST,
+  DEFAULT_PORT,
+  runningDaemon,
+  type RuntimeInfo,
+} from "../../daemon/host/runtime_file.ts";
 import { type ClientSettings, toUrl } from "./daemon_client.ts";
 
-const DEFAULT_HOST = "127.0.0.1";
-const DEFAULT_PORT = 8377;
 const PORT_MAX = 65_535;
 
 /** A token that YAML reads as the same text, in the environment and in the file. */

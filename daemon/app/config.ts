@@ -16,6 +16,7 @@ import { Checks } from "../features/jobs/contract.ts";
 import { CircleBoundary, isReserved } from "../features/peers/schemas.ts";
 import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
+import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
 import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
@@ -70,8 +71,8 @@ const map = <S extends z.ZodType>(shape: S, description: string) =>
 // deno-fmt-ignore
 export const SETTINGS = {
   // key                              shape                                                 default
-  "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default("127.0.0.1"),
-  "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(8377),
+  "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default(DEFAULT_HOST),
+  "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(DEFAULT_PORT),
   "daemon.auth_token":                token                                                  .optional(),
   "daemon.allowed_hosts":             wordList                                                  .default([]),
   "daemon.description_ttl_seconds":   int(1, 86_400, "seconds")                              .default(900),

@@ -136,19 +136,21 @@ export function systemRoutesOf(
 ): Route[] {
   const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
   const started_at = ctx.clock.now();
-  const storage = () => ctx.db.failures.report();
-  const health = (): Health => ({
-    status: storage().status === "ok" ? "ok" : "degraded",
-    version: VERSION,
-    daemon_id: identity.daemon_id,
-    uptime_seconds: Math.floor((ctx.clock.now() - started_at) / 1000),
-    pid: platform.pid,
-    peers: peerRows.count(ctx.db),
-    schema_version: migrations.length,
-    capabilities: CAPABILITIES,
-    storage: storage(),
-    relay: relayClient?.report() ?? NO_RELAY,
-  });
+  const health = (): Health => {
+    const storage = ctx.db.failures.report();
+    return {
+      status: storage.status === "ok" ? "ok" : "degraded",
+      version: VERSION,
+      daemon_id: identity.daemon_id,
+      uptime_seconds: Math.floor((ctx.clock.now() - started_at) / 1000),
+      pid: platform.pid,
+      peers: peerRows.count(ctx.db),
+      schema_version: migrations.length,
+      capabilities: CAPABILITIES,
+      storage,
+      relay: relayClient?.report() ?? NO_RELAY,
+    };
+  };
   const system: Route[] = systemRoutes({
     clock: ctx.clock,
     events: ctx.events,

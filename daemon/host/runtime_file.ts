@@ -4,6 +4,10 @@ import { writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "./paths.ts";
 import { isAlive } from "./processes.ts";
 
+/** Where a daemon listens if its settings name no address (contract 8). */
+export const DEFAULT_HOST = "127.0.0.1";
+export const DEFAULT_PORT = 8377;
+
 /** What a daemon writes to `daemon.json` when it starts to listen (contract 8). */
 export interface RuntimeInfo {
   readonly pid: number;

@@ -1,7 +1,9 @@
 /**
  * Files that survive a loss of power once a function returns: the content is synced, and so is the
- * directory that holds the name. Imports nothing, so that hooks start fast.
+ * directory that holds the name. Imports no library, so that hooks start fast.
  */
+
+import { dirname } from "kit/core/path.ts";
 
 /**
  * Writes a file atomically, readable by this user only. If the file or its temporary name is a
@@ -13,13 +15,13 @@ export function writePrivately(path: string, text: string): void {
   unlessExpected(Deno.errors.NotFound, () => Deno.removeSync(fresh));
   writeNew(fresh, new TextEncoder().encode(text));
   Deno.renameSync(fresh, path);
-  syncDirectory(parentOf(path));
+  syncDirectory(dirname(path));
 }
 
 /** Creates a directory and those above it, all for this user only, where they are missing. */
 export function makeDirectory(path: string): void {
   if (isDirectory(path)) return;
-  const parent = parentOf(path);
+  const parent = dirname(path);
   if (parent !== path) makeDirectory(parent);
   // Another process may create it at the same time.
   unlessExpected(Deno.errors.AlreadyExists, () => Deno.mkdirSync(path, { mode: 0o700 }));
@@ -46,15 +48,6 @@ function writeNew(path: string, bytes: Uint8Array): void {
 
 function isDirectory(path: string): boolean {
   return unlessExpected(Deno.errors.NotFound, () => Deno.statSync(path).isDirectory) ?? false;
-}
-
-/** The directory of a path; the path itself if nothing is above it. */
-function parentOf(path: string): string {
-  let end = path.length;
-  while (path[end - 1] === "/") end--;
-  const at = path.slice(0, end).lastIndexOf("/");
-  if (at < 0) return path === "." ? path : ".";
-  return path.slice(0, at) || "/";
 }
 
 function unlessExpected<T>(expected: typeof Deno.errors.NotFound, work: () => T): T | undefined {

@@ -155,7 +155,7 @@ export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): num
     const count = last - first + 1;
     if (marked === count) return Array.from({ length: count }, (_, index) => first + index);
     return tx.values(
-      z.number(),
+      Seq,
       "select seq from messages where seq between :first and :last and sent_at = :at",
       { first, last, at },
     );
