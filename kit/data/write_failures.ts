@@ -10,7 +10,7 @@ import { messageOf } from "kit/core/text.ts";
 const SLOW_MS = 500;
 /** How long a slow commit is reported. */
 const SLOW_REPORTED_MS = 60_000;
-/** How many transactions may wait to be run again. Of any more, only what was stored is known. */
+/** How many transactions may wait to be run again. Any further one is dropped. */
 const UNSTORED_MAX = 100_000;
 
 export interface StorageReport {

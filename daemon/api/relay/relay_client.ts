@@ -111,7 +111,7 @@ export class RelayClient {
     else connection?.close(CLOSE.going_away, "going_away");
   }
 
-  /** No pause is longer than the longest backoff, unless the clock was set back. */
+  /** Also if the connection is due later than any backoff: the clock was set back then. */
   #isConnectDue(now: number): boolean {
     const connect_at = this.#connect_at;
     return connect_at !== undefined && (connect_at <= now || connect_at > now + BACKOFF_MS_MAX);

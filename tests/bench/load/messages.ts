@@ -23,7 +23,7 @@ export async function latency(job: Job): Promise<Timed> {
   });
 }
 
-/** Many at once for a while: how many are answered per second. */
+/** Sends on many lanes for some seconds: how many are answered per second. */
 export async function flood(job: Job): Promise<Flooded> {
   const { port, pid, peers, in_flight, seconds, path } = job;
   const crowd = await Connections.of(job);

@@ -27,7 +27,7 @@ export async function natsLatency(job: Job): Promise<Timed> {
   return result;
 }
 
-/** Many at once for a while: how many the stream acknowledges per second. */
+/** Publishes on many lanes for some seconds: how many the stream acknowledges per second. */
 export async function natsFlood({ port, pid, in_flight, seconds }: Job): Promise<Flooded> {
   await using opened = await open(port);
   const js = jetstream(opened.sender);

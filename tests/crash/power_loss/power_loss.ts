@@ -53,7 +53,7 @@ export async function record(folder: string, requests: number): Promise<Recordin
   return { operations: readTrace(text, dirname(state)), answered };
 }
 
-/** Tries images of a recording, in the folder in which it was made. */
+/** Rebuilds images from a recording and checks them, in the folder in which it was made. */
 export async function losePower(
   folder: string,
   { operations, answered }: Recording,

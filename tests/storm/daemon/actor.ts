@@ -94,7 +94,7 @@ export class Actor {
     if (ping) await socket?.send({ type: "pong", ping_id: ping.ping_id });
   }
 
-  /** Reads all or some of the frames that have left the daemon. */
+  /** Reads all or some of the frames that the daemon has sent. */
   readReceived(chance: Chance): void {
     const connection = this.#connection;
     if (!connection) return;

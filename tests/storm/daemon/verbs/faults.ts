@@ -99,7 +99,7 @@ async function hangUp(storm: Storm): Promise<void> {
   await asked;
 }
 
-/** Several answers at once to an ask: one ends it. A bare ack of a closed ask is no error. */
+/** Sends several answers to an ask at once: one ends it. A bare ack of a closed ask is allowed. */
 async function raceToAnswer(storm: Storm): Promise<void> {
   const correlation_id = pickAsk(storm);
   const ask = correlation_id && storm.before.byIdent.get(identOf(correlation_id));
