@@ -3,7 +3,7 @@
  * message, but syncs its file to the disk every two minutes only.
  */
 
-import { temporary } from "../../support/programs/child.ts";
+import { end, temporary } from "../../support/programs/child.ts";
 import { until } from "../../support/waiting.ts";
 import type { Flooded, Timed } from "../load/job.ts";
 import { type Effort, type Figure, interleaved } from "../report/figures.ts";
@@ -82,8 +82,7 @@ class NatsServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#process.kill("SIGTERM");
-    await this.#process.status;
+    await end(this.#process, "SIGTERM");
     this.#state[Symbol.dispose]();
   }
 }

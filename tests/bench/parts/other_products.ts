@@ -4,7 +4,7 @@
  */
 
 import { createServer } from "node:net";
-import { temporary } from "../../support/programs/child.ts";
+import { end, temporary } from "../../support/programs/child.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { installed } from "../../support/programs/program.ts";
 import type { Flooded, Timed } from "../load/job.ts";
@@ -172,12 +172,7 @@ class Repowire implements Server, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      this.#process.kill("SIGTERM");
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
-    }
-    await this.#process.status;
+    await end(this.#process, "SIGTERM");
     this.#home[Symbol.dispose]();
   }
 }

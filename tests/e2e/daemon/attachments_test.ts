@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { until } from "../../support/waiting.ts";
+import { end } from "../../support/programs/child.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
@@ -31,12 +32,7 @@ async function start(cwd: string) {
     url,
     names: () => namesIn(join(state, "attachments")),
     async [Symbol.asyncDispose]() {
-      try {
-        process.kill("SIGKILL");
-      } catch (error) {
-        if (!(error instanceof TypeError)) throw error; // It has ended already.
-      }
-      await process.status;
+      await end(process, "SIGKILL");
     },
   };
 }

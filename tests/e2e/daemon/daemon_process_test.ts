@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { urlOf } from "../../../relay/web/origin_policy.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { until } from "../../support/waiting.ts";
+import { end } from "../../support/programs/child.ts";
 
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
@@ -33,12 +34,7 @@ class Child implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      this.process.kill("SIGKILL");
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
-    }
-    await this.process.status;
+    await end(this.process, "SIGKILL");
     await this.#stderr;
   }
 }

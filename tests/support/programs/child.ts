@@ -58,17 +58,22 @@ export class RealDaemon implements AsyncDisposable {
 
   /** Stops the daemon as an operator does; returns its exit code. */
   async stop(): Promise<number> {
-    try {
-      this.#process.kill("SIGTERM");
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
-    }
-    return (await this.#process.status).code;
+    return await end(this.#process, "SIGTERM");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+}
+
+/** Ends a program that may have ended already; returns its exit code. */
+export async function end(process: Deno.ChildProcess, signal: Deno.Signal): Promise<number> {
+  try {
+    process.kill(signal);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // It has ended already.
+  }
+  return (await process.status).code;
 }
 
 /** A daemon's process, which may not listen yet. */

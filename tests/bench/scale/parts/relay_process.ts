@@ -1,6 +1,6 @@
 /** The real relay as a child, on loopback; it can be killed and started again on its port. */
 
-import { spawn } from "../../../support/programs/child.ts";
+import { end, spawn } from "../../../support/programs/child.ts";
 import { TextLineStream } from "../../../support/programs/lines.ts";
 import { running } from "../../../support/programs/program.ts";
 
@@ -65,12 +65,7 @@ export class RelayProcess implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    try {
-      this.#process.kill("SIGTERM");
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error; // It has ended already.
-    }
-    await this.#process.status;
+    await end(this.#process, "SIGTERM");
   }
 }
 
