@@ -4,8 +4,9 @@ import { type Clock, systemClock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Env } from "./daemon/host/paths.ts";
 import { readPlainSettings } from "./cli/client/plain_settings.ts";
-import { EXIT } from "./cli/client/failures.ts";
+import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
+import { mustWorkElsewhere, readGlobalOptions } from "./cli/command/global_options.ts";
 import { COMMANDS } from "./cli/table/generated/table.ts";
 import { loadCommand, type TableEntry } from "./cli/table/modules.ts";
 import { type ParsedLine, readHelpRequest, readPlainLine } from "./cli/command/plain_line.ts";
@@ -15,6 +16,8 @@ import type { Terminal } from "./cli/output/terminal.ts";
 
 const VERSION_WORDS: readonly string[] = ["--version", "-V", "version"];
 
+const MISSING_COMMAND = "--machine needs a command";
+
 /** Runs one command line and returns its exit code. */
 export async function runCli(
   given: readonly string[],
@@ -22,18 +25,29 @@ export async function runCli(
   terminal: Terminal = processTerminal(env),
   clock: Clock = systemClock,
 ): Promise<number> {
-  const { args, verbose } = withoutVerbose(given);
+  const { args, verbose, machine } = readGlobalOptions(COMMANDS, given, env);
   let context: CommandContext | undefined;
   let running: TableEntry | undefined;
   const createContext = async () => {
     const readSettings = await settingsReader(env);
-    return context = new CommandContext({ args, env, terminal, clock, verbose, readSettings });
+    return context = new CommandContext({
+      args,
+      env,
+      terminal,
+      clock,
+      verbose,
+      machine,
+      readSettings,
+    });
   };
   try {
+    if (machine === "") throw new UsageError("--machine needs the name of a machine");
+    if (args.length === 0 && machine !== undefined) throw new UsageError(MISSING_COMMAND);
     if (args.length === 0) return await runWithoutCommand(await createContext());
     const line = await parse(args, terminal);
     if (!line) return EXIT.done;
     running = line.command;
+    if (machine !== undefined) mustWorkElsewhere(line.command, machine);
     const run = await createContext();
     const [command, completed] = await Promise.all([
       loadCommand(line.command),
@@ -97,11 +111,4 @@ async function runWithoutCommand(context: CommandContext): Promise<number> {
   if (!isLive) return await (await import("./cli/commands/welcome.ts")).showWelcome(context);
   const { runLive } = await import("./cli/live/live.ts");
   return await runLive(context, { screen, keys });
-}
-
-/** `--verbose` may stand anywhere before `--`. */
-function withoutVerbose(given: readonly string[]): { args: readonly string[]; verbose: boolean } {
-  const end = given.indexOf("--");
-  const isFlag = (arg: string, at: number) => arg === "--verbose" && (end < 0 || at < end);
-  return { args: given.filter((arg, at) => !isFlag(arg, at)), verbose: given.some(isFlag) };
 }

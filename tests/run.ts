@@ -29,6 +29,8 @@ const NEEDS: readonly Need[] = [
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
   { programs: ["zsh"], apt: "zsh" },
   { programs: ["fish"], apt: "fish" },
+  { programs: ["nats-server"], apt: "nats-server" },
+  { programs: ["openssl"], apt: "openssl" },
 ];
 
 /**

@@ -83,6 +83,8 @@ export function toUrl(host: string, port: number): string {
 
 interface ClientOptions {
   readonly clock: Clock;
+  /** The machine whose daemon is called through the local one; undefined for the local one. */
+  readonly machine?: string | undefined;
   /** Called after each request with one line on it, for `--verbose`. */
   readonly onRequest?: (line: string) => void;
 }
@@ -100,6 +102,8 @@ export function createDaemonClient(
   // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
+  const machine = options?.machine;
+  const prefix = machine === undefined ? "" : `/machines/${encodeURIComponent(machine)}/call`;
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(interactive && { "x-mesh-terminal": String(Deno.pid) }),
@@ -110,7 +114,7 @@ export function createDaemonClient(
     },
     trustedUrl,
     call: async (contract, input) => {
-      const url = trustedUrl();
+      const url = `${trustedUrl()}${prefix}`;
       const send = (request: PlainRequest) => report(request, callDaemon(url, request));
       try {
         return await plainClient(url, send, headers)(contract, input);
@@ -124,7 +128,7 @@ export function createDaemonClient(
     get: async (path, init = {}) => {
       const url = trustedUrl();
       const allHeaders = { ...headers, ...init.headers };
-      const request = new Request(new URL(path, url), { ...init, headers: allHeaders });
+      const request = new Request(`${url}${prefix}${path}`, { ...init, headers: allHeaders });
       return await report(request, fetchDaemon(url, request));
     },
   };
@@ -132,15 +136,19 @@ export function createDaemonClient(
 
 /**
  * Returns the sender named by `--from`. Without the flag, returns the peer of this tmux pane, else
- * the human if a person uses the terminal, else `cli`.
+ * the human if a person uses the terminal, else `cli`. Another machine knows no pane of this one.
  */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,
   env: Env,
-  { from, interactive }: { from: string | undefined; interactive: boolean },
+  { from, interactive, machine }: {
+    readonly from: string | undefined;
+    readonly interactive: boolean;
+    readonly machine?: string | undefined;
+  },
 ): Promise<Sender> {
   if (from !== undefined) return { peer: from, identifiedBy: "given" };
-  const peer = await getPanePeer(call, env);
+  const peer = machine === undefined ? await getPanePeer(call, env) : undefined;
   if (peer !== undefined) return { peer, identifiedBy: "pane" };
   const human = interactive ? await getHumanPeer(call) : undefined;
   if (human !== undefined) return { peer: human, identifiedBy: "human" };
@@ -164,7 +172,7 @@ export function tmuxSocketOf(env: Env): string | undefined {
 
 function getHumanPeer(call: Call): Promise<string | undefined> {
   return undefinedOnRefusal("no_human", async () => {
-    const { human_peer_id } = await call(listInbox, { query: { limit: "1" } });
+    const { human_peer_id } = await call(listInbox, { query: { limit: "1", here: "true" } });
     return human_peer_id;
   });
 }

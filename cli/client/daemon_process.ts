@@ -1,5 +1,7 @@
 /** Starts, checks and stops the daemon of this state directory. */
 
+import * as z from "zod";
+import { ApiError } from "kit/http/client.ts";
 import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
@@ -40,11 +42,16 @@ export function selfCommand(...more: string[]): { command: string; args: string[
   return { command, args: [...args, ...more] };
 }
 
+/** What a daemon answers if it cannot reach the machine whose health was asked for. */
+const Refusal = z.looseObject({ error: z.string(), detail: z.string() });
+
 /** Returns the daemon's health. Throws `DaemonUnreachable` if the answer has another shape. */
 export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
   const response = await get("/health");
-  const text = await response.text();
-  const health = Health.safeParse(tryJson(text));
+  const answer = tryJson(await response.text());
+  const health = Health.safeParse(answer);
+  const refusal = response.ok ? undefined : Refusal.safeParse(answer).data;
+  if (refusal) throw new ApiError(response.status, refusal);
   if (!health.success) throw new DaemonUnreachable(url, health.error, { isTaken: true });
   return health.data;
 }
@@ -141,6 +148,24 @@ export async function stopDaemon(
     throw new CommandError(`Process ${pid} has not exited within ${STOP_MS_MAX / 1000} s`);
   }
   return runtimeInfo;
+}
+
+/** What a restart led to; `stopped` is null if no daemon ran. */
+export interface RestartResult extends StartResult {
+  readonly stopped: number | null;
+}
+
+/** Stops the daemon if one runs, and starts it. `connect` reads the configuration again. */
+export async function restartDaemon(
+  env: Env,
+  clock: Clock,
+  { daemon, connect }: { readonly daemon: DaemonClient; readonly connect: () => DaemonClient },
+): Promise<RestartResult> {
+  // A configuration with mistakes is refused first, because the daemon would not start again.
+  readSettings(env);
+  const stopped = await stopDaemon(env, clock, daemon);
+  const started = await startDaemon(env, clock, connect);
+  return { stopped: stopped?.pid ?? null, ...started };
 }
 
 /**

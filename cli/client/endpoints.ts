@@ -6,6 +6,7 @@ import type * as pages from "../../daemon/api/pages/contract.ts";
 import type * as asks from "../../daemon/features/asks/contract.ts";
 import type * as many from "../../daemon/features/asks/many/contract.ts";
 import type * as questions from "../../daemon/features/asks/questions/contract.ts";
+import type * as federation from "../../daemon/features/federation/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
@@ -34,6 +35,9 @@ export const askMany = endpoint<typeof many.askMany>("POST", "/asks/many");
 export const getMany = endpoint<typeof many.getMany>("GET", "/asks/many/:parent_id");
 
 export const answerAsk = endpoint<typeof questions.answerAsk>("POST", "/answer");
+
+export const forgetMachine = endpoint<typeof federation.forgetMachine>("DELETE", "/machines/:id");
+export const listMachines = endpoint<typeof federation.listMachines>("GET", "/machines");
 
 export const getInboxItem = endpoint<typeof inbox.getInboxItem>("GET", "/inbox/:id");
 export const listInbox = endpoint<typeof inbox.listInbox>("GET", "/inbox");

@@ -30,6 +30,8 @@ export interface CommandSpec {
   readonly hidden?: true;
   /** Takes a command line of another program: everything after its name is an argument. */
   readonly takesProgram?: true;
+  /** Why it refuses `--machine`: it needs this machine, or a stream, which no call carries. */
+  readonly needs?: "this machine" | "stream";
 }
 
 export interface Command extends CommandSpec {
@@ -149,11 +151,6 @@ export class Args {
   }
 }
 
-/** Makes a relative path absolute, because the daemon has another working directory. Keeps `~`. */
-export function absolutePath(path: string): string {
-  return /^[/~]/.test(path) ? path : `${Deno.cwd()}/${path}`;
-}
-
 /** The text of a message, which the daemon refuses if it is empty. */
 export function mustHaveText(text: string): string {
   if (text.trim() !== "") return text;
@@ -170,7 +167,7 @@ type ReadSettings = (env: Env) => ClientSettings;
 type CommandContextOptions =
   & Pick<CommandContext, "args" | "env" | "terminal" | "clock">
   & { readonly readSettings: ReadSettings }
-  & Partial<Pick<CommandContext, "verbose">>;
+  & Partial<Pick<CommandContext, "verbose" | "machine">>;
 
 /** What a command runs with: its environment, terminal, clock and daemon client. */
 export class CommandContext {
@@ -181,14 +178,17 @@ export class CommandContext {
   readonly clock: Clock;
   /** Prints what the command does, such as its requests, to standard error. */
   readonly verbose: boolean;
+  /** The machine that the command is for; undefined for this one. */
+  readonly machine: string | undefined;
   readonly #readSettings: ReadSettings;
   #daemon: DaemonClient | undefined;
 
   constructor(
-    { args, env, terminal, clock, readSettings, verbose = false }: CommandContextOptions,
+    { args, env, terminal, clock, readSettings, machine, verbose = false }: CommandContextOptions,
   ) {
     this.args = args;
     this.verbose = verbose;
+    this.machine = machine;
     this.env = env;
     this.terminal = terminal;
     this.clock = clock;
@@ -201,10 +201,11 @@ export class CommandContext {
 
   /** A new client; with `readSettings`, one that has read the configuration again. */
   connect(readSettings = this.#readSettings): DaemonClient {
-    const { clock, terminal } = this;
+    const { clock, machine, terminal } = this;
     const onRequest = (line: string) => terminal.printError(styled("dim", line));
     return createDaemonClient(this.env, terminal.device.interactive, readSettings(this.env), {
       clock,
+      machine,
       ...(this.verbose && { onRequest }),
     });
   }
@@ -215,7 +216,18 @@ export class CommandContext {
 
   sender(args: Args): Promise<Sender> {
     const { interactive } = this.terminal.device;
-    return resolveSender(this.daemon, this.env, { from: args.get("from"), interactive });
+    const { env, machine } = this;
+    return resolveSender(this.daemon, env, { from: args.get("from"), interactive, machine });
+  }
+
+  /**
+   * Makes a relative path absolute, because the daemon has another working directory. Keeps `~`.
+   * Another machine does not have the folder of this process.
+   */
+  absolutePath(path: string): string {
+    if (/^[/~]/.test(path)) return path;
+    if (this.machine === undefined) return `${Deno.cwd()}/${path}`;
+    throw new UsageError(`"${path}" is relative; give an absolute path on ${this.machine}`);
   }
 
   /** Where a command about one peer looks up its name: in `--circle`, else where the caller is. */

@@ -16,6 +16,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "why",
   ] },
   { title: "Agents", commands: ["peer", "attach", "run", "orphans", "link", "share"] },
+  { title: "Machines", commands: ["machines"] },
   { title: "Work for later", commands: ["jobs", "schedule"] },
   { title: "The daemon", commands: [
     "down", "restart", "logs", "watch", "top", "config", "token", "backup", "docs", "dashboard",

@@ -59,6 +59,7 @@ export function buildParser<C extends CommandSpec>(
 ): Parser {
   const root = new Parser("mesh").description(SUMMARY).version(VERSION).enablePositionalOptions()
     .option("--verbose", "print each request to the daemon, to standard error")
+    .option("--machine <name>", "talk to this machine of yours (or set MESH_MACHINE)")
     .helpCommand(false).configureHelp({ helpWidth: HELP_COLUMNS, subcommandTerm })
     .showSuggestionAfterError(false)
     .configureOutput({

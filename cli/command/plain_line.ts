@@ -81,6 +81,7 @@ interface ReadWords {
 
 function readWords(command: CommandSpec, words: readonly string[]): ReadWords | undefined {
   const declared = flagsOf(command);
+  if (!declared) return undefined;
   const given: string[] = [];
   const flags = new Map<string, unknown>();
   for (let at = 0; at < words.length; at++) {
@@ -91,7 +92,7 @@ function readWords(command: CommandSpec, words: readonly string[]): ReadWords | 
       continue;
     }
     const [, name = word, attached] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
-    const flag = declared?.get(name);
+    const flag = declared.get(name);
     if (!flag || (attached !== undefined && flag.kind === "switch")) return undefined;
     const value = flag.kind === "switch" ? true : attached ?? words[++at];
     if (value === undefined) return undefined;

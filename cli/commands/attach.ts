@@ -24,6 +24,7 @@ interface PaneOfPeer {
 
 export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
+  needs: "this machine",
   summary: "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
   flags: { ...CIRCLE_FLAG, "--print": "print the tmux command instead of running it" },
   example: "mesh attach api",

@@ -23,7 +23,6 @@ import {
   TERMINAL_STATES,
 } from "../../daemon/features/jobs/contract.ts";
 import {
-  absolutePath,
   answerCommand,
   type Args,
   type Command,
@@ -243,7 +242,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
       prompt,
       title: args.get("title") ?? firstLineOf(prompt),
       assigned_peer: args.get("to"),
-      path: path === undefined ? undefined : absolutePath(path),
+      path: path === undefined ? undefined : context.absolutePath(path),
       backend: args.choice("backend", Backend.options),
       profile: args.get("profile"),
       process_scope: args.flag("persistent") ? "persistent" : undefined,
@@ -260,7 +259,8 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
 }
 
 /** A job for a new agent waits as `unavailable` where the configuration starts no such agent. */
-function noteMissingSpawn({ env, terminal }: CommandContext, args: Args): void {
+function noteMissingSpawn({ env, machine, terminal }: CommandContext, args: Args): void {
+  if (machine !== undefined) return; // Its settings are not known here.
   const settings = readSettings(env);
   const backend = args.get("backend") ?? "";
   const missing = [

@@ -42,7 +42,9 @@ export async function waitForReply(
 ): Promise<number> {
   const { terminal } = context;
   const seconds = args.seconds("timeout");
-  const showsProgress = terminal.device.progress && !args.flag("json");
+  // The progress comes from the events, which another machine cannot send.
+  const showsProgress = terminal.device.progress && !args.flag("json") &&
+    context.machine === undefined;
   return await interruptible(async (signal) => {
     const wait = () => pollForReply(context, ask, { seconds, signal });
     const answer = await (showsProgress ? withProgress(context, ask, wait) : wait());

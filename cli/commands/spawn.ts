@@ -5,7 +5,6 @@ import { Backend } from "../../daemon/features/agents/contract.ts";
 import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
 import type { Spawned } from "../../daemon/features/spawn/contract.ts";
 import {
-  absolutePath,
   answerCommand,
   type Args,
   CIRCLE_FLAG,
@@ -71,14 +70,15 @@ export const SPAWN_COMMANDS: readonly Command[] = [
  * window of that pane.
  */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
-  const { env } = context;
+  const { env, machine } = context;
   const backend = args.requiredChoice("backend", Backend.options);
   const { peer } = await context.sender(args);
-  const tmux_socket = env["TMUX_PANE"] && tmuxSocketOf(env);
+  const isInPane = machine === undefined && env["TMUX_PANE"];
+  const tmux_socket = isInPane ? tmuxSocketOf(env) : undefined;
   return await context.call(spawnPeer, {
     query: tmux_socket ? { tmux_socket } : {},
     body: {
-      path: absolutePath(args.text("path")),
+      path: context.absolutePath(args.text("path")),
       backend,
       profile: args.get("profile"),
       circle: args.get("circle"),

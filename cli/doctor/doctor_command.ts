@@ -5,6 +5,7 @@ import { messageOf } from "kit/core/text.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { AGENT_CHECK } from "./agents.ts";
+import { BUS } from "./bus.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
@@ -23,6 +24,7 @@ import { formatReason } from "../output/message_explanation.ts";
 
 export const DOCTOR: Command = {
   usage: "doctor",
+  needs: "this machine",
   summary: "Find problems with the daemon, its peers and this machine, and how to fix them",
   details:
     "Changes nothing; the daemon may be down. Exit codes: 0 without errors, 1 with an error " +
@@ -46,6 +48,7 @@ const CHECKS: readonly Check[] = [
   AGENT_CHECK,
   PEERS,
   RELAY,
+  BUS,
   INSPECTOR,
 ];
 

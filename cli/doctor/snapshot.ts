@@ -6,7 +6,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { listDeliveries, listPeers } from "../client/endpoints.ts";
+import { listDeliveries, listMachines, listPeers } from "../client/endpoints.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
@@ -24,6 +24,7 @@ export const QUEUED_LISTED_MAX = "500";
 const DAEMON_MS_MAX = 5_000;
 
 export type DeliveryAudit = WireResponse<typeof listDeliveries>;
+export type Machines = WireResponse<typeof listMachines>;
 export type Peers = WireResponse<typeof listPeers>["peers"];
 
 /** A part is absent when it could not be read. */
@@ -38,6 +39,7 @@ export interface MeshSnapshot {
   readonly isAddressTaken?: boolean;
   readonly peers?: Peers;
   readonly audit?: DeliveryAudit;
+  readonly machines?: Machines;
   /** Why a request failed although the daemon is reachable; absent if none failed. */
   readonly refusal?: string;
 }
@@ -86,10 +88,21 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
     health = await mustGetHealth(daemon);
     const { peers } = await daemon.call(listPeers, { query: {} });
     const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
-    return { health, peers, audit: await daemon.call(listDeliveries, { query }) };
+    const audit = await daemon.call(listDeliveries, { query });
+    return { health, peers, audit, ...await queryMachines(daemon) };
   } catch (error) {
     if (error instanceof DaemonUnreachable && !health) return { isAddressTaken: error.isTaken };
     if (!(error instanceof DaemonUnreachable || error instanceof ApiError)) throw error;
     return { ...(health && { health }), refusal: error.message };
+  }
+}
+
+/** Empty if the daemon is older than this program, and does not know machines. */
+async function queryMachines({ call }: DaemonClient): Promise<Pick<MeshSnapshot, "machines">> {
+  try {
+    return { machines: await call(listMachines, {}) };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return {};
+    throw error;
   }
 }

@@ -98,6 +98,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   schedule_changed: [],
   schedule_fired: ["messages"],
   relay_status: [],
+  bus_status: [],
+  machine_changed: [],
 };
 
 export const ALL_TOPICS: readonly Topic[] = ["peers", "asks", "inbox", "messages", "queued"];

@@ -55,7 +55,7 @@ export function showPeers(
   const short = shortIds(all.map(({ peer_id }) => peer_id));
   to.printTable(peers, {
     ID: ({ peer_id }) => styled("dim", short.get(peer_id) ?? peer_id),
-    NAME: ({ name }) => styled("cyan", name),
+    NAME: (peer) => styled("cyan", peer.transport === "bus" ? peer.display_name : peer.name),
     CIRCLE: ({ circle }) => circle,
     BACKEND: ({ backend, role }) => backend ?? role,
     STATUS: styledStatus,

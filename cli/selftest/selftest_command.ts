@@ -22,6 +22,7 @@ const AGENT_IDS: readonly string[] = TESTABLE_AGENTS.map(({ id }) => id);
 
 export const SELFTEST: Command = {
   usage: "selftest",
+  needs: "this machine",
   summary: "Test how messages reach each installed agent, using a scripted model",
   details:
     "Tests each agent while idle, busy, with a half-typed draft, at a dialog, detached, after a " +

@@ -17,6 +17,7 @@ export const MODULES = {
   jobs: async () => (await import("../commands/jobs.ts")).JOB_COMMANDS,
   schedules: async () => (await import("../commands/schedules.ts")).SCHEDULE_COMMANDS,
   spawn: async () => (await import("../commands/spawn.ts")).SPAWN_COMMANDS,
+  machines: async () => (await import("../commands/machines/machines.ts")).MACHINE_COMMANDS,
   shares: async () => (await import("../commands/shares.ts")).SHARE_COMMANDS,
   upload: async () => [(await import("../commands/upload.ts")).UPLOAD_COMMAND],
   attach: async () => [(await import("../commands/attach.ts")).ATTACH_COMMAND],

@@ -8,24 +8,28 @@ import { ROLES } from "../commands/roles.ts";
 const ROLE_COMMANDS: readonly Command[] = [
   {
     usage: "daemon",
+    needs: "this machine",
     summary: "Run the daemon in the foreground",
     example: "mesh daemon",
     run: async ({ env }) => await ROLES.daemon(env),
   },
   {
     usage: "relay",
+    needs: "this machine",
     summary: "Run the relay, which gives remote clients access to daemons",
     example: "RELAY_PORT=8378 mesh relay",
     run: async ({ env }) => await ROLES.relay(env),
   },
   {
     usage: "mcp",
+    needs: "this machine",
     summary: "Run an MCP server over stdio, for agents that cannot use the daemon's /mcp",
     example: "mesh mcp",
     run: async ({ env }) => (await ROLES.mcp(env), EXIT.done),
   },
   {
     usage: "hook [args...]",
+    needs: "this machine",
     summary: "Handle an agent's hook event; `mesh setup` installs the hooks",
     example: "mesh hook claude-code UserPromptSubmit",
     run: async ({ env }) => await ROLES.hook(env, []),
@@ -34,6 +38,7 @@ const ROLE_COMMANDS: readonly Command[] = [
 
 const SURFACE_COMMAND: Command = {
   usage: "surface telegram",
+  needs: "this machine",
   summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
   example: "mesh surface telegram",
   run: async (context) => {

@@ -16,8 +16,10 @@ import { Pages } from "../api/pages/pages.ts";
 import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/relay_client.ts";
 import { authorizeTunnel } from "../api/relay/tunnel_guard.ts";
 import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
+import { authorizeMachine } from "../api/machines/machine_guard.ts";
 import { SocketConnections } from "../api/ws/connections.ts";
 import { Apps } from "../features/apps/apps.ts";
+import type { AnswerMachine } from "../features/federation/calls/call_server.ts";
 import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
 import { Shares } from "../features/shares/shares.ts";
 import type { Features } from "./compose/compose.ts";
@@ -71,7 +73,7 @@ export function openApi(features: Features) {
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
   const routes = [...outer, ...systemRoutesOf(features, { routes: outer, relayClient })];
-  const tunnel = openTunnel(features, routes, { ...shared, admit: refuseWhenShutDown });
+  const remote = openRemoteAccess(features, routes, { ...shared, admit: refuseWhenShutDown });
   return {
     address,
     callers,
@@ -82,8 +84,7 @@ export function openApi(features: Features) {
     connections,
     mcp,
     relayClient,
-    /** Answers requests from the relay. */
-    tunnel,
+    ...remote,
     routes,
     /** Calls a contract in this process, as the operator. */
     call,
@@ -204,7 +205,20 @@ function openRelayClient(features: Features): RelayClient | undefined {
   return new RelayClient(ctx, { ...relay, hello }, openSocket);
 }
 
-/** Answers requests from the tunnel. They have no Host or Origin: the relay checked both. */
+/** What answers requests that do not come over a socket. They have no Host or Origin. */
+function openRemoteAccess(
+  features: Features,
+  routes: readonly Route[],
+  options: Omit<RouteGuard, "authorize">,
+) {
+  return {
+    /** Answers requests from the relay, which has checked where they come from. */
+    tunnel: openTunnel(features, routes, options),
+    /** Answers requests from machines that may administer this one. */
+    answerMachine: openMachineAnswers(features, routes, options),
+  };
+}
+
 function openTunnel(
   features: Features,
   routes: readonly Route[],
@@ -226,4 +240,20 @@ function openTunnel(
       request.stream,
       () => void answerTunnelRequest({ tunnelRoutes, log: ctx.log }, connection, request),
     );
+}
+
+function openMachineAnswers(
+  features: Features,
+  routes: readonly Route[],
+  options: Omit<RouteGuard, "authorize">,
+): AnswerMachine {
+  const routesFor = (human: boolean) =>
+    lazily(() =>
+      serveTraced(features, routes, {
+        ...options,
+        authorize: (_request, contract) => authorizeMachine(contract, human),
+      })
+    );
+  const [asHuman, asProgram] = [routesFor(true), routesFor(false)];
+  return (request, { human }) => human ? asHuman(request) : asProgram(request);
 }

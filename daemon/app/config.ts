@@ -18,6 +18,7 @@ import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/cont
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
+import { busMistakes, BusUrl, MachineName } from "./bus/settings.ts";
 import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
 const int = (smallest: number, largest: number, description: string) =>
@@ -47,6 +48,8 @@ const collector = z.url({ protocol: /^https?$/ })
 /** Headers as OpenTelemetry's environment variables have them. */
 const header_list = z.string().regex(/^[\w-]+=[!-~][ -~]*$/).transform((text) => new Secret(text))
   .describe("name=value, further ones after commas");
+const file_path = z.string().regex(/^[/~]/).describe("the path of a file, from / or ~");
+const machine_name = Name.describe("the name of a machine, or its daemon id");
 /** A list of words; the environment may pass it as `a, b`. */
 const wordList = z.preprocess(
   (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
@@ -106,6 +109,13 @@ export const SETTINGS = {
   "relay.url":                        RelayUrl                                               .optional(),
   "relay.secret":                     RelaySecret                                            .optional(),
   "relay.allow_admin":                flag                                                   .default(false),
+  "mesh.bus.url":                     BusUrl                                                 .optional(),
+  "mesh.bus.creds":                   file_path                                              .optional(),
+  "mesh.bus.ca":                      file_path                                              .optional(),
+  "mesh.bus.name":                    MachineName                                            .optional(),
+  "mesh.bus.allow":                   wordList                                                  .default([]),
+  "mesh.bus.allow_admin":             wordList                                                  .default([]),
+  "mesh.bus.human_home":              machine_name                                           .optional(),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
   "telemetry.otlp":                   collector,
@@ -140,6 +150,7 @@ export function readConfigInForce(env: Env, readFile: ReadFile): ConfigInForce {
     ...missingToken(read),
     ...missingWebhook(read),
     ...missingRelay(read),
+    ...busMistakes(read),
   ]);
   return { config, path, origins: originsOf(SETTINGS, raw) };
 }

@@ -44,6 +44,13 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "relay.url":                          "shown",
   "relay.secret":                       "hidden",
   "relay.allow_admin":                  "shown",
+  "mesh.bus.url":                       "shown",
+  "mesh.bus.creds":                     "shown", // A path: the file holds the secret.
+  "mesh.bus.ca":                        "shown",
+  "mesh.bus.name":                      "shown",
+  "mesh.bus.allow":                     "shown",
+  "mesh.bus.allow_admin":               "shown",
+  "mesh.bus.human_home":                "shown",
   "surfaces.telegram.token":            "hidden",
   "surfaces.telegram.chat_id":          "shown",
   "telemetry.otlp":                     "shown",

@@ -40,10 +40,11 @@ export function createDaemon(config: Config, db_path: string, platform: Platform
   };
 }
 
-function start(features: Features, { relayClient, tunnel }: Api): void {
+function start(features: Features, { answerMachine, relayClient, tunnel }: Api): void {
   const { config, ctx, delivery, jobs, peers, questions, restarts } = features;
-  ctx.db.transactNow(() => {
+  ctx.db.transactNow((tx) => {
     features.processWatcher.start();
+    features.remotePeers.start(tx);
     delivery.reconcile();
     questions.closeWaiting();
     const human = config["human.name"];
@@ -53,7 +54,9 @@ function start(features: Features, { relayClient, tunnel }: Api): void {
     jobs.start();
   });
   features.attachments.start();
+  features.federation?.start();
   relayClient?.start(tunnel);
+  features.calls?.server.start(answerMachine);
 }
 
 async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<void> {
@@ -65,6 +68,7 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
     if (!isProblem(error, "storage_failed")) throw error;
   }
   relayClient?.close();
+  await features.federation?.close();
   features.shutdown.abort();
   features.sockets.closeAll();
   await features.dispatcher.close();

@@ -3,6 +3,9 @@
 import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
+import type { Context } from "kit/data/context.ts";
+import { madeLate } from "kit/core/schema.ts";
+import { tryJson } from "kit/core/text.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 
 const SECRET_BYTES = 32;
@@ -34,6 +37,28 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const value = create();
   tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;
+}
+
+/** What the last card of this machine said. */
+const card = madeLate(() =>
+  z.object({ name: z.string(), sign: z.string(), created_at: z.number() })
+);
+
+/** When this machine got the name and the key of its card; now, for one that it never had. */
+export function cardMadeAt(
+  { db, clock }: Pick<Context, "db" | "clock">,
+  { name, sign }: { readonly name: string; readonly sign: string },
+): number {
+  const key = "machine_card";
+  return db.transactNow((tx) => {
+    const stored = tx.value(z.string(), "select value from meta where key = :key", { key });
+    const before = card().safeParse(tryJson(stored ?? "")).data;
+    if (before?.name === name && before.sign === sign) return before.created_at;
+    const created_at = clock.now();
+    const value = JSON.stringify({ name, sign, created_at });
+    tx.run("insert or replace into meta (key, value) values (:key, :value)", { key, value });
+    return created_at;
+  });
 }
 
 /** Whether this is the token of hooks and plugins. */

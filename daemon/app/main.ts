@@ -126,11 +126,20 @@ async function platformOf(
   const openTelemetry = settings.config["telemetry.otlp"]
     ? (await import("../api/telemetry/telemetry.ts")).openTelemetry
     : undefined;
+  const machine = Deno.hostname();
+  const bus = settings.config["mesh.bus.url"] === undefined
+    ? undefined
+    : await (await import("./bus/platform.ts")).loadFederation(env, settings.config, {
+      context: { clock, ids, log },
+      hostname: machine,
+    });
+  if (typeof bus === "string") log.error("Other machines are not reached", { why: bus });
   return {
     clock,
     ids,
     log,
-    machine: Deno.hostname(),
+    machine,
+    ...(typeof bus === "string" ? { federation: undefined, bus_fault: bus } : { federation: bus }),
     settings,
     idCodec: keyedIdCodec,
     pid: Deno.pid,

@@ -15,6 +15,7 @@ import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
+import type { BusAccess, OpenFederation } from "../features/federation/federation.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
 import type { OpenTelemetry } from "../api/telemetry/telemetry.ts";
@@ -46,6 +47,10 @@ export interface Platform {
   readonly programs: ProgramRunner;
   /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
+  /** The network of machines; undefined without a bus. */
+  readonly federation: FederationPlatform | undefined;
+  /** Why the network of machines cannot be used, although a bus is set; else undefined. */
+  readonly bus_fault?: string | undefined;
   /** Builds traces; undefined without a collector. */
   readonly openTelemetry: OpenTelemetry | undefined;
   /** Sends an HTTP request to the relay, or to the collector of traces. */
@@ -54,6 +59,13 @@ export interface Platform {
   readonly callers: CallerFacts;
   /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+}
+
+/** The service that reaches other machines, which is loaded only where it is needed. */
+export interface FederationPlatform {
+  readonly open: OpenFederation;
+  readonly access: BusAccess;
+  readonly membership: { readonly url: string; readonly name: string };
 }
 
 /** The parts that reach agents. */

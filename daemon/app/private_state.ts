@@ -10,6 +10,7 @@ import { configPath, type Env, readTextOrNothing } from "../host/paths.ts";
 const STATE_FILES = [
   ...["mesh.db", "mesh.db-wal", "mesh.db-shm", "hook.token", "daemon.json", "lock"],
   ...["daemon.log", "daemon.log.1", "hook.log", VERDICTS_FILE, "attachments"],
+  ...["bus", "bus/network.secret", "bus/machine.keys", "bus/user.nk"],
 ] as const;
 
 /** Keys of the configuration whose values may be secrets. */

@@ -7,7 +7,9 @@ import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import type { AgentProcesses } from "../api/callers/agent_processes.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
+import type { AskReactions } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
+import type { Federation } from "../features/federation/federation.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
@@ -18,6 +20,7 @@ import type { Dispatcher } from "../features/messages/dispatch/dispatcher.ts";
 import type { DeliveryReactions, Receipts } from "../features/messages/receipts.ts";
 import { idsIn } from "../features/messages/dispatch/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
+import type { RemoteDelivery } from "../features/messages/remote_delivery.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { PeerReactions } from "../features/peers/changes.ts";
 import { Peer } from "../features/peers/schemas.ts";
@@ -33,6 +36,7 @@ export interface ReactingFeatures {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
+  readonly federation: Federation | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
   readonly receipts: Receipts;
@@ -43,7 +47,8 @@ export interface ReactingFeatures {
 }
 
 /** The effects that each lower feature declares in its own interface. */
-export interface ReactionTable extends PeerReactions, DeliveryReactions, StepListener {
+export interface ReactionTable
+  extends PeerReactions, DeliveryReactions, StepListener, RemoteDelivery, AskReactions {
   /** An agent was spawned in a pane, and its hook has not registered it yet. */
   spawned: SpawnDeps["linkSilentAgent"];
 }
@@ -60,6 +65,13 @@ export class Reactions {
   get #features(): ReactingFeatures {
     if (!this.#connected) throw new Error("A feature acted before all features were built");
     return this.#connected;
+  }
+
+  /** Only a machine that has joined a network knows peers of other machines. */
+  #mustBeJoined(): Federation {
+    const { federation } = this.#features;
+    if (!federation) throw new Error("A peer of another machine is known without a bus");
+    return federation;
   }
 
   readonly table: ReactionTable = {
@@ -94,15 +106,33 @@ export class Reactions {
 
     // Messages
     stepped: (delivery_id, state) => {
-      const { jobs, telemetry } = this.#features;
+      const { federation, jobs, telemetry } = this.#features;
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
+      federation?.exchange.stepped(delivery_id, state);
     },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) this.#features.asks.sendFailed(correlation_id, reason ?? "failed");
     },
     itemReceipt: (surface, item_id, receipt) =>
       this.#features.surfaces.receipt(surface, item_id, receipt),
+
+    // Messages to other machines
+    forward: (tx, message, daemon_id, hops) =>
+      this.#mustBeJoined().exchange.outgoing.forward(tx, message, daemon_id, hops),
+    withdraw: (tx, message) =>
+      this.#features.federation?.exchange.outgoing.withdraw(tx, message) ?? true,
+    queuedFromElsewhere: (tx, peer_id) =>
+      this.#features.federation?.exchange.outgoing.queuedFromElsewhere(tx, peer_id) ?? [],
+    isForwarded: (message) =>
+      this.#features.federation?.exchange.outgoing.isForwarded(message) ?? false,
+    reasonToWait: (daemon_id) => this.#mustBeJoined().exchange.outgoing.reasonToWait(daemon_id),
+    hopsBefore: (correlation_id) =>
+      this.#features.federation?.exchange.outgoing.hopsBefore(correlation_id),
+
+    // Asks
+    askClosing: (ask) => this.#features.federation?.exchange.askClosing(ask),
+    askClosed: (ask) => this.#features.federation?.exchange.askClosed(ask),
 
     // Spawns
     spawned: (spawned) => {

@@ -18,6 +18,9 @@ import type { SocketConnections } from "../api/ws/connections.ts";
 import { Backend } from "../features/agents/contract.ts";
 import { selftestRoutes } from "../features/agents/selftest/routes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
+import { machineRoutes } from "../features/federation/routes.ts";
+import { RemoteInbox } from "../features/federation/calls/inbox_home.ts";
+import { callRoutes } from "../features/federation/calls/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
@@ -65,6 +68,12 @@ export function featureRoutes(
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
     ...lifecycleRoutes(features, { isProvenHuman }),
+    ...machineRoutes({
+      daemon_id: features.identity.daemon_id,
+      federation: features.federation,
+      bus_fault: features.platform.bus_fault,
+    }),
+    ...callRoutes({ calls: features.calls?.client, isProvenHuman }),
     ...shareRoutes(shares),
     ...appRoutes(apps),
     ...spawnRoutes(features.spawns, restarts, {
@@ -76,7 +85,7 @@ export function featureRoutes(
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
-    ...inboxRoutes(features, checks),
+    ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...attachmentRoutes(features.attachments),

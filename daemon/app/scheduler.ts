@@ -28,6 +28,8 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.inbox.tick(now);
   features.attachments.tick(now);
   relayClient?.tick(now);
+  features.federation?.tick(now);
+  features.calls?.pings.tick(now);
   features.telemetry?.tick(now);
   events.prune(now - history_ms, PRUNED_EVENTS_MAX);
   db.checkpoint();

@@ -48,11 +48,12 @@ export function isAlive(pid: number, started?: string): boolean {
 /** `isAlive`, or a cheaper function with the same meaning (`LivenessCache`). */
 export type IsAlive = typeof isAlive;
 
+/** How a process is ended. */
 export type Signal = "SIGTERM" | "SIGKILL";
 /** The result of sending a signal. `forbidden`: the process belongs to another user. */
 export type Sent = "sent" | "gone" | "forbidden";
 
-export function sendSignal(pid: number, name: Signal): Sent {
+export function sendSignal(pid: number, name: Signal | "SIGHUP"): Sent {
   try {
     Deno.kill(pid, name);
     return "sent";

@@ -8,6 +8,7 @@ import { startWorker } from "../state/browser/offline.ts";
 import { RELAYED, unauthorized } from "../state/calls.ts";
 import { loadEarly } from "../state/resource.ts";
 import { checkSession, standing, startSession, watchSession } from "../state/session.ts";
+import { watchNetwork } from "../state/network.ts";
 import { activateStore } from "../state/store.ts";
 import { announceNew } from "../state/announce.ts";
 import { removeLeftOver } from "../state/demo/demo.ts";
@@ -93,6 +94,7 @@ function onHashChange(): void {
 const root = document.getElementById("app");
 if (root) {
   activateStore();
+  watchNetwork();
   watchInstall();
   watchAlerts();
   installKeys();

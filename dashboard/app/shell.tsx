@@ -4,8 +4,10 @@ import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Age, Empty } from "../components/basics.tsx";
 import { Boundary } from "../components/boundary.tsx";
+import { BusDown } from "../components/bus_down.tsx";
 import { announced } from "../state/announce.ts";
 import { demoRunning, endDemo } from "../state/demo/demo.ts";
+import { network } from "../state/network.ts";
 import { isConnected, machineName } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
 import { humanName, type Standing, standing } from "../state/session.ts";
@@ -91,6 +93,7 @@ function Side({ current }: { current: View | undefined }) {
         </button>
         <Speaker />
         <Connection />
+        <BusState />
       </div>
     </aside>
   );
@@ -127,6 +130,21 @@ function ConnectionState() {
       <span class={`dot ${connection.value}`} />
       {{ connecting: "Connecting", live: "Live", down: "Disconnected" }[connection.value]}
     </>
+  );
+}
+
+/** The connection to the bus between machines; nothing where there is none. */
+function BusState() {
+  const bus = network.value.value?.bus;
+  if (!bus || bus.status === "disabled") return null;
+  return (
+    <div class={`bus ${bus.status}`}>
+      <p class="connection" role="status">
+        <span class={`dot ${bus.status === "connected" ? "online" : bus.status}`} />
+        Bus {bus.status}
+      </p>
+      {bus.status === "down" && <BusDown bus={bus} />}
+    </div>
   );
 }
 

@@ -18,7 +18,7 @@ export function TraceView({ id }: { id: string }) {
   );
 }
 
-function Stages({ trace: { stages } }: { trace: Trace }) {
+export function Stages({ trace: { stages } }: { trace: Pick<Trace, "stages"> }) {
   const list = useRef<HTMLOListElement>(null);
   useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), []);
   const started = Date.parse(stages[0]?.ts ?? "");

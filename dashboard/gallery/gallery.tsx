@@ -19,7 +19,11 @@ import { Copy } from "../components/copy.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
-import { MARKDOWN, MESSAGES, RESOURCES, sampleChart, STATES } from "./samples.ts";
+import { Stages } from "../components/trace.tsx";
+import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
+import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
+import { MARKDOWN, MESSAGES, RESOURCES, sampleChart, STAGES, STATES } from "./samples.ts";
 
 const MINUTE_MS = 60_000;
 const CHART = sampleChart();
@@ -47,6 +51,10 @@ export function Gallery() {
           ))}
         </ul>
       </Part>
+      <Part name="Trace">
+        <Stages trace={{ stages: STAGES }} />
+      </Part>
+      <Machines />
       <Part name="Charts">
         <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
       </Part>
@@ -145,6 +153,24 @@ function LoadStates() {
       <Failed error={new Error("What happened, and what to do.")} />
       <Loaded resource={RESOURCES.failed}>{(text) => text}</Loaded>
       <Loaded resource={RESOURCES.stale}>{(text) => <p>{text}</p>}</Loaded>
+    </Part>
+  );
+}
+
+/** Each state of the bus, and of another machine. */
+function Machines() {
+  return (
+    <Part name="Machines">
+      {BUSES.map((bus) => <OwnMachineGroup key={bus.name} bus={bus} peers={[]} dense={false} />)}
+      {GROUPS.map((group) => (
+        <OtherMachineGroup
+          key={group.daemon_id}
+          group={group}
+          messages={WAITING_MESSAGES}
+          dense={false}
+          is_unfolded={false}
+        />
+      ))}
     </Part>
   );
 }

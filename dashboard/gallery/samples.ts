@@ -2,7 +2,7 @@
 
 import type { ChartData } from "../charts/data.ts";
 import { Resource } from "../state/resource.ts";
-import type { Message } from "../state/records.ts";
+import type { Message, Trace } from "../state/records.ts";
 
 /** States of peers, turns, deliveries, asks, jobs, schedules and the relay, by their tone. */
 export const STATES: readonly (readonly string[])[] = [
@@ -102,6 +102,30 @@ export const MESSAGES: readonly Message[] = [
     state: "failed",
     reason: "pane_gone",
   },
+];
+
+const stage = (seq: number, stage: string, detail: string, seconds: number) => ({
+  seq,
+  stage,
+  status: "ok" as const,
+  peer_id: null,
+  from_peer_id: null,
+  ts: new Date(Date.parse(MADE_AT) + seconds * 1000).toISOString(),
+  detail,
+});
+
+/** The stages of a message to another machine: long details, times of two clocks, and a failure. */
+export const STAGES: Trace["stages"] = [
+  stage(1, "ask_opened", "from sam to api@buildbox", 0),
+  stage(2, "sent", "on the bus, waits for buildbox", 0.012),
+  stage(
+    3,
+    "accepted",
+    "by buildbox's clock, which is 5 min ahead of this machine's, at 2026-05-04T09:35:00.312Z; " +
+      `tag ${"0123456789abcdef".repeat(6)}`,
+    0.31,
+  ),
+  { ...stage(4, "seen", "the prompt hook of api@buildbox never named it", 95), status: "fail" },
 ];
 
 /** An hour with a quiet time, and with a peak. */

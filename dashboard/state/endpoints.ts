@@ -8,6 +8,7 @@ import type { listSelftests } from "../../daemon/features/agents/selftest/contra
 import type * as apps from "../../daemon/features/apps/contract.ts";
 import type * as asks from "../../daemon/features/asks/contract.ts";
 import type * as questions from "../../daemon/features/asks/questions/contract.ts";
+import type { listMachines } from "../../daemon/features/federation/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
@@ -35,6 +36,8 @@ export const machinePage = endpoint<MachinePage>("GET", "/dashboard/session");
 export const config = endpoint<typeof getConfig>("GET", "/config");
 export const signOut = endpoint<typeof endPage>("DELETE", "/dashboard/session");
 export const redeem = endpoint<typeof redeemTicket>("POST", "/dashboard/session");
+
+export const machineList = endpoint<typeof listMachines>("GET", "/machines");
 
 export const peers = endpoint<typeof peerRoutes.listPeers>("GET", "/peers");
 export const turns = endpoint<typeof peerRoutes.listTurns>("GET", "/peers/:id/turns");

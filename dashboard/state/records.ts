@@ -5,6 +5,9 @@ import type { WireResponse } from "kit/http/client.ts";
 import type * as at from "./endpoints.ts";
 
 export type Peer = WireResponse<typeof at.peers>["peers"][number];
+export type Network = WireResponse<typeof at.machineList>;
+/** Another machine of the network. */
+export type OtherMachine = Network["machines"][number];
 export type Ask = WireResponse<typeof at.ask>;
 export type AskPage = WireResponse<typeof at.askList>;
 export type MessagePage = WireResponse<typeof at.messages>;

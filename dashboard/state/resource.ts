@@ -17,7 +17,8 @@ export type Topic =
   | "jobs"
   | "schedules"
   | "health"
-  | "turns";
+  | "turns"
+  | "machines";
 
 /** The shortest time between two loads: a burst of events causes one load. */
 const INTERVAL_MS = 400;

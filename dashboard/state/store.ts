@@ -6,6 +6,7 @@ import { now, startClock } from "./clock.ts";
 import * as at from "./endpoints.ts";
 import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
+import { isRemote, withShownName } from "./derived/remote.ts";
 import { blockedBehind, byUrgency, type WaitingAsk } from "./derived/waiting.ts";
 
 const OPEN_ASKS_MAX = "200";
@@ -27,7 +28,7 @@ export function notify(text: string): void {
 
 export const peers = new Resource(
   ["peers"],
-  async () => (await call(at.peers, { query: { live: "true" } })).peers,
+  async () => (await call(at.peers, { query: { live: "true" } })).peers.map(withShownName),
 );
 export const openAsks = new Resource(
   ["asks"],
@@ -78,6 +79,9 @@ export const livePeers = computed(() =>
   (peers.value.value ?? []).filter(({ status, role }) => status !== "retired" && role !== "human")
 );
 
+/** Those of this machine: what starts, ends or shares a program reaches no other. */
+export const localPeers = computed(() => livePeers.value.filter((peer) => !isRemote(peer)));
+
 /** The most urgent first. */
 export const waitingAsks = computed<readonly WaitingAsk[]>(() => {
   const open = openAsks.value.value ?? [];
@@ -98,10 +102,10 @@ export const unreadNotes = computed(() => {
   );
 });
 
-/** Agents that show a dialog and wait for input in it, without an ask to the human. */
+/** Agents of this machine that wait for input in a dialog, without an ask to the human. */
 export const waitingPeers = computed<readonly Peer[]>(() => {
   const asking = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
-  return livePeers.value.filter(({ peer_id, turn_state, status }) =>
+  return localPeers.value.filter(({ peer_id, turn_state, status }) =>
     turn_state === "awaiting_input" && status !== "offline" && !asking.has(peer_id)
   );
 });

@@ -50,6 +50,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   schedule_changed: ["schedules"],
   schedule_fired: ["schedules", "messages"],
   relay_status: ["health"],
+  bus_status: ["machines"],
+  machine_changed: ["machines"],
 };
 
 let last_id: number | undefined;

@@ -13,7 +13,7 @@ import type {
   Peer,
 } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
-import { livePeers, peers } from "../state/store.ts";
+import { livePeers, localPeers, peers } from "../state/store.ts";
 import { Figures } from "./health/figures.tsx";
 import { Selftests } from "./health/selftests.tsx";
 
@@ -137,7 +137,7 @@ interface Finding {
   readonly report: DoctorReport;
 }
 
-const onlinePeers = () => livePeers.peek().filter(({ status }) => status !== "offline");
+const onlinePeers = () => localPeers.peek().filter(({ status }) => status !== "offline");
 
 /** Examines a few peers at a time; one that has just gone does not hide the others. */
 async function examine(): Promise<Finding[]> {

@@ -1,18 +1,21 @@
-/** Mesh: the peers by circle, filtered, dense or roomy. */
+/** Mesh: the peers by machine and circle, filtered, dense or roomy. */
 
 import { Choices, Empty, Loaded } from "../components/basics.tsx";
 import { lazy } from "../components/lazy.tsx";
 import { SearchField } from "../components/act/search_field.tsx";
-import { visible } from "../components/text/visible.tsx";
+import { hasOtherMachines } from "../state/network.ts";
 import type { Peer } from "../state/records.ts";
 import { filter, route } from "../state/router.ts";
 import { livePeers, peers } from "../state/store.ts";
 import { FirstRun } from "./first_run.tsx";
+import { Circles } from "./mesh/circles.tsx";
 import { type Order, ORDERS, sorted, toOrder } from "./mesh/order.ts";
-import { PeerList, useFreshAges } from "./mesh/peer_card.tsx";
+import { useFreshAges } from "./mesh/peer_card.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
+/** Only who has several machines needs its code. */
+const MachineGroups = lazy(() => import("./lazy/managing.ts").then((part) => part.MachineGroups));
 const MeshMap = lazy(() => import("./lazy/managing.ts").then((part) => part.MeshMap));
 
 type Shown = "all" | "online" | "busy" | "offline";
@@ -56,7 +59,7 @@ function PeersByCircle() {
   return (
     <Loaded resource={peers}>
       {() =>
-        livePeers.value.length === 0 ? <FirstRun /> : (
+        livePeers.value.length === 0 && !hasOtherMachines.value ? <FirstRun /> : (
           <>
             <div class="toolbar">
               <SearchField
@@ -86,7 +89,11 @@ function PeersByCircle() {
               </button>
               <SpawnButton />
             </div>
-            <Circles peers={sorted(found, order)} dense={dense} />
+            <Found
+              peers={sorted(found, order)}
+              dense={dense}
+              is_filtered={text !== "" || shown !== "all"}
+            />
             <Orphans />
             <SpawnWindow />
           </>
@@ -95,21 +102,16 @@ function PeersByCircle() {
   );
 }
 
-function Circles({ peers, dense }: { peers: readonly Peer[]; dense: boolean }) {
-  if (peers.length === 0) return <Empty title="No peer matches">Change or clear the filter.</Empty>;
-  return (
-    <>
-      {byCircle(peers).map(([circle, members]) => (
-        <section key={circle} class="group">
-          <h2>
-            <bdi>{visible(circle)}</bdi>
-            <span class="count">{members.length}</span>
-          </h2>
-          <PeerList peers={members} dense={dense} />
-        </section>
-      ))}
-    </>
-  );
+/** A machine that shares no peer is shown as long as nothing is searched for. */
+function Found(
+  { peers, dense, is_filtered }: { peers: readonly Peer[]; dense: boolean; is_filtered: boolean },
+) {
+  if (is_filtered && peers.length === 0) {
+    return <Empty title="No peer matches">Change or clear the filter.</Empty>;
+  }
+  return hasOtherMachines.value
+    ? <MachineGroups peers={peers} dense={dense} is_filtered={is_filtered} />
+    : <Circles peers={peers} dense={dense} />;
 }
 
 function SortBy({ order }: { order: Order }) {
@@ -122,10 +124,6 @@ function SortBy({ order }: { order: Order }) {
       ))}
     </select>
   );
-}
-
-function byCircle(peers: readonly Peer[]): [string, Peer[]][] {
-  return [...Map.groupBy(peers, ({ circle }) => circle)].sort(([a], [b]) => a.localeCompare(b));
 }
 
 function matches(peer: Peer, text: string): boolean {

@@ -3,6 +3,7 @@
 import { Choices, Empty, Loaded, State } from "../components/basics.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
+import { isRemote, withShownName } from "../state/derived/remote.ts";
 import * as at from "../state/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
@@ -35,8 +36,10 @@ export function PeerView() {
   );
 }
 
-function PeerPage({ peer, tab }: { peer: Peer; tab: Tab }) {
+function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
   const { peer_id } = peer;
+  // The pane of a remote peer is shown on its own machine only.
+  const tab = isRemote(peer) && asked === "screen" ? "conversation" : asked;
   return (
     <div class="split">
       <nav class="split-list" aria-label="Peers">
@@ -60,7 +63,7 @@ function PeerPage({ peer, tab }: { peer: Peer; tab: Tab }) {
 function FormerPeer({ id, tab }: { id: string; tab: Tab }) {
   const resource = useResource<Peer | null>(id, ["peers"], async () => {
     try {
-      return await call(at.getPeer, { params: { id }, query: {} });
+      return withShownName(await call(at.getPeer, { params: { id }, query: {} }));
     } catch (error) {
       if (isRefusal(error, "unknown_peer")) return null;
       throw error;
@@ -104,7 +107,18 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         options={TAB_ORDER.filter((one) => one !== "screen" || peer.pane_id !== null || tab === one)
           .map((one) => [one, TABS[one]])}
       />
-      <Actions key={peer.peer_id} peer={peer} />
+      {isRemote(peer)
+        ? <RemoteNote machine={peer.machine} />
+        : <Actions key={peer.peer_id} peer={peer} />}
     </header>
+  );
+}
+
+/** In place of the actions: each needs the peer's process or pane. */
+function RemoteNote({ machine }: { machine: string | null }) {
+  return (
+    <p class="hint">
+      Runs on <bdi>{visible(machine ?? "another machine")}</bdi>: restart, rename or end it there.
+    </p>
   );
 }

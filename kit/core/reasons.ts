@@ -44,6 +44,8 @@ export const REASONS = {
   socket_awaited:       "the agent's plugin may have it already, and has to reconnect first",
   socket_full:          "the buffer of its socket is full",
   socket_closed:        "the socket closed before it was sent",
+  bus_unreachable:      "the bus between machines cannot be reached",
+  bus_full:             "the bus between machines has no room left",
   // Bytes were sent, but it is not proven that the message arrived.
   typed_not_submitted:  "it was typed but not submitted",
   tmux_lost:            "the connection to tmux broke while it was typed",
@@ -75,6 +77,12 @@ export const REASONS = {
   job_retried:          "its job was tried again",
   job_updated:          "its job was ended by an update",
   job_expired:          "its job expired",
+  // How a message to another machine ended.
+  expired_on_the_way:   "it expired before the other machine got it",
+  forged_sender:        "the other machine knows its sender as a peer of another machine",
+  unknown_entry:        "the daemon on the other machine does not know this kind of message",
+  unknown_peer:         "the other machine has no such peer, or does not share it",
+  machine_forgotten:    "its machine was forgotten",
   // How a delivery or an ask ended.
   ttl:                  "nobody took it in time",
   ack:                  "it was acknowledged",
@@ -85,6 +93,7 @@ export const REASONS = {
   send_failed:          "it could not be delivered",
   evicted:              "nobody answered in time",
   cancelled:            "its asker cancelled it",
+  machine_offline:      "its machine has not announced itself for a minute",
   peer_retired:         "the recipient retired",
   peer_not_addressable: "the recipient no longer receives messages",
 } as const satisfies Readonly<Record<string, string>>;

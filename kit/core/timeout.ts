@@ -1,6 +1,9 @@
-/** Waiting with a limit: a pause that an abort can end, and work with a timeout. */
+/** Waiting with a limit: a pause that an abort can end, work with a timeout, growing pauses. */
 
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+
+/** Beyond this many failures, a pause does not double any more, so that it stays a number. */
+const DOUBLINGS_MAX = 16;
 
 /** Resolves after `ms` or when the signal aborts. Never rejects. */
 export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
@@ -54,4 +57,21 @@ function onTimeoutOrAbort(
     cancel();
     signal?.removeEventListener("abort", done);
   };
+}
+
+/**
+ * The pause in milliseconds before the next attempt to connect. It doubles with each failure up to a maximum. Half of it is random, so
+ * that clients do not all reconnect at once.
+ */
+export function backoffMs(
+  ids: Pick<Ids, "hex">,
+  { first, max, failures }: {
+    readonly first: number;
+    readonly max: number;
+    readonly failures: number;
+  },
+): number {
+  const longest_ms = Math.min(max, first * 2 ** Math.min(failures, DOUBLINGS_MAX));
+  const jitter = Number.parseInt(ids.hex(2), 16) / 0x1_0000;
+  return Math.floor(longest_ms * (0.5 + jitter / 2));
 }

@@ -107,6 +107,9 @@ export const EVENTS = {
     to: z.string(), // The name that the schedule holds, because the peer may be gone.
   }),
   relay_status: z.object({ status: id, url: id, reason: nullableString }),
+  bus_status: z.object({ status: id, url: id, reason: nullableString }),
+  /** Another machine of the network came online, went offline, joined or was forgotten. */
+  machine_changed: z.object({ daemon_id: id, name: z.string(), status: id }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
 } as const;
 

@@ -17,7 +17,7 @@ export interface Caller {
   /** Whether the caller sent the configured token. */
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
-  readonly via?: "page" | "relay";
+  readonly via?: "page" | "relay" | "machine";
 }
 
 /** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */

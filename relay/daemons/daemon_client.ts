@@ -44,9 +44,13 @@ const Peer = z.object({
   model: nullishLine,
   path: oneLine(PATH_LENGTH_MAX).nullish(),
   addressable: z.boolean().default(true),
+  transport: nullishLine,
 });
 export type Peer = z.output<typeof Peer>;
 const Peers = z.object({ peers: z.array(Peer) });
+/** A peer that the daemon reaches over its own bus: the grant is for the daemon's machine alone. */
+const isElsewhere = ({ transport }: Peer) => transport === "bus";
+
 const AskResponse = z.object({ correlation_id: shortLine });
 const NotifyResponse = z.object({
   delivery_id: shortLine,
@@ -147,7 +151,8 @@ export class DaemonClient {
   async peers(circle: string | undefined): Promise<Peer[]> {
     const query = new URLSearchParams({ listed: "true", ...(circle !== undefined && { circle }) });
     const path = `/peers?${query}` as const;
-    return (await this.#request({ method: "GET", path, schema: Peers })).peers;
+    const { peers } = await this.#request({ method: "GET", path, schema: Peers });
+    return peers.filter((peer) => !isElsewhere(peer));
   }
 
   /** The peer with exactly this id. Refuses names, although the daemon would accept them. */
@@ -155,7 +160,7 @@ export class DaemonClient {
     const unknown = () => new Problem("unknown_peer", { peer: peer_id });
     const path = `/peers/${pathSegment(peer_id, unknown)}` as const;
     const peer = await this.#request({ method: "GET", path, schema: Peer });
-    if (peer.peer_id !== peer_id) throw unknown();
+    if (peer.peer_id !== peer_id || isElsewhere(peer)) throw unknown();
     return peer;
   }
 

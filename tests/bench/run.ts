@@ -9,6 +9,8 @@ import { buildParts, runParts } from "../support/programs/program.ts";
 import { commands, hooks } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
 import { idle, idlePeers, spawned } from "./parts/idle.ts";
+import { joined } from "./parts/joined.ts";
+import { machines } from "./parts/machines.ts";
 import { broadcast, floods, latency, reply } from "./parts/messages.ts";
 import { otherProducts } from "./parts/other_products.ts";
 import { relayed } from "./parts/relay.ts";
@@ -60,6 +62,8 @@ const PARTS: readonly Part[] = [
   tokenChecks,
   relayed,
   dashboard,
+  machines,
+  joined,
 ];
 const STOLEN_PERCENT_MAX = 1;
 

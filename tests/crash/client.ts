@@ -7,17 +7,35 @@ interface ReceivedMessage {
   readonly content: string;
 }
 
+export interface ClientOptions {
+  readonly receipts: boolean;
+  /** Sees each message, also one that is repeated. */
+  readonly onMessage?: (frame: MessageFrame) => void;
+}
+
+/** A message as it arrives. */
+export interface MessageFrame {
+  readonly type: string;
+  readonly delivery_id: string;
+  readonly correlation_id?: string;
+  readonly text?: string;
+  readonly from_peer?: string;
+  readonly attachments?: readonly { readonly filename: string; readonly path: string }[];
+}
+
 export class Client {
   readonly name: string;
   readonly #receipts: boolean;
+  readonly #onMessage: (frame: MessageFrame) => void;
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
   /** Each delivery, in the order of its first arrival. */
   readonly received = new Map<string, ReceivedMessage>();
 
-  constructor(name: string, { receipts }: { receipts: boolean }) {
+  constructor(name: string, { receipts, onMessage = () => undefined }: ClientOptions) {
     this.name = name;
     this.#receipts = receipts;
+    this.#onMessage = onMessage;
   }
 
   get peer_id(): string {
@@ -75,8 +93,9 @@ export class Client {
     };
   }
 
-  #receive(socket: WebSocket, frame: Record<string, string>): void {
-    const { type, delivery_id = "", correlation_id = "", text = "" } = frame;
+  #receive(socket: WebSocket, frame: MessageFrame): void {
+    const { type, delivery_id, correlation_id = "", text = "" } = frame;
+    this.#onMessage(frame);
     const content = type === "ack" ? `end of ${correlation_id}` : text;
     this.received.getOrInsertComputed(delivery_id, () => ({ times: 0, content })).times++;
     if (!this.#receipts || socket.readyState !== WebSocket.OPEN) return;

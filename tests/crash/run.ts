@@ -1,16 +1,19 @@
 /**
  * The long crash tests. `deno task crash [PART…]` runs the parts, or all of them: kills, power,
- * disk, reconnects, vanished, suspended. `--kills N` (500), `--points N` (100) of lost power, each
- * with every kind of loss, `--faults N` (60) of the disk, `--reconnects N` (10,000), `--seconds N`
- * (90) of a suspended daemon, `--seed S`. Prints a table; exits with 1 if anything was not sound.
+ * disk, reconnects, vanished, suspended, machines. `--kills N` (500), `--points N` (100) of lost
+ * power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N` (10,000),
+ * `--seconds N` (90) of a suspended daemon, `--seeds N` (100) of machines, `--seed S`. Prints a
+ * table; exits with 1 if anything was not sound.
  */
 
 import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { diskStorm } from "./disk/disk_storm.ts";
 import { FaultyDisk, obstacle as diskObstacle } from "./disk/faulty_disk.ts";
 import { storm } from "./kill_storm.ts";
+import { machineStorm } from "./machines/machine_storm.ts";
 import { reconnectStorm } from "./network/reconnect_storm.ts";
 import { vanish } from "./network/vanished_peers.ts";
+import { obstacle as natsObstacle } from "../support/nats/nats_tests.ts";
 import { losePower, record } from "./power_loss/power_loss.ts";
 import { obstacle as traceObstacle } from "./power_loss/trace.ts";
 import { suspend } from "./suspension.ts";
@@ -73,6 +76,15 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     const seconds = argument("--seconds", 90);
     const failures = await suspend(seconds);
     return { counts: { seconds, ...failures }, isSound: isZero(failures) };
+  },
+  async machines() {
+    const obstacle = natsObstacle();
+    if (obstacle) return skipped(obstacle);
+    const plan = { seeds: argument("--seeds", 100), first: seed };
+    const { seeds, kills, accepted, answers, slowest_recovery_ms, ...failures } =
+      await machineStorm(plan, print);
+    const counts = { seeds, kills, accepted, answers, ...failures, slowest_recovery_ms };
+    return { counts, isSound: isZero(failures) };
   },
 };
 

@@ -1,4 +1,4 @@
--- The daemon's tables after 17 migration(s).
+-- The daemon's tables after 22 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -200,6 +200,74 @@ CREATE INDEX jobs_state on jobs (state);
 CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
   where state = 'queued' and look_at is null;
 
+CREATE TABLE link_entries (
+  entry_id integer primary key autoincrement,
+  daemon_id text not null,
+  tag text not null,
+  kind text not null,
+  body text not null,
+  created_at integer not null
+) strict;
+
+CREATE INDEX link_entries_machine on link_entries (daemon_id, entry_id);
+
+CREATE INDEX link_entries_refused on link_entries (daemon_id, entry_id) where kind = 'refused';
+
+CREATE UNIQUE INDEX link_entries_tag on link_entries (daemon_id, tag);
+
+CREATE TABLE link_positions (
+  daemon_id text primary key,
+  last_tag text not null
+) strict;
+
+CREATE TABLE link_receipts (
+  daemon_id text not null,
+  tag text not null,
+  received_at integer not null,
+  primary key (daemon_id, tag)
+) strict, without rowid;
+
+CREATE INDEX link_receipts_age on link_receipts (received_at);
+
+CREATE TABLE machine_files_received (
+  daemon_id text not null,
+  object text not null,
+  attachment text,
+  reason text,
+  attempts integer not null,
+  expires_at integer not null,
+  primary key (daemon_id, object)
+) strict, without rowid;
+
+CREATE INDEX machine_files_received_expiring on machine_files_received (expires_at);
+
+CREATE TABLE machine_files_sent (
+  object text primary key,
+  daemon_id text not null,
+  attachment text not null,
+  uses integer not null,
+  attempts integer not null,
+  ready_at integer,
+  reason text,
+  described_at integer not null,
+  expires_at integer not null
+) strict, without rowid;
+
+CREATE INDEX machine_files_sent_expiring on machine_files_sent (expires_at);
+
+CREATE INDEX machine_files_sent_released on machine_files_sent (object) where uses = 0;
+
+CREATE INDEX machine_files_sent_reused on machine_files_sent (daemon_id, attachment, described_at);
+
+CREATE TABLE machines (
+  daemon_id text primary key,
+  -- For people, and for `name@machine`: unique, whatever the case of its letters.
+  name text not null collate nocase unique,
+  card text not null,
+  pinned_at integer not null,
+  last_seen integer
+) strict;
+
 CREATE VIRTUAL TABLE message_words using fts5(
   text, reply,
   content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
@@ -383,6 +451,50 @@ CREATE INDEX pushes_open on pushes (surface, item_id) where status <> 'pushed';
 
 CREATE INDEX pushes_rendered on pushes (surface, ref_length, ref_digits, seq)
   where status = 'pushed';
+
+CREATE TABLE remote_messages (
+  seq integer primary key,
+  daemon_id text not null,
+  -- Whether this machine is the origin.
+  sent integer not null check (sent in (0, 1)),
+  delivery_id text not null,
+  correlation_id text,
+  -- How many follow-ups came before it, on all machines.
+  hops integer not null,
+  -- The entry that takes it to the other machine, while that entry may be withdrawn.
+  entry_tag text,
+  -- The last report that went to the origin, or came from the other machine.
+  reported text
+) strict;
+
+CREATE INDEX remote_messages_ask on remote_messages (daemon_id, sent, correlation_id)
+  where correlation_id is not null;
+
+CREATE UNIQUE INDEX remote_messages_delivery on remote_messages (daemon_id, sent, delivery_id);
+
+CREATE TABLE remote_peers (
+  peer_id text primary key,
+  daemon_id text not null,
+  machine text not null,
+  name text not null,
+  circle text not null,
+  backend text,
+  model text,
+  role text not null,
+  status text not null check (status in ('online', 'busy', 'offline')),
+  turn_state text,
+  description text,
+  path text,
+  last_seen integer,
+  seen_at integer not null,
+  registered_at integer not null
+) strict;
+
+CREATE INDEX remote_peers_circle on remote_peers (circle);
+
+CREATE INDEX remote_peers_daemon on remote_peers (daemon_id);
+
+CREATE INDEX remote_peers_name on remote_peers (name);
 
 CREATE TABLE restarts (
   seq integer primary key,

@@ -209,6 +209,7 @@ function renderStyles(): string {
     "components",
     "views",
     "relay",
+    "machines",
     "peer",
     "records",
     "map",

@@ -90,13 +90,13 @@ export const DISPATCH_TARGETS: readonly Target[] = [
       ["a chain is one follow-up too long", "if (hops > limit)", "if (hops > limit + 1)"],
       [
         "a full queue refuses answers as well",
-        "if (!LIMITED_KINDS.has(message.kind) || message.notice) return;",
+        "if (!LIMITED_KINDS.has(message.kind) || message.notice) return 0;",
         "",
       ],
       [
         "a refused message counts",
-        "db.afterRollback(this.#pairCounters.record(pair, clock.now()));",
-        "this.#pairCounters.record(pair, clock.now());",
+        "this.#ctx.db.afterRollback(this.#pairCounters.record(pair, at));",
+        "this.#pairCounters.record(pair, at);",
       ],
     ],
   },

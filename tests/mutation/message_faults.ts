@@ -32,7 +32,7 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a closed ask stays in the queue",
-        'if (message.state === "queued") this.#deps.steps.dropped(message, reason);',
+        'if (message.state === "queued") return !this.#takeBack(message, reason);',
         'if (message.state === "queued") return false;',
       ],
       [
@@ -47,8 +47,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "an ask expires as a note does",
-        "expires_at: opening ? null : now + ttl_ms",
-        "expires_at: now + ttl_ms",
+        "expires_at: opening || ttl_ms === undefined ? null : now + ttl_ms",
+        "expires_at: ttl_ms === undefined ? null : now + ttl_ms",
       ],
       [
         "a message that its receiver can tell apart is not sent again after a crash",
@@ -57,8 +57,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a message that went out expires",
-        'if (message.state === "queued") this.#deps.steps.expired(message, "ttl");',
-        'this.#deps.steps.expired(message, "ttl");\n    if (true) return;',
+        'if (message.state === "queued") this.#takeBack(message, "ttl");',
+        'this.#takeBack(message, "ttl");\n    if (true) return;',
       ],
       [
         "a drained message that nobody settles is lost",

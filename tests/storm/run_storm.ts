@@ -5,6 +5,9 @@ import { isHealed, RELAY_INVARIANTS } from "./relay/invariants.ts";
 import { RelayStorm } from "./relay/relay_storm.ts";
 import { RELAY_VERBS } from "./relay/verbs.ts";
 import { INVARIANTS } from "./daemon/invariants.ts";
+import { FINAL_INVARIANTS, MACHINES_INVARIANTS } from "./machines/invariants.ts";
+import { MachinesStorm } from "./machines/machines_storm.ts";
+import { MACHINES_VERBS } from "./machines/verbs.ts";
 import { shrink } from "./shrink.ts";
 import { type Simulation, type SimulationOptions, StepError } from "./simulation.ts";
 import { Storm } from "./daemon/storm.ts";
@@ -12,13 +15,23 @@ import { TraceDigest } from "./trace_digest.ts";
 import { OPENING_VERBS, VERBS } from "./daemon/verbs.ts";
 
 const RELAY_RULES = { verbs: RELAY_VERBS, invariants: RELAY_INVARIANTS, isHealed };
+const MACHINES_RULES = {
+  verbs: MACHINES_VERBS,
+  invariants: MACHINES_INVARIANTS,
+  finalInvariants: FINAL_INVARIANTS,
+};
 const RULES = { opening: OPENING_VERBS, verbs: VERBS, invariants: INVARIANTS };
 
-/** What is simulated: one daemon with its clients, or a relay with daemons and remote clients. */
+/**
+ * What is simulated: one daemon with its clients, a relay with daemons and remote clients, or
+ * machines that talk over a bus.
+ */
 export const SIMULATIONS = {
   daemon: (options: SimulationOptions): Simulation => new Storm({ ...options, rules: RULES }),
   relay: (options: SimulationOptions): Simulation =>
     new RelayStorm({ ...options, rules: RELAY_RULES }),
+  machines: (options: SimulationOptions): Simulation =>
+    new MachinesStorm({ ...options, rules: MACHINES_RULES }),
 } as const;
 
 export type SimulationName = keyof typeof SIMULATIONS;

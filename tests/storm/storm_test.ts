@@ -11,6 +11,8 @@ const DAEMON_RUNS = [
 ];
 const RELAY_SEEDS = 100;
 const RELAY_STEPS = 30;
+const MACHINES_SEEDS = 60;
+const MACHINES_STEPS = 30;
 
 for (const { first, last, steps } of DAEMON_RUNS) {
   Deno.test(`no message is lost, sent twice or reported out of order (seeds ${first} to ${last}, ${steps} steps) [c2.delivery.steps] [c2.delivery.order]`, async () => {
@@ -20,6 +22,12 @@ for (const { first, last, steps } of DAEMON_RUNS) {
 
 Deno.test("a remote client is told the truth, and nothing leaves its account [c9.tunnel.lost]", async () => {
   for (let seed = 1; seed <= RELAY_SEEDS; seed++) await storm("relay", seed, RELAY_STEPS);
+});
+
+Deno.test("machines lose no message, apply none twice, and say of each other what is true", async () => {
+  for (let seed = 1; seed <= MACHINES_SEEDS; seed++) {
+    await storm("machines", seed, MACHINES_STEPS);
+  }
 });
 
 for (const of of Object.keys(SIMULATIONS) as SimulationName[]) {

@@ -3,9 +3,12 @@
 import type { Ids } from "kit/core/clock.ts";
 import type { IdCodec } from "../../daemon/features/messages/id_codec.ts";
 
-/** Ids that count up: `ask-000000000001`, `notif-000000000002`, …, each number once. */
-export function countingIds(): Ids {
-  let count = 0;
+/**
+ * Ids that count up: `ask-000000000001`, `notif-000000000002`, …, each number once. Worlds that know
+ * each other begin after different numbers.
+ */
+export function countingIds(after = 0): Ids {
+  let count = after;
   return {
     next: (prefix) => `${prefix}-${(++count).toString(16).padStart(12, "0")}`,
     hex: (bytes) => (++count).toString(16).padStart(bytes * 2, "0"),

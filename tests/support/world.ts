@@ -114,6 +114,8 @@ export interface WorldOptions {
   readonly openSocket?: OpenSocket;
   /** Sends requests to the relay and the collector of traces; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
+  /** The bus to other machines; none by default. */
+  readonly federation?: Platform["federation"];
   /** The tmux session of a pane; none by default. */
   readonly sessionOf?: Platform["sessionOf"];
   /** Whether the kernel finds a person's terminal behind a request; not by default. */
@@ -218,6 +220,7 @@ export function world(options: WorldOptions = {}) {
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
+    federation: options.federation,
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
@@ -226,8 +229,7 @@ export function world(options: WorldOptions = {}) {
   const open = (path: string) => createDaemon(settings.config, path, platform);
   const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
   daemon.start();
-  const events: MeshEvent[] = [];
-  daemon.ctx.events.subscribe({ event: (event) => events.push(event) });
+  const events = eventsOf(daemon);
   const send = (request: Request) => daemon.fetch(request, LOOPBACK);
   return {
     clock,
@@ -252,6 +254,13 @@ export function world(options: WorldOptions = {}) {
       rmSync(files_dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The events of a daemon from now on. */
+function eventsOf({ ctx }: Daemon): MeshEvent[] {
+  const events: MeshEvent[] = [];
+  ctx.events.subscribe({ event: (event) => events.push(event) });
+  return events;
 }
 
 function postTo(path: string, body: unknown, headers: Record<string, string>): Request {

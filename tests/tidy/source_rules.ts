@@ -148,12 +148,16 @@ const DAEMON_START = /^daemon\/app\/main\.ts$|^daemon\/features\/agents\/(\w+)\/
 /**
  * A start of the daemon loads neither the dashboard nor modules of Node's, which Deno makes anew
  * in each process: together they would take two fifths of the start, and 6 MB. SQLite takes 1 ms.
+ * Nor what only a daemon on a bus needs: the client of NATS, and the keys and links of machines.
  */
+const NOT_AT_START =
+  /^node:(?!sqlite$)|^dashboard\/|^@nats-io\/|^daemon\/(host\/nats|features\/machines)\//;
+
 export function slowDaemonStarts(sources: Sources): string[] {
   const starts = sources.filter(({ path }) => DAEMON_START.test(path));
   return starts.flatMap((start) =>
     loadedBy(sources, start, isEager).flatMap(({ path, imports }) =>
-      imports.filter(isEager).filter(({ to }) => /^node:(?!sqlite$)|^dashboard\//.test(to))
+      imports.filter(isEager).filter(({ to }) => NOT_AT_START.test(to))
         .map(({ to }) => `${start.path} loads ${path}, which imports ${to}`)
     )
   );

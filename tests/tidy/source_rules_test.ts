@@ -100,7 +100,7 @@ const CASES: readonly Case[] = [
     ],
   },
   {
-    name: "a start of the daemon loads no dashboard, and no module of Node's but SQLite",
+    name: "a start of the daemon loads no dashboard, no bus, and no module of Node's but SQLite",
     rule: rules.slowDaemonStarts,
     broken: [
       { "daemon/app/main.ts": 'import { createHash } from "node:crypto";\n' },
@@ -109,6 +109,9 @@ const CASES: readonly Case[] = [
         "daemon/app/main.ts": 'import { a } from "./a.ts";\n',
         "daemon/app/a.ts": 'import { FILES } from "../../dashboard/files/files.ts";\n',
       },
+      { "daemon/app/main.ts": 'import { Kvm } from "@nats-io/kv";\n' },
+      { "daemon/app/main.ts": 'import { openNatsBus } from "../host/nats/nats_bus.ts";\n' },
+      { "daemon/app/main.ts": 'import { Links } from "../features/machines/links/links.ts";\n' },
     ],
   },
   {

@@ -104,10 +104,13 @@ export function pathsOf({ next }: CompletionModel): string[] {
   return next.map(({ after, word }) => after === "" ? word : `${after} ${word}`);
 }
 
+/** The options that stand before or after every command. */
+const GLOBAL_OPTIONS_WITH_VALUE = ["--machine"];
+
 /** The names of all options that take a value. */
 export function optionsWithValue({ commands }: CompletionModel): string[] {
   const names = commands.flatMap(({ options }) =>
     options.flatMap(({ name, values }) => values ? [name] : [])
   );
-  return [...new Set(names)].sort();
+  return [...new Set([...names, ...GLOBAL_OPTIONS_WITH_VALUE])].sort();
 }

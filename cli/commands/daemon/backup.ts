@@ -18,6 +18,7 @@ const ATTACHMENTS = "attachments";
 
 export const BACKUP_COMMAND = answerCommand({
   usage: "backup <file>",
+  needs: "this machine",
   summary: "Back up the daemon's database into a new file; the daemon may be running",
   details:
     "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. " +

@@ -29,6 +29,7 @@ const RESTART = "a running daemon uses it after `mesh restart`";
 
 const get = answerCommand({
   usage: "config get [key]",
+  needs: "this machine",
   summary: "Show all settings, or one",
   example: "mesh config get daemon.port",
   call: getConfig,
@@ -41,12 +42,14 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   {
     ...get,
     usage: "config list",
+    needs: "this machine",
     aliases: ["ls", "show"],
     summary: "Show all settings in force",
     example: "mesh config list",
   },
   {
     usage: "config set <key> <value>",
+    needs: "this machine",
     summary: "Set one setting in the configuration file; `-` reads the value from stdin",
     flags: JSON_FLAG,
     example: "mesh config set human.name sam",
@@ -54,6 +57,7 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   },
   answerCommand({
     usage: "config unset <key>",
+    needs: "this machine",
     aliases: ["rm"],
     summary: "Remove one setting from the configuration file, so that its default is in force",
     example: "mesh config unset daemon.port",
@@ -65,6 +69,7 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "config edit",
+    needs: "this machine",
     summary: "Open the configuration file in $EDITOR, then check it",
     example: "mesh config edit",
     call: editConfig,
@@ -73,6 +78,7 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "config path",
+    needs: "this machine",
     summary: "Print the path of the configuration file",
     example: "mesh config path",
     call: ({ env }) => ({ path: configPath(env) }),
@@ -80,6 +86,7 @@ export const CONFIG_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "config check",
+    needs: "this machine",
     summary: "List every mistake in the configuration",
     example: "mesh config check",
     call: checkConfig,

@@ -11,8 +11,13 @@ import {
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { CONFIG_COMMANDS } from "./config.ts";
-import { readClientSettings, readSettings } from "../../client/settings.ts";
-import { mustGetHealth, startDaemon, stopDaemon } from "../../client/daemon_process.ts";
+import { readClientSettings } from "../../client/settings.ts";
+import {
+  mustGetHealth,
+  restartDaemon,
+  startDaemon,
+  stopDaemon,
+} from "../../client/daemon_process.ts";
 import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
 import { SETUP_COMMANDS } from "./setup.ts";
@@ -25,6 +30,7 @@ import { watchEvents } from "../../client/event_stream.ts";
 export const DAEMON_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "up",
+    needs: "this machine",
     aliases: ["start"],
     summary: "Start the daemon, unless it is running",
     example: "mesh up",
@@ -37,6 +43,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "down",
+    needs: "this machine",
     aliases: ["stop"],
     summary: "Stop the daemon, and wait until it has exited",
     example: "mesh down",
@@ -51,10 +58,15 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "restart",
+    needs: "this machine",
     summary: "Stop the daemon and start it again, so that it reads its configuration",
     details: "To restart an agent in its pane: mesh peer restart PEER.",
     example: "mesh restart",
-    call: restart,
+    call: (context) =>
+      restartDaemon(context.env, context.clock, {
+        daemon: context.daemon,
+        connect: () => context.connect(readClientSettings),
+      }),
     show: ({ stopped, url, pid }, { terminal }) => {
       terminal.print(styled("green", stopped === null ? "Started" : "Restarted"), ` at ${url}`);
       terminal.printFields({ "process": String(pid) });
@@ -65,7 +77,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     summary: "Show the daemon's status",
     example: "mesh status",
     call: ({ daemon }) => mustGetHealth(daemon),
-    show: (health, { daemon, terminal }) => showHealth(terminal, daemon.url, health),
+    show: (health, { daemon, machine, terminal }) =>
+      showHealth(terminal, machine ?? daemon.url, health),
   }),
   TOKEN_COMMAND,
   DOCS_COMMAND,
@@ -74,6 +87,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   ...SETUP_COMMANDS,
   {
     usage: "watch",
+    needs: "stream",
     summary: "Show events as they happen, until Ctrl-C",
     flags: {
       "--since <id>": "start after this event",
@@ -86,12 +100,14 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   TOP_COMMAND,
   {
     usage: "demo",
+    needs: "this machine",
     summary: "Watch two demo agents talk, in a temporary mesh",
     example: "mesh demo",
     run: async (context) => await (await import("../../demo/demo.ts")).runDemo(context),
   },
   {
     usage: "demo-peer <name>",
+    needs: "this machine",
     summary: "Run one of the demo's two agents",
     example: "mesh demo-peer api",
     hidden: true,
@@ -100,15 +116,6 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   },
   ...CONFIG_COMMANDS,
 ];
-
-/** A configuration with mistakes is refused first, because the daemon would not start again. */
-async function restart(context: CommandContext) {
-  const { env, clock, daemon } = context;
-  readSettings(env);
-  const stopped = await stopDaemon(env, clock, daemon);
-  const started = await startDaemon(env, clock, () => context.connect(readClientSettings));
-  return { stopped: stopped?.pid ?? null, ...started };
-}
 
 async function watch({ daemon, clock, terminal }: CommandContext, args: Args): Promise<number> {
   const since = args.numberText("since"), replay = args.numberText("replay");

@@ -19,6 +19,7 @@ const DOCUMENTS = {
 
 export const DOCS_COMMAND: Command = answerCommand({
   usage: "docs",
+  needs: "this machine",
   summary: "Show the daemon's HTTP routes in your browser",
   flags: {
     "--openapi": "the schemas of the routes, as OpenAPI JSON",

@@ -22,6 +22,7 @@ const CHUNK_BYTES_MAX = 1_048_576;
 
 export const LOGS_COMMAND: Command = {
   usage: "logs",
+  needs: "this machine",
   summary: "Show the end of the daemon's log (written when `mesh up` started the daemon)",
   flags: {
     "--lines <count>": `how many lines (default ${LINES_DEFAULT}), at most the last megabyte`,

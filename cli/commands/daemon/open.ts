@@ -15,6 +15,7 @@ interface DashboardLink {
 
 const open = answerCommand({
   usage: "open",
+  needs: "this machine",
   summary: "Open the dashboard in your browser, signed in as you",
   flags: { "--print": "print the address instead of opening it" },
   example: "mesh open",

@@ -11,6 +11,7 @@ import { CommandError } from "../../client/failures.ts";
 
 export const TOKEN_COMMAND: Command = answerCommand({
   usage: "token",
+  needs: "this machine",
   summary: "Print the token that programs send to the daemon",
   details:
     'Use it as: curl -H "Authorization: Bearer $(mesh token)" http://127.0.0.1:8377/peers. ' +

@@ -8,6 +8,7 @@ import { UPDATE_COMMANDS } from "../../setup/installations.ts";
 
 const UPDATE_COMMAND = answerCommand({
   usage: "update",
+  needs: "this machine",
   summary: "Show how to get the newest version of mesh",
   example: "mesh update",
   call: () => {
@@ -30,6 +31,7 @@ const UPDATE_COMMAND = answerCommand({
 export const SETUP_COMMANDS: readonly Command[] = [
   {
     usage: "setup [agent]",
+    needs: "this machine",
     summary: "Connect the coding agents on this machine to mesh",
     details:
       "Shows one line for each file that it will change, and asks once. Without a terminal " +
@@ -56,6 +58,7 @@ export const SETUP_COMMANDS: readonly Command[] = [
   UPDATE_COMMAND,
   {
     usage: "uninstall",
+    needs: "this machine",
     summary: "Undo `mesh setup`, remove the service and stop the daemon; keep the state",
     flags: {
       "--purge": "remove the configuration and the state, with all messages, too",

@@ -23,11 +23,16 @@ const list = answerCommand({
   usage: "inbox list",
   aliases: ["ls"],
   summary: "List your inbox, newest first",
-  flags: { "--unread": "only unread items", "--limit <count>": "show at most this many" },
+  flags: {
+    "--unread": "only unread items",
+    "--here": "the inbox of this machine, even if yours is on another one",
+    "--limit <count>": "show at most this many",
+  },
   example: "mesh inbox list --unread",
   call: ({ call }, args) => {
     const unread = args.flag("unread") ? "true" : undefined;
-    return call(listInbox, { query: { unread, limit: args.numberText("limit") } });
+    const here = args.flag("here") ? "true" : undefined;
+    return call(listInbox, { query: { unread, here, limit: args.numberText("limit") } });
   },
   show: ({ items }, { terminal, clock }) => {
     showInbox(terminal, items, clock);
@@ -49,7 +54,8 @@ const inbox: Command = {
   example: "mesh inbox",
   async run(context, args) {
     const { keys } = context.terminal.device;
-    const isPlain = args.flag("json") || args.flag("unread") || args.get("limit") !== undefined;
+    const isPlain = args.flag("json") || args.flag("unread") || args.flag("here") ||
+      args.get("limit") !== undefined;
     if (keys && !isPlain) {
       const { triageInbox } = await import("./triage.ts");
       if (await triageInbox(context, keys)) return EXIT.done;
@@ -99,6 +105,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   }),
   {
     usage: "inbox watch",
+    needs: "stream",
     summary: "Show new items as they arrive, until Ctrl-C",
     flags: JSON_FLAG,
     example: "mesh inbox watch",

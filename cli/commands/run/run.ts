@@ -16,6 +16,7 @@ const NOT_FOUND = 127;
 export const RUN_COMMANDS: readonly Command[] = [
   {
     usage: "run <program> [args...]",
+    needs: "this machine",
     summary: "Run any program as a peer in a tmux pane: it reads messages as typed lines",
     details: "In tmux the program runs in the current pane, else in a new tmux session that this " +
       "terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt " +
@@ -32,6 +33,7 @@ export const RUN_COMMANDS: readonly Command[] = [
   },
   {
     usage: "run-from <folder>",
+    needs: "this machine",
     summary: "Run the program that a folder describes, in the tmux session made for it",
     example: "mesh run-from /tmp/mesh-run-1",
     hidden: true,

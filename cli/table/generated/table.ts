@@ -6,6 +6,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "up",
+  "needs": "this machine",
   "aliases": [
    "start"
   ],
@@ -18,6 +19,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "down",
+  "needs": "this machine",
   "aliases": [
    "stop"
   ],
@@ -30,6 +32,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "restart",
+  "needs": "this machine",
   "summary": "Stop the daemon and start it again, so that it reads its configuration",
   "details": "To restart an agent in its pane: mesh peer restart PEER.",
   "example": "mesh restart",
@@ -49,6 +52,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "token",
+  "needs": "this machine",
   "summary": "Print the token that programs send to the daemon",
   "details": "Use it as: curl -H \"Authorization: Bearer $(mesh token)\" http://127.0.0.1:8377/peers. Anyone with the token can do everything that you can do here: do not paste it anywhere.",
   "example": "mesh token",
@@ -60,6 +64,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "docs",
+  "needs": "this machine",
   "summary": "Show the daemon's HTTP routes in your browser",
   "example": "mesh docs",
   "flags": {
@@ -71,6 +76,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "logs",
+  "needs": "this machine",
   "summary": "Show the end of the daemon's log (written when `mesh up` started the daemon)",
   "flags": {
    "--lines <count>": "how many lines (default 50), at most the last megabyte",
@@ -82,6 +88,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "backup <file>",
+  "needs": "this machine",
   "summary": "Back up the daemon's database into a new file; the daemon may be running",
   "details": "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. It does not contain the configuration, nor uploaded files unless you pass --attachments. To restore it, stop the daemon, save the backup as mesh.db in an empty directory of mode 0700, and start the daemon there: MESH_STATE=<directory> mesh up. Do not run two daemons from copies of one backup.",
   "example": "mesh backup ~/mesh-backup.db --attachments",
@@ -93,6 +100,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "setup [agent]",
+  "needs": "this machine",
   "summary": "Connect the coding agents on this machine to mesh",
   "details": "Shows one line for each file that it will change, and asks once. Without a terminal it asks nothing, and changes only the files of agents and the configuration's token. Each file has a backup, and --uninstall takes out what was added.",
   "flags": {
@@ -112,6 +120,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "update",
+  "needs": "this machine",
   "summary": "Show how to get the newest version of mesh",
   "example": "mesh update",
   "flags": {
@@ -121,6 +130,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "uninstall",
+  "needs": "this machine",
   "summary": "Undo `mesh setup`, remove the service and stop the daemon; keep the state",
   "flags": {
    "--purge": "remove the configuration and the state, with all messages, too",
@@ -132,6 +142,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "watch",
+  "needs": "stream",
   "summary": "Show events as they happen, until Ctrl-C",
   "flags": {
    "--since <id>": "start after this event",
@@ -153,12 +164,14 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "demo",
+  "needs": "this machine",
   "summary": "Watch two demo agents talk, in a temporary mesh",
   "example": "mesh demo"
  },
  {
   "module": "daemon",
   "usage": "demo-peer <name>",
+  "needs": "this machine",
   "summary": "Run one of the demo's two agents",
   "example": "mesh demo-peer api",
   "hidden": true
@@ -166,6 +179,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config",
+  "needs": "this machine",
   "summary": "Show the settings in force",
   "example": "mesh config",
   "flags": {
@@ -175,6 +189,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config get [key]",
+  "needs": "this machine",
   "summary": "Show all settings, or one",
   "example": "mesh config get daemon.port",
   "flags": {
@@ -184,6 +199,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config list",
+  "needs": "this machine",
   "summary": "Show all settings in force",
   "example": "mesh config list",
   "flags": {
@@ -197,6 +213,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config set <key> <value>",
+  "needs": "this machine",
   "summary": "Set one setting in the configuration file; `-` reads the value from stdin",
   "flags": {
    "--json": "print the answer as JSON"
@@ -206,6 +223,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config unset <key>",
+  "needs": "this machine",
   "aliases": [
    "rm"
   ],
@@ -218,6 +236,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config edit",
+  "needs": "this machine",
   "summary": "Open the configuration file in $EDITOR, then check it",
   "example": "mesh config edit",
   "flags": {
@@ -227,6 +246,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config path",
+  "needs": "this machine",
   "summary": "Print the path of the configuration file",
   "example": "mesh config path",
   "flags": {
@@ -236,6 +256,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "config check",
+  "needs": "this machine",
   "summary": "List every mistake in the configuration",
   "example": "mesh config check",
   "flags": {
@@ -245,6 +266,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "open",
   "usage": "open",
+  "needs": "this machine",
   "summary": "Open the dashboard in your browser, signed in as you",
   "example": "mesh open",
   "flags": {
@@ -255,6 +277,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "open",
   "usage": "dashboard",
+  "needs": "this machine",
   "summary": "Open the dashboard in your browser, signed in as you",
   "example": "mesh dashboard",
   "flags": {
@@ -265,6 +288,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "doctor",
   "usage": "doctor",
+  "needs": "this machine",
   "summary": "Find problems with the daemon, its peers and this machine, and how to fix them",
   "details": "Changes nothing; the daemon may be down. Exit codes: 0 without errors, 1 with an error among the findings, 3 when no check could run.",
   "flags": {
@@ -277,6 +301,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "selftest",
   "usage": "selftest",
+  "needs": "this machine",
   "summary": "Test how messages reach each installed agent, using a scripted model",
   "details": "Tests each agent while idle, busy, with a half-typed draft, at a dialog, detached, after a daemon crash, and resumed. This takes about half a minute per agent and needs no network. It runs in a temporary home and mesh and does not touch your files. A transport that fails is degraded until it passes: the daemon tries it last, and `mesh doctor` and `mesh peers` show it. Exits with 1 when anything failed, or when the agent of --agent is not installed.",
   "flags": {
@@ -537,6 +562,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh inbox",
   "flags": {
    "--unread": "only unread items",
+   "--here": "the inbox of this machine, even if yours is on another one",
    "--limit <count>": "show at most this many",
    "--json": "print the answer as JSON"
   },
@@ -552,6 +578,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh inbox list --unread",
   "flags": {
    "--unread": "only unread items",
+   "--here": "the inbox of this machine, even if yours is on another one",
    "--limit <count>": "show at most this many",
    "--json": "print the answer as JSON"
   }
@@ -596,6 +623,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "inbox",
   "usage": "inbox watch",
+  "needs": "stream",
   "summary": "Show new items as they arrive, until Ctrl-C",
   "flags": {
    "--json": "print the answer as JSON"
@@ -884,6 +912,120 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "machines",
+  "usage": "machines",
+  "aliases": [],
+  "summary": "List the machines that exchange messages with this one",
+  "example": "mesh machines",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines list",
+  "aliases": [
+   "ls"
+  ],
+  "summary": "List the machines that exchange messages with this one",
+  "example": "mesh machines list",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines join <address>",
+  "needs": "this machine",
+  "summary": "Join a network of machines, by an invitation or the address of its bus",
+  "details": "Makes the keys of this machine, writes files and settings, and restarts the daemon. Shares no peers until you choose circles. `-` reads the invitation from stdin, which keeps it out of the history of the shell.",
+  "example": "mesh machines join tls://bus.example.com:4222 --creds ~/laptop.creds --secret -",
+  "flags": {
+   "--creds <file>": "credentials that the operator of the bus gave you, instead of a new key",
+   "--name <name>": "the name of this machine in the network, by default its host name",
+   "--secret <source>": "`-` reads the network secret from stdin; `new` makes one, which begins a network; an invitation holds it",
+   "--ca <file>": "the certificate of the authority that signed the server's, in PEM",
+   "--share <circle> ...": "let the other machines see and ask the peers of this circle",
+   "--share-all": "share the peers of every circle",
+   "--no-restart": "do not restart the daemon, which joins at its next start then",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines leave",
+  "needs": "this machine",
+  "summary": "Leave the network: remove its settings and secrets from this machine",
+  "details": "The others show this machine as offline within a minute, and what waits for it expires. Its own keys stay, so that it can join again as the same machine.",
+  "example": "mesh machines leave",
+  "flags": {
+   "--no-restart": "do not restart the daemon, which stays connected until its end then",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines serve",
+  "needs": "this machine",
+  "summary": "Run the server that carries messages between your machines (nats-server)",
+  "details": "Writes its configuration, makes its certificate, and lets this machine join. Without --background it runs until Ctrl-C. Messages that wait are kept in its directory. To run it at every start of the machine, let your service manager run this command.",
+  "flags": {
+   "--host <address> ...": "a name or an address by which other machines reach this one; by default its addresses and its host name; 127.0.0.1: for this machine alone",
+   "--port <port>": "the port, by default 4222; 0 picks one",
+   "--dir <folder>": "where it keeps what waits, by default in the state directory",
+   "--name <name>": "the name of this machine in the network, by default its host name",
+   "--background": "return once it listens; `--stop` stops it",
+   "--stop": "stop the server that runs in the background",
+   "--share <circle> ...": "let the other machines see and ask the peers of this circle",
+   "--share-all": "share the peers of every circle",
+   "--no-restart": "do not restart the daemon, which joins at its next start then"
+  },
+  "example": "mesh machines serve --background"
+ },
+ {
+  "module": "machines",
+  "usage": "machines invite <name>",
+  "needs": "this machine",
+  "summary": "Print the command with which another machine joins this network",
+  "details": "The command holds the network secret: pass it on as you would a password. It stays valid; on its own it lets nobody in, because the server takes only machines that `mesh machines allow` names.",
+  "example": "mesh machines invite buildbox",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines allow <key> <daemon-id> <name>",
+  "needs": "this machine",
+  "summary": "Let a machine connect to the bus that this machine serves",
+  "details": "`mesh machines join` prints the whole line. The machine may then write to every other one, but only in its own name.",
+  "example": "mesh machines allow UABC… dm-3f9c04d1a2b7 buildbox",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines refuse <name>",
+  "needs": "this machine",
+  "summary": "Take a machine off the bus that this machine serves; it is disconnected at once",
+  "example": "mesh machines refuse buildbox",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines forget <name>",
+  "needs": "this machine",
+  "summary": "Forget a machine and its keys: its peers go, what waits for it ends",
+  "details": "For a machine that is gone, or that was set up again with new keys: compare the fingerprint that `mesh machines` shows there with the one it announces next.",
+  "example": "mesh machines forget buildbox",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "shares",
   "usage": "share <peer>",
   "summary": "Create a link that lets a guest watch a peer through the relay",
@@ -928,6 +1070,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "attach",
   "usage": "attach <peer>",
+  "needs": "this machine",
   "summary": "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
   "example": "mesh attach api",
   "flags": {
@@ -939,6 +1082,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "run",
   "usage": "run <program> [args...]",
+  "needs": "this machine",
   "summary": "Run any program as a peer in a tmux pane: it reads messages as typed lines",
   "details": "In tmux the program runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.",
   "flags": {
@@ -951,6 +1095,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "run",
   "usage": "run-from <folder>",
+  "needs": "this machine",
   "summary": "Run the program that a folder describes, in the tmux session made for it",
   "example": "mesh run-from /tmp/mesh-run-1",
   "hidden": true
@@ -958,30 +1103,35 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "programs",
   "usage": "surface telegram",
+  "needs": "this machine",
   "summary": "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
   "example": "mesh surface telegram"
  },
  {
   "module": "programs",
   "usage": "daemon",
+  "needs": "this machine",
   "summary": "Run the daemon in the foreground",
   "example": "mesh daemon"
  },
  {
   "module": "programs",
   "usage": "relay",
+  "needs": "this machine",
   "summary": "Run the relay, which gives remote clients access to daemons",
   "example": "RELAY_PORT=8378 mesh relay"
  },
  {
   "module": "programs",
   "usage": "mcp",
+  "needs": "this machine",
   "summary": "Run an MCP server over stdio, for agents that cannot use the daemon's /mcp",
   "example": "mesh mcp"
  },
  {
   "module": "programs",
   "usage": "hook [args...]",
+  "needs": "this machine",
   "summary": "Handle an agent's hook event; `mesh setup` installs the hooks",
   "example": "mesh hook claude-code UserPromptSubmit"
  },

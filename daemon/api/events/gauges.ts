@@ -3,6 +3,7 @@
 import { VERSION } from "kit/core/version.ts";
 import type { Metrics } from "kit/http/metrics.ts";
 import type { Database } from "kit/data/sqlite.ts";
+import type { BusState } from "../../features/federation/contract.ts";
 import type { Health } from "./contract.ts";
 import * as rows from "./store.ts";
 
@@ -19,13 +20,15 @@ export interface GaugeSources {
   walBytes(): number;
   memory(): { readonly rss: number; readonly heapUsed: number };
   tunnel(): Health["relay"]["status"];
+  /** How far the bus between machines is connected, and what waits for other machines. */
+  bus(): { readonly status: BusState; readonly waiting: number };
   /** Spans by outcome; empty without a collector. */
   spans(): Readonly<Record<string, number>>;
   /** The version of the runtime. */
   readonly deno: string;
 }
 
-const TUNNEL_STATES = ["connected", "connecting", "down", "disabled"] as const;
+const CONNECTION_STATES = ["connected", "connecting", "down", "disabled"] as const;
 
 export function defineGauges(metrics: Metrics, sources: GaugeSources): void {
   defineMessages(metrics, sources);
@@ -67,7 +70,10 @@ function defineWork(metrics: Metrics, { db, jobs, now }: GaugeSources): void {
   );
 }
 
-function defineConnections(metrics: Metrics, { db, sockets, spans, tunnel }: GaugeSources): void {
+function defineConnections(
+  metrics: Metrics,
+  { bus, db, sockets, spans, tunnel }: GaugeSources,
+): void {
   metrics.gauges(
     { name: "mesh_peers", help: "Peers with a record by status", label: "status" },
     () => rows.peersByStatus(db),
@@ -79,10 +85,20 @@ function defineConnections(metrics: Metrics, { db, sockets, spans, tunnel }: Gau
       help: "1 for the state of the tunnel to the relay",
       label: "status",
     },
-    () => {
-      const status = tunnel();
-      return Object.fromEntries(TUNNEL_STATES.map((one) => [one, one === status ? 1 : 0]));
+    () => toFlags(tunnel()),
+  );
+  metrics.gauges(
+    {
+      name: "mesh_bus_status",
+      help: "1 for the state of the connection to the bus between machines",
+      label: "status",
     },
+    () => toFlags(bus().status),
+  );
+  metrics.gauge(
+    "mesh_bus_entries_waiting",
+    "Messages and reports that other machines have not confirmed",
+    () => bus().waiting,
   );
   metrics.totals({
     name: "mesh_telemetry_spans_total",
@@ -113,4 +129,9 @@ function defineProcess(
 
 function secondsSince(at: number | null, now: number): number {
   return at === null ? 0 : Math.max(0, now - at) / 1000;
+}
+
+/** 1 for the state of a connection, 0 for the others. */
+function toFlags(status: (typeof CONNECTION_STATES)[number]): Record<string, number> {
+  return Object.fromEntries(CONNECTION_STATES.map((one) => [one, one === status ? 1 : 0]));
 }

@@ -9,7 +9,7 @@ export const completeId = contract({
   path: "/ids/:short",
   summary: "The id that begins like this: a prefix and 4 or more digits, or the digits alone",
   access: "caller",
-  tunnel: "never",
+  tunnel: "admin",
   params: z.object({ short: z.string() }),
   query: z.object({
     of: z.enum(["peer", "record"]).describe(

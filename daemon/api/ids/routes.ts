@@ -8,6 +8,7 @@ import * as itemRows from "../../features/inbox/store.ts";
 import * as jobRows from "../../features/jobs/store.ts";
 import * as templateRows from "../../features/jobs/templates/store.ts";
 import type { Messages } from "../../features/messages/log/message_log.ts";
+import * as remoteRows from "../../features/peers/remote/store.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import * as scheduleRows from "../../features/schedules/store.ts";
 import { completeId } from "./contract.ts";
@@ -61,7 +62,10 @@ interface Match {
  * that nobody gets messages for another peer by such a name.
  */
 function peersOf({ db }: ShortIdsDeps, short: string, { prefix = "peer", digits }: ShortId) {
-  const begins = prefix === "peer" ? peerRows.startingWith(db, `peer-${digits}`) : [];
+  const id = `peer-${digits}`;
+  const begins = prefix === "peer"
+    ? [...peerRows.startingWith(db, id), ...remoteRows.startingWith(db, id)]
+    : [];
   const named = peerRows.byName(db, short);
   const other = named.filter(({ peer_id }) => begins.every((one) => one.peer_id !== peer_id));
   return [...begins, ...other].map(({ peer_id, name, circle }): Match => ({

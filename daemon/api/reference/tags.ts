@@ -29,6 +29,8 @@ export const TAGS: readonly Tag[] = [
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:
     "Links by which guests watch a peer through the relay, and apps that have access through it." },
+  { name: "Machines", ids: ["machines"], description:
+    "The machines that exchange messages with this one, and calls to their routes." },
   { name: "Agents", ids: ["agents", "mcp"], description:
     "What the agents' own programs call: hooks, MCP, and the results of self-tests." },
   { name: "Pages", ids: ["pages"], description: "The dashboard, its files, and its sign-in." },

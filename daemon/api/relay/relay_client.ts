@@ -1,5 +1,6 @@
 /** The outbound tunnel: connects to the relay, monitors the connection, and reconnects. */
 
+import { backoffMs } from "kit/core/timeout.ts";
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
@@ -20,8 +21,7 @@ import { relayClientMachine, type RelayClientState } from "./machine.ts";
 /** What this daemon supports, as reported by `GET /health` and to the relay. */
 export const CAPABILITIES = { ask_pull_delivery: true };
 
-const BACKOFF_MS_MIN = 1000;
-const BACKOFF_MS_MAX = 60_000;
+const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** After a connection of this length the backoff starts again at its minimum. */
 const STABLE_MS = 30_000;
 /**
@@ -114,7 +114,7 @@ export class RelayClient {
   /** Also if the connection is due later than any backoff: the clock was set back then. */
   #isConnectDue(now: number): boolean {
     const connect_at = this.#connect_at;
-    return connect_at !== undefined && (connect_at <= now || connect_at > now + BACKOFF_MS_MAX);
+    return connect_at !== undefined && (connect_at <= now || connect_at > now + BACKOFF_MS.max);
   }
 
   #openSocket(now: number): void {
@@ -193,22 +193,12 @@ export class RelayClient {
     this.#connection = this.#multiplexed = undefined;
     connection?.close(CLOSE.going_away, "going_away");
     this.#state = relayClientMachine.step(this.#state, "failed");
-    this.#connect_at = now + this.#backoff_ms();
+    this.#connect_at = now + backoffMs(this.#ctx.ids, { ...BACKOFF_MS, failures: this.#failures });
     this.#last_error = cleanLine(why.slice(0, REASON_LENGTH_MAX));
     if (this.#reported !== "down") {
       log.warn("Not connected to the relay", { url: this.#options.url, why: this.#last_error });
     }
     this.#publishStatus(this.#last_error);
-  }
-
-  /**
-   * The pause before the next attempt. It doubles with each failure, and has jitter so that daemons
-   * do not reconnect all at once.
-   */
-  #backoff_ms(): number {
-    const longest_ms = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** Math.min(this.#failures, 16));
-    const jitter = Number.parseInt(this.#ctx.ids.hex(2), 16) / 0x1_0000;
-    return Math.floor(longest_ms * (0.5 + jitter / 2));
   }
 
   #publishStatus(reason: string | null): void {

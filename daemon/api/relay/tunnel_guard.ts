@@ -23,6 +23,10 @@ export function authorizeTunnel(
 ): Caller {
   if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
   if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  const human = origin === "browser";
-  return { remote: undefined, human, authorized: true, holds_token: false, via: "relay" };
+  return remoteCaller("relay", origin === "browser");
+}
+
+/** A caller on another machine, whom its connection has authenticated. */
+export function remoteCaller(via: "relay" | "machine", human: boolean): Caller {
+  return { remote: undefined, human, authorized: true, holds_token: false, via };
 }

@@ -9,16 +9,24 @@ import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
+import type { Reactions } from "../reactions.ts";
 import { HOUR_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
-export function openAsks(foundation: Foundation, lower: MessageFeatures) {
+export function openAsks(foundation: Foundation, lower: MessageFeatures, reactions: Reactions) {
   const { config, ctx, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
   const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
   const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
-  const shared = { directory, delivery, human: inbox, attachments, shutdownSignal };
+  const shared = {
+    directory,
+    delivery,
+    human: inbox,
+    attachments,
+    shutdownSignal,
+    reactions: reactions.table,
+  };
   const ask_ttl_ms = config["daemon.ask_ttl_hours"] * HOUR_MS;
   const asks = new Asks(ctx, { ...shared, ask_ttl_ms });
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;

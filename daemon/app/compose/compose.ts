@@ -9,6 +9,7 @@ import type { Platform } from "../platform.ts";
 import { Reactions } from "../reactions.ts";
 import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
 import { openAsks } from "./asks.ts";
+import { openFederation } from "./federation.ts";
 import { openFoundation, openTraces } from "./foundation.ts";
 import { openMessageLog, openMessages, openPeers } from "./messages.ts";
 
@@ -23,7 +24,8 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openMessages(foundation, peers, reactions),
     ...openMessageLog(foundation, peers),
   };
-  const asks = openAsks(foundation, { ...peers, ...messages });
+  const asks = openAsks(foundation, { ...peers, ...messages }, reactions);
+  const federation = openFederation(foundation, { ...peers, ...messages, ...asks }, reactions);
   const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks }, reactions);
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
   const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
@@ -34,11 +36,13 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...peers,
     ...messages,
     ...asks,
+    federation,
     ...spawns,
     ...lifecycle,
     ...agents,
     ...jobs,
     schedules,
+    calls: federation?.calls,
     telemetry: openTraces(foundation),
     db_path,
   };

@@ -23,6 +23,8 @@ import { Peers } from "../../features/peers/peers.ts";
 import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
 import { PeerProfiles } from "../../features/peers/profiles.ts";
 import { PeerRecords } from "../../features/peers/records.ts";
+import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
+import { RemoteRecords } from "../../features/peers/remote/remote_records.ts";
 import { Superseded } from "../../features/peers/identity/superseded.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
@@ -32,7 +34,8 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** The registry of peers, and the sockets and transports that reach them. */
-export function openPeers({ config, ctx, platform, meters }: Foundation, reactions: Reactions) {
+export function openPeers(foundation: Foundation, reactions: Reactions) {
+  const { config, ctx, identity, platform, meters } = foundation;
   const { machine, processes } = platform;
   const agentProcesses = new AgentProcesses({
     db: ctx.db,
@@ -45,7 +48,12 @@ export function openPeers({ config, ctx, platform, meters }: Foundation, reactio
   const sockets = new Sockets(ctx, steps, {
     inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
   });
-  const directory = new Directory(ctx);
+  const directory = new Directory(ctx, {
+    daemon_id: identity.daemon_id,
+    machine: platform.federation?.membership.name ?? machine,
+    ...directorySettings(config),
+  });
+  const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { agentPeers, sockets, transports });
   const superseded = new Superseded();
@@ -75,6 +83,7 @@ export function openPeers({ config, ctx, platform, meters }: Foundation, reactio
     steps,
     sockets,
     directory,
+    remotePeers,
     reachability,
     superseded,
     peers,
@@ -89,16 +98,18 @@ export type PeerFeatures = ReturnType<typeof openPeers>;
 /** Peer records and the delivery of messages. */
 export function openMessages(
   { config, ctx, idCodec, identity, meters }: Foundation,
-  { agentPeers, directory, peers, reachability, sockets, steps, transports }: PeerFeatures,
+  openedPeers: PeerFeatures,
   reactions: Reactions,
 ) {
   const { db } = ctx;
+  const { agentPeers, directory, peers, reachability, sockets, steps, transports } = openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
   }, {
     directory,
     reachability,
+    remoteRecords: new RemoteRecords(ctx, openedPeers.remotePeers),
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(db),
   });
@@ -113,13 +124,15 @@ export function openMessages(
     max_per_peer: config["daemon.queue.max_per_peer"],
     hops: config["daemon.limits.hops"],
     pair_per_minute: config["daemon.limits.pair_per_minute"],
+    hopsBefore: (correlation_id) => reactions.table.hopsBefore(correlation_id),
     reached: (limit) => meters.limitReached(limit),
   });
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
-  const parts = { dispatcher, idCodec, limits, sockets, steps };
+  const parts = { dispatcher, idCodec, limits, remote: reactions.table, sockets, steps };
   const delivery = new Delivery(ctx, { ...parts, queue_ttl_ms });
   const deliveryAudit = new DeliveryAudit(ctx, {
     directory,
+    remote: reactions.table,
     isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
   });
   const receipts = new Receipts(ctx, steps, reactions.table);
@@ -134,7 +147,7 @@ export function openMessageLog(
 ) {
   const messages = new Messages(ctx, {
     idCodec,
-    resolve: (argument) => directory.resolve(argument),
+    resolve: (argument) => directory.resolveAnywhere(argument),
     retention: { history_ms, messages_max: config["daemon.history_messages"] },
     shutdownSignal,
   });
@@ -154,3 +167,10 @@ export type MessageFeatures =
   & PeerFeatures
   & ReturnType<typeof openMessages>
   & ReturnType<typeof openMessageLog>;
+
+function directorySettings(config: Foundation["config"]) {
+  return {
+    human_home: config["mesh.bus.human_home"],
+    shared_circles: config["mesh.bus.allow"],
+  };
+}

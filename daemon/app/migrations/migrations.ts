@@ -17,6 +17,11 @@ import pageSessions from "./014_page_sessions.sql" with { type: "text" };
 import inboxVoice from "./015_inbox_voice.sql" with { type: "text" };
 import circlesAndClients from "./016_circles_and_clients.sql" with { type: "text" };
 import growingTables from "./017_growing_tables.sql" with { type: "text" };
+import machineLinks from "./018_machine_links.sql" with { type: "text" };
+import machines from "./019_machines.sql" with { type: "text" };
+import remotePeers from "./020_remote_peers.sql" with { type: "text" };
+import remoteMessages from "./021_remote_messages.sql" with { type: "text" };
+import machineFiles from "./022_machine_files.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -36,4 +41,9 @@ export const migrations: readonly string[] = [
   inboxVoice,
   circlesAndClients,
   growingTables,
+  machineLinks,
+  machines,
+  remotePeers,
+  remoteMessages,
+  machineFiles,
 ];

@@ -20,9 +20,9 @@ export const ANY_PROGRAM = "generic" satisfies Backend;
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
 export type TurnState = z.infer<typeof TurnState>;
 
-export const Transport = z.enum(["native", "websocket", "pane", "hook", "none"]);
+export const Transport = z.enum(["native", "websocket", "pane", "hook", "bus", "none"]);
 export type Transport = z.infer<typeof Transport>;
-export const TransportName = z.enum(["native", "websocket", "pane", "hook"]);
+export const TransportName = z.enum(["native", "websocket", "pane", "hook", "bus"]);
 export type TransportName = z.infer<typeof TransportName>;
 
 /** Longer texts go into a pane as a message, or in parts. */

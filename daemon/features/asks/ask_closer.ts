@@ -7,7 +7,7 @@ import type { StoredMessage } from "../messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Address, AuthorKind } from "../peers/schemas.ts";
+import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
@@ -17,10 +17,21 @@ export interface HumanInbox {
   onAskClosed(ask: Ask): void;
 }
 
+/** Effects on higher features, in the transaction that closes the ask. */
+export interface AskReactions {
+  /**
+   * An ask is closed by now, and its delivery is about to end; another machine may have to be told.
+   */
+  askClosing(ask: Ask): void;
+  /** An ask was closed, and its delivery has ended; another machine may have to be told. */
+  askClosed(ask: Ask): void;
+}
+
 export interface AskCloserDeps {
   readonly directory: Directory;
   readonly delivery: Delivery;
   readonly human: HumanInbox;
+  readonly reactions: AskReactions;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
@@ -38,6 +49,8 @@ export interface ClosingDetails {
   readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
+  /** The author kind of a reply that came from another machine; else it is found out here. */
+  readonly reply_voice?: AuthorKind;
   readonly attachments?: Attachments;
 }
 
@@ -60,7 +73,7 @@ export class AskCloser {
     { responder, reply = null, answer = null, attachments = [], ...known }: ClosingDetails,
   ): CloseReason {
     const { db, events, clock } = this.#ctx;
-    const { delivery, human } = this.#deps;
+    const { delivery, human, reactions } = this.#deps;
     const [event, defaultOutcome] = CLOSE_RULES[close_reason];
     const outcome = known.outcome ?? answer?.outcome ?? defaultOutcome;
     const at = clock.now();
@@ -82,10 +95,12 @@ export class AskCloser {
       closed_at: at,
     };
     db.transact((tx) => ledger.closeAsk(tx, closedAsk, at));
+    reactions.askClosing(closedAsk);
     // An answer from the recipient proves the delivery; an answer from anyone else does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);
+    reactions.askClosed(closedAsk);
     events.append("ack", {
       correlation_id: ask.correlation_id,
       close_reason,
@@ -113,7 +128,7 @@ export class AskCloser {
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
-    known: Pick<ClosingDetails, "proven_human" | "traceparent" | "cancelled_by">,
+    known: Pick<ClosingDetails, "proven_human" | "traceparent" | "cancelled_by" | "reply_voice">,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
@@ -138,16 +153,20 @@ export class AskCloser {
       traceparent,
       closing: { close_reason: ask.close_reason, outcome: ask.outcome },
     });
-    if (to.role === "human") this.#deps.human.add(ticket.message);
+    if (isLocalHuman(to)) this.#deps.human.add(ticket.message);
   }
 
   /** The author kind of the ack that tells `side` that the ask is closed. */
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",
-    { proven_human = false, cancelled_by }: Pick<ClosingDetails, "proven_human" | "cancelled_by">,
+    { proven_human = false, cancelled_by, reply_voice }: Pick<
+      ClosingDetails,
+      "proven_human" | "cancelled_by" | "reply_voice"
+    >,
   ): AuthorKind {
     const { directory } = this.#deps;
+    if (reply_voice && side === "asker") return reply_voice;
     if (cancelled_by) return directory.authorKindOf(cancelled_by, proven_human);
     if (ask.responder === null) return "peer"; // The daemon closed the ask.
     const [peer_id, name] = side === "asker"

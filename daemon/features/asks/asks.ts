@@ -9,7 +9,8 @@ import * as ledger from "../messages/ledger/ledger.ts";
 import type { Question } from "../messages/question.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Address } from "../peers/schemas.ts";
+import { nameAndMachine } from "../peers/remote/remote_directory.ts";
+import { type Address, isLocalHuman } from "../peers/schemas.ts";
 import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
 import {
   type AckAsk,
@@ -114,7 +115,7 @@ export class Asks {
     if (question) {
       events.append("question", { ...parties, scope: question.scope, kind: question.kind });
     }
-    return { ticket, to, inbox: to.role === "human" ? human.add(message) : undefined };
+    return { ticket, to, inbox: isLocalHuman(to) ? human.add(message) : undefined };
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
@@ -222,7 +223,7 @@ export class Asks {
 
   mustGet(correlation_id: string): Ask {
     const ask = this.get(correlation_id);
-    if (!ask) throw new Problem("unknown_ask", { correlation_id });
+    if (!ask) throw unknownAsk(correlation_id, this.#deps.directory);
     return ask;
   }
 
@@ -251,8 +252,9 @@ export class Asks {
     const { db } = this.#ctx;
     const { ask_ttl_ms, directory } = this.#deps;
     const human_id = directory.human()?.peer_id ?? null;
+    const home_human_id = directory.homeHuman()?.peer_id ?? null;
     const before = now - ask_ttl_ms;
-    const stale = rows.stale(db, { before, human_id, limit: EVICT_ROWS_MAX });
+    const stale = rows.stale(db, { before, human_id, home_human_id, limit: EVICT_ROWS_MAX });
     if (stale.length === 0) return;
     db.transact(() =>
       stale.forEach((ask) => this.closer.close(ask, "evicted", { responder: null }))
@@ -265,6 +267,15 @@ export class Asks {
     if (sender.peer_id === ask.to_peer_id) return sender.name;
     throw new Problem("not_the_recipient", { correlation_id: ask.correlation_id });
   }
+}
+
+/** Names the human's home: the inbox there shows ids that are unknown here. */
+function unknownAsk(correlation_id: string, directory: Directory): Problem {
+  const home = directory.homeHuman();
+  const machine = home && nameAndMachine(home.name).machine;
+  return machine === undefined
+    ? new Problem("unknown_ask", { correlation_id })
+    : new Problem("ask_not_here", { correlation_id, machine });
 }
 
 /** Throws `not_the_asker`. The asker's own peer id is accepted even when that peer is gone. */

@@ -148,6 +148,7 @@ export const openAsk = contract({
     "shutting_down",
     ...TARGET_FAILS,
     "unknown_ask",
+    "ask_not_here",
     "unknown_attachment",
     "queue_full",
     "rate_limited",
@@ -184,7 +185,7 @@ export const getAsk = contract({
   tunnel: "open",
   params: byId,
   returns: Ask,
-  fails: ["unknown_ask"],
+  fails: ["unknown_ask", "ask_not_here"],
 });
 
 export const pendingAsks = contract({
@@ -228,6 +229,7 @@ export const ackAsk = contract({
   returns: Closed,
   fails: [
     "unknown_ask",
+    "ask_not_here",
     "not_the_recipient",
     "already_closed",
     "unknown_attachment",
@@ -252,7 +254,7 @@ export const declineAsk = contract({
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
   returns: Closed,
-  fails: ["unknown_ask", "not_the_recipient", "already_closed", "ambiguous_peer"],
+  fails: ["unknown_ask", "ask_not_here", "not_the_recipient", "already_closed", "ambiguous_peer"],
 });
 export type DeclineAsk = z.output<typeof declineAsk.body>;
 
@@ -267,7 +269,7 @@ export const cancelAsk = contract({
   /** `peer_id`: the asker, or the human, whose name both sides then read. */
   body: z.object({ peer_id: z.string(), reason: DisplayText.max(4096).optional() }),
   returns: Closed,
-  fails: ["unknown_ask", "not_the_asker", "already_closed", "ambiguous_peer"],
+  fails: ["unknown_ask", "ask_not_here", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
 
 /** The response to a wait that times out. */
@@ -300,7 +302,7 @@ export const waitAsk = contract({
       .transform((seconds) => Math.min(seconds, WAIT_SECONDS_MAX)),
   }),
   returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
-  fails: ["unknown_ask", "not_the_asker", "ambiguous_peer", "shutting_down"],
+  fails: ["unknown_ask", "ask_not_here", "not_the_asker", "ambiguous_peer", "shutting_down"],
 });
 
 /** A closed ask from the point of view of one side (contract 3). */

@@ -90,7 +90,7 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
   const { requestContextOf, isHumanAnswer } = checks;
   /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
   const findEverKnown = (argument: string) =>
-    directory.address(argument) ?? directory.find(argument);
+    directory.address(argument) ?? directory.resolveAnywhere(argument);
   return [
     openRoute(deps, checks),
     route(contracts.listAsks, ({ query }) =>

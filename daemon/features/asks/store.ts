@@ -108,12 +108,17 @@ export function page(db: Reader, { state, floor = 0, ...filter }: PageFilter) {
 /** Open asks that were created before `before`, except those to the human. */
 export function stale(
   db: Reader,
-  params: { before: number; human_id: string | null; limit: number },
+  params: {
+    before: number;
+    human_id: string | null;
+    home_human_id: string | null;
+    limit: number;
+  },
 ): Ask[] {
   return db.all(
     AskRow,
     `${SELECT_ASK} where ask_state = 'open' and created_at < :before
-       and to_peer_id is not :human_id
+       and to_peer_id is not :human_id and to_peer_id is not :home_human_id
      limit :limit`,
     params,
   );

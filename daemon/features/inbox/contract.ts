@@ -43,6 +43,9 @@ export const InboxItem = z.object({
 }).meta({ id: "InboxItem" });
 export type InboxItem = z.output<typeof InboxItem>;
 
+/** What every route of the inbox may refuse: it may be on another machine. */
+const HOME_FAILS = ["no_human", "home_unreachable", "machine_not_yours", "call_too_large"] as const;
+
 const byId = z.object({ id: z.string() });
 const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "Control characters are not allowed")
   .default("cli");
@@ -63,6 +66,9 @@ export const listInbox = contract({
     ),
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
     surface: z.string().min(1).optional(),
+    here: QueryFlag.optional().describe(
+      "With true: the inbox of this machine, even if the human's is on another one",
+    ),
     through_ref: z.string().regex(/^\d+$/, "Give a decimal number").optional(),
   }),
   returns: z.object({
@@ -70,7 +76,7 @@ export const listInbox = contract({
     human_peer_id: z.string(),
     items: z.array(InboxItem),
   }),
-  fails: ["no_human"],
+  fails: HOME_FAILS,
 });
 export type InboxQuery = z.output<typeof listInbox.query>;
 
@@ -83,7 +89,7 @@ export const getInboxItem = contract({
   tunnel: "open",
   params: byId,
   returns: InboxItem,
-  fails: ["no_human", "unknown_item"],
+  fails: [...HOME_FAILS, "unknown_item"],
 });
 
 export const readInboxItem = contract({
@@ -96,7 +102,7 @@ export const readInboxItem = contract({
   params: byId,
   body: z.object({ surface }),
   returns: Ok,
-  fails: ["no_human", "unknown_item"],
+  fails: [...HOME_FAILS, "unknown_item"],
 });
 
 const reply = {
@@ -136,7 +142,7 @@ export const replyInboxItem = contract({
   params: byId,
   body: z.object(reply),
   returns: Replied,
-  fails: ["no_human", "unknown_item", ...replyFails],
+  fails: [...HOME_FAILS, "unknown_item", ...replyFails],
 });
 export type InboxReply = z.output<typeof replyInboxItem.body>;
 
@@ -149,5 +155,5 @@ export const replyByRef = contract({
   tunnel: "open",
   body: z.object({ ...reply, surface_ref: Ref }),
   returns: Replied,
-  fails: ["no_human", "unknown_surface_ref", ...replyFails],
+  fails: [...HOME_FAILS, "unknown_surface_ref", ...replyFails],
 });

@@ -78,6 +78,10 @@ export class Inbox {
     return this.#deps.directory.mustHuman();
   }
 
+  has(item_id: string): boolean {
+    return rows.get(this.#ctx.db, item_id) !== undefined;
+  }
+
   mustGet(item_id: string): InboxItem {
     this.mustHuman();
     const item = rows.get(this.#ctx.db, item_id);

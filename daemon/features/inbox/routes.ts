@@ -4,13 +4,17 @@ import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { CallerChecks } from "../messages/request_context.ts";
 import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "./contract.ts";
+import { answeredAtHome, type AtHome, type InboxHome } from "./home.ts";
 import type { Inbox } from "./inbox.ts";
 import type { InboxReplies } from "./replies.ts";
 
 export function inboxRoutes(
   { inbox, inboxReplies }: { inbox: Inbox; inboxReplies: InboxReplies },
   { isHumanAnswer }: CallerChecks,
+  home: InboxHome,
 ): Route[] {
+  const isHere: AtHome["isHere"] = ({ item_id, url }) =>
+    item_id === undefined ? url.searchParams.get("here") === "true" : inbox.has(item_id);
   return [
     route(listInbox, ({ query }) => inbox.list(query)),
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
@@ -30,7 +34,7 @@ export function inboxRoutes(
       const proven_human = isHumanAnswer(caller, headers, body.surface);
       return inboxReplies.replyByRef(body.surface_ref, body, { proven_human });
     }),
-  ].map((route) => requireHuman(inbox, route));
+  ].map((route) => answeredAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
 }
 
 /**

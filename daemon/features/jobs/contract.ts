@@ -123,7 +123,14 @@ export const createJob = contract({
     }
   }),
   returns: z.union([Job, Template]),
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "unknown_check", "path_not_allowed"],
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "peer_retired",
+    "unknown_check",
+    "path_not_allowed",
+  ],
 });
 export type JobBody = z.output<typeof createJob.body>;
 
@@ -143,7 +150,7 @@ export const listJobs = contract({
     limit: QueryNumber.pipe(z.number().min(1).max(1000)).optional(),
   }),
   returns: z.object({ work: z.array(JobInList), recurring: z.array(TemplateInList) }),
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 export type JobFilter = z.output<typeof listJobs.query>;
 

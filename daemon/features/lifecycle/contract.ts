@@ -109,6 +109,7 @@ export const linkPeer = contract({
   fails: [
     "unknown_peer",
     "ambiguous_peer",
+    "peer_elsewhere",
     "peer_retired",
     "other_host",
     "missing_pane",
@@ -142,6 +143,7 @@ export const rehookPeer = contract({
   fails: [
     "unknown_peer",
     "ambiguous_peer",
+    "peer_elsewhere",
     "peer_retired",
     "other_host",
     "missing_pane",
@@ -196,7 +198,7 @@ export const killPeer = contract({
     /** The signal that ended the process. */
     signal: z.enum(["SIGTERM", "SIGKILL"]),
   }),
-  fails: ["unknown_peer", "ambiguous_peer", "kill_refused"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "kill_refused"],
 });
 export type Killed = z.output<typeof killPeer.returns>;
 
@@ -212,7 +214,14 @@ export const assumeRole = contract({
     force: z.boolean().default(false),
   }),
   returns: Peer,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired", "orchestrator_present", "role_fixed"],
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "peer_retired",
+    "orchestrator_present",
+    "role_fixed",
+  ],
 });
 
 export const Contradiction = z.object({
@@ -255,7 +264,7 @@ export const diagnosePeer = contract({
     checks: z.array(Check),
     contradictions: z.array(Contradiction),
   }),
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 export type Report = z.output<typeof diagnosePeer.returns>;
 
@@ -287,6 +296,7 @@ export const showPane = contract({
   fails: [
     "unknown_peer",
     "ambiguous_peer",
+    "peer_elsewhere",
     "peer_retired",
     "other_host",
     "missing_pane",

@@ -131,7 +131,7 @@ export const drainDeliveries = contract({
     drain_id: nullableString,
     dropped_not_addressable: z.number().int().optional(),
   }),
-  fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "no_pane_peer"],
 });
 
 export const settleDeliveries = contract({

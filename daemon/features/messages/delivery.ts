@@ -4,13 +4,14 @@ import type { Context } from "kit/data/context.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
-import { type Address, type AuthorKind } from "../peers/schemas.ts";
+import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
 import type { AskFields, StoredMessage } from "./contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { LimitedMessage, Limits } from "./limits/limits.ts";
+import type { FirstAccepted, RemoteDelivery } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
@@ -40,9 +41,12 @@ export interface MessageDraft extends LimitedMessage {
    * wait as long as they are open.
    */
   readonly ttl_ms?: number;
+  /** Set for a message that comes from another machine. */
+  readonly first_accepted?: FirstAccepted;
 }
 
 export interface DeliveryDeps {
+  readonly remote: RemoteDelivery;
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
   readonly limits: Limits;
@@ -73,11 +77,13 @@ export class Delivery {
   /** Accepts a message. The turn's commit stores it; it is sent after the commit. */
   send(draft: MessageDraft): Ticket {
     const { db } = this.#ctx;
-    const { peer_id, role } = draft.to;
+    const { peer_id, daemon_id } = draft.to;
     // Messages to the human go to the inbox, which sends them to the surfaces.
-    const session = role === "human" ? undefined : this.#deps.sockets.caughtUpSession(peer_id);
+    const isForInbox = isLocalHuman(draft.to);
+    const isSent = !isForInbox && daemon_id === null;
+    const session = isSent ? this.#deps.sockets.caughtUpSession(peer_id) : undefined;
     return db.transact((tx) => {
-      this.#deps.limits.checkAndCount(draft, !session && role !== "human");
+      const hops = this.#deps.limits.checkAndCount(draft, !session && !isForInbox);
       const message = this.#toMessage(draft, session);
       const { kind, correlation_id, opening } = draft;
       ledger.insert(tx, message, opening);
@@ -86,7 +92,8 @@ export class Delivery {
       if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
       const ticket: Ticket = { message, state: message.state };
       this.#deps.steps.publish(message);
-      if (session) db.afterCommit(() => this.#deps.sockets.push(session, ticket));
+      if (daemon_id !== null) this.#deps.remote.forward(tx, message, daemon_id, hops);
+      else if (session) db.afterCommit(() => this.#deps.sockets.push(session, ticket));
       else if (message.state === "queued") {
         db.afterCommit(() => this.#deps.dispatcher.wake(peer_id));
       }
@@ -97,8 +104,12 @@ export class Delivery {
   /** Drops the messages queued for a peer, for this reason. Returns how many were dropped. */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
+    const { remote, steps } = this.#deps;
     return db.transact((tx) => {
-      const count = ledger.dropQueue(tx, peer_id, reason, clock.now());
+      const arrived = remote.queuedFromElsewhere(tx, peer_id);
+      // Their origins are told of each.
+      for (const message of arrived) steps.dropped(message, reason);
+      const count = ledger.dropQueue(tx, peer_id, reason, clock.now()) + arrived.length;
       for (const { seq } of ledger.unfinishedOf(db, peer_id)) {
         ledger.update(tx, seq, { repeatable: 0 });
       }
@@ -116,12 +127,12 @@ export class Delivery {
     const { db } = this.#ctx;
     const message = ledger.findMessage(db, correlation_id);
     if (!message) return false;
-    if (message.state === "queued") this.#deps.steps.dropped(message, reason);
-    else if (ANSWER_REASONS.has(reason)) this.#deps.steps.accepted(message);
+    if (message.state === "queued") return !this.#takeBack(message, reason);
+    if (ANSWER_REASONS.has(reason)) this.#deps.steps.accepted(message);
     else if (message.repeatable) {
       db.transact((tx) => ledger.update(tx, message.seq, { repeatable: 0 }));
     }
-    return message.state !== "queued";
+    return true;
   }
 
   waiting(peer_id: string, limit: number): StoredMessage[] {
@@ -140,6 +151,8 @@ export class Delivery {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinished(db)) {
+        // What a bus has stored is still there.
+        if (message.transport === "bus") continue;
         if (message.repeatable) this.#deps.steps.repeated(message, "daemon_restart");
         else this.#deps.steps.written(message, "daemon_restart");
       }
@@ -168,8 +181,23 @@ export class Delivery {
 
   /** A queued message expires. A message that went out stays sent, but is not sent again. */
   #expire(message: StoredMessage): void {
-    if (message.state === "queued") this.#deps.steps.expired(message, "ttl");
+    if (message.state === "queued") this.#takeBack(message, "ttl");
     else this.#ctx.db.transact((tx) => ledger.update(tx, message.seq, { repeatable: 0 }));
+  }
+
+  /**
+   * Ends a queued message, unless it may be on the way to another machine already: that machine
+   * reports how it ends. Returns whether it was ended.
+   */
+  #takeBack(message: StoredMessage, reason: string): boolean {
+    const { remote, steps } = this.#deps;
+    return this.#ctx.db.transact((tx) => {
+      const isHere = remote.withdraw(tx, message);
+      if (!isHere) steps.written(steps.attempted(message, "bus", false));
+      else if (reason === "ttl") steps.expired(message, "ttl");
+      else steps.dropped(message, reason);
+      return isHere;
+    });
   }
 
   /**
@@ -183,14 +211,21 @@ export class Delivery {
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
+  /** Why a message to this peer waits from the start; null if nothing is known to hold it up. */
+  #reasonToWait({ daemon_id, status }: Address): Reason | null {
+    if (daemon_id !== null) return this.#deps.remote.reasonToWait(daemon_id);
+    return status === "offline" ? "recipient_offline" : null;
+  }
+
   /** Takes the next row number. If the request is refused afterwards, the number stays unused. */
   #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
     const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
     const seq = ++this.#last_seq;
     const ident = this.#deps.idCodec.ident(seq);
-    const isForInbox = to.role === "human"; // The inbox receives the message in this transaction.
-    const ttl_ms = draft.ttl_ms ?? this.#deps.queue_ttl_ms;
+    const isForInbox = isLocalHuman(to); // The inbox receives the message in this transaction.
+    // The queue of a peer on another machine is there, and the way to it has a limit of its own.
+    const ttl_ms = draft.ttl_ms ?? (to.daemon_id === null ? this.#deps.queue_ttl_ms : undefined);
     return {
       seq,
       delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
@@ -218,8 +253,8 @@ export class Delivery {
       accepted_at: isForInbox ? now : null,
       seen_at: null,
       settled_at: null,
-      expires_at: opening ? null : now + ttl_ms,
-      reason: to.status === "offline" && !isForInbox ? "recipient_offline" : null,
+      expires_at: opening || ttl_ms === undefined ? null : now + ttl_ms,
+      reason: isForInbox ? null : this.#reasonToWait(to),
       close_reason: draft.closing?.close_reason ?? null,
       outcome: draft.closing?.outcome ?? null,
       closed_at: null,

@@ -23,6 +23,16 @@ export const deliveryMachine = stateMachine("delivery", [
   ["failed",      "offered",    "queued"    ], // A surface is offered an item again (contract 4).
   ["queued",      "expired",    "expired"   ],
   ["queued",      "dropped",    "dropped"   ],
+  // The other machine has told how the message ended there.
+  ["queued",      "failed_there",  "failed" ],
+  ["sent",        "failed_there",  "failed" ],
+  ["accepted",    "failed_there",  "failed" ],
+  ["queued",      "expired_there", "expired"],
+  ["sent",        "expired_there", "expired"],
+  ["accepted",    "expired_there", "expired"],
+  ["queued",      "dropped_there", "dropped"],
+  ["sent",        "dropped_there", "dropped"],
+  ["accepted",    "dropped_there", "dropped"],
 ]);
 
 export type DeliveryState = StateOf<typeof deliveryMachine>;

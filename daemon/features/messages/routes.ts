@@ -22,14 +22,13 @@ export interface MessageRoutesDeps {
 export function messageRoutes(
   { ctx, deliveryAudit, directory, handover, messages }: MessageRoutesDeps,
 ): Route[] {
-  const findPeerId = (argument: string) => directory.find(argument).peer_id;
   return [
     route(contracts.getTrace, ({ params }) => traceOf(ctx, params.trace_id)),
     route(contracts.drainDeliveries, ({ query }) => {
       const { peer_id, pane_id, tmux_socket, max_results } = query;
       const target_id = pane_id
         ? directory.findByPane(pane_id, tmux_socket).peer_id
-        : findPeerId(peer_id ?? "");
+        : directory.find(peer_id ?? "").peer_id;
       return handover.lease(target_id, max_results);
     }),
     route(contracts.settleDeliveries, ({ body }) => {
@@ -38,7 +37,7 @@ export function messageRoutes(
     }),
     route(contracts.listDeliveries, async ({ query }) => ({
       deliveries: await deliveryAudit.list({
-        peer_id: query.peer_id ? findPeerId(query.peer_id) : null,
+        peer_id: query.peer_id ? directory.findAnywhere(query.peer_id).peer_id : null,
         state: query.state ?? null,
         limit: query.limit,
       }),

@@ -5,7 +5,7 @@ import { isProblem } from "kit/core/problem.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import type { Address } from "../peers/schemas.ts";
+import { type Address, isLocalHuman } from "../peers/schemas.ts";
 import type { Directory } from "../peers/directory.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";
@@ -52,7 +52,7 @@ export class Notifications {
         traceparent: requestContext.traceparent,
         notice: requestContext.notice ?? false,
       });
-      const added = to.role === "human" ? inbox.add(ticket.message) : undefined;
+      const added = isLocalHuman(to) ? inbox.add(ticket.message) : undefined;
       events.append("notification", {
         delivery_id: ticket.message.delivery_id,
         from_peer_id: from.peer_id,

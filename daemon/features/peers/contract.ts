@@ -38,7 +38,7 @@ export const listPeers = contract({
   id: "peers.list",
   method: "GET",
   path: "/peers",
-  summary: "List peers, including offline and retired ones",
+  summary: "List peers on all machines, including offline and retired ones",
   access: "caller",
   tunnel: "open",
   query: z.object({
@@ -96,7 +96,7 @@ export const offlinePeer = contract({
     agent_pid: ProcessId.optional(),
   }),
   returns: Ok,
-  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 export type Offline = z.output<typeof offlinePeer.body>;
 
@@ -109,7 +109,7 @@ export const unregisterPeer = contract({
   tunnel: "never",
   body: z.object({ peer_id: z.string() }),
   returns: Ok,
-  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 
 export const closePeer = contract({
@@ -120,7 +120,7 @@ export const closePeer = contract({
   ...onePeer,
   tunnel: "open",
   returns: Ok,
-  fails: ["role_fixed", "unknown_peer", "ambiguous_peer"],
+  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 
 export const touchPeer = contract({
@@ -132,7 +132,7 @@ export const touchPeer = contract({
   tunnel: "never",
   body: z.object({}),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 
 export const describePeer = contract({
@@ -144,7 +144,7 @@ export const describePeer = contract({
   tunnel: "never",
   body: z.object({ description: shortText(2000) }),
   returns: Peer,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 
 export const renamePeer = contract({
@@ -156,7 +156,14 @@ export const renamePeer = contract({
   tunnel: "open",
   body: z.object({ name: Name }),
   returns: Peer,
-  fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_retired", "reserved_name"],
+  fails: [
+    "role_fixed",
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "peer_retired",
+    "reserved_name",
+  ],
 });
 
 export const setPeerProvenance = contract({
@@ -168,7 +175,7 @@ export const setPeerProvenance = contract({
   tunnel: "never",
   body: Provenance,
   returns: Peer,
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 
 export const reportTurn = contract({
@@ -186,7 +193,7 @@ export const reportTurn = contract({
     last_message: z.string().optional(),
   }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 export type Turn = z.output<typeof reportTurn.body>;
 
@@ -209,7 +216,7 @@ export const listTurns = contract({
   ...onePeer,
   tunnel: "admin",
   returns: z.object({ turns: z.array(AgentTurn) }),
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 
 export const reportChat = contract({
@@ -227,7 +234,7 @@ export const reportChat = contract({
     tool_calls: z.array(z.unknown()).optional(),
   }),
   returns: Ok,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_retired"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
 export type Chat = Pick<z.output<typeof reportChat.body>, "role" | "text" | "turn_id"> & {
   readonly tool_calls?: readonly unknown[] | undefined;

@@ -1,23 +1,17 @@
-/** The directory of peers: finds a peer by name, id, pane, process or session. Stores no rows. */
+/**
+ * The directory of peers: finds a peer by name, id, pane, process or session. Stores no rows. Only
+ * the methods that say so find peers on other machines.
+ */
 
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { AddressCache } from "./identity/address_cache.ts";
-import { type Address, ALIASES, type AuthorKind, type Role } from "./schemas.ts";
-import { matchesOf } from "./identity/lookup.ts";
+import { NameLookup, type OwnMachine, type Scope } from "./identity/name_lookup.ts";
+import { RemoteDirectory } from "./remote/remote_directory.ts";
+import { type Address, type AuthorKind, isLocalHuman, type Role } from "./schemas.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
-
-/** Where to look for a name. */
-export interface Scope {
-  /** The only circle to search. */
-  readonly circle?: string | undefined;
-  /** With true, the caller's circle is not searched first. */
-  readonly bypass_circle?: boolean | undefined;
-  /** The caller, whose circle is searched before the others. */
-  readonly caller?: Pick<Sender, "peer_id" | "circle" | "role"> | undefined;
-}
 
 /** The query of a request about one peer. */
 export interface PeerQuery {
@@ -38,23 +32,26 @@ export interface Sender {
 export class Directory {
   readonly #ctx: Context;
   readonly #addresses: AddressCache;
+  readonly #remote: RemoteDirectory;
+  readonly #names: NameLookup;
   /** When each peer was seen since the last tick. The next tick stores these times. */
   readonly #touched = new Map<string, number>();
 
-  constructor(ctx: Context) {
+  constructor(ctx: Context, own: OwnMachine) {
     this.#ctx = ctx;
     this.#addresses = new AddressCache(ctx.db);
+    this.#remote = new RemoteDirectory(ctx.db, own.shared_circles);
+    this.#names = new NameLookup(this.#addresses, this.#remote, own);
   }
 
   /** Finds the only peer that an argument names (contract 1), including a retired one. */
   resolve(argument: string, scope: Scope = {}): Address {
-    const exact = this.#addresses.byId(argument);
-    if (exact && exact.dropped_at === null) return exact;
-    const [match, ...more] = this.#findMatches(argument, scope);
-    if (!match) throw new Problem("unknown_peer", { peer: argument });
-    if (more.length === 0) return match;
-    const candidates = [match, ...more].map(toCandidate);
-    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+    return this.#names.resolve(argument, scope);
+  }
+
+  /** As `resolve`, but also finds a peer on another machine. One on this machine comes first. */
+  resolveAnywhere(argument: string, scope: Scope = {}): Address {
+    return this.#names.resolveAnywhere(argument, scope);
   }
 
   /**
@@ -63,13 +60,20 @@ export class Directory {
    */
   scopeOf({ circle, from_peer }: PeerQuery): Scope {
     if (from_peer === undefined) return { circle };
-    const caller = this.#addresses.byId(from_peer) ?? this.#findUnique(from_peer, {});
+    const caller = this.#addresses.byId(from_peer) ?? this.#names.findUnique(from_peer, {});
     return { circle, caller: caller?.closed ? undefined : caller };
   }
 
   /** As `resolve`, but treats a closed peer as unknown. */
   find(argument: string, scope: Scope = {}): Address {
     const found = this.resolve(argument, scope);
+    if (found.closed) throw new Problem("unknown_peer", { peer: argument });
+    return found;
+  }
+
+  /** As `find`, but also finds a peer on another machine. */
+  findAnywhere(argument: string, scope: Scope = {}): Address {
+    const found = this.resolveAnywhere(argument, scope);
     if (found.closed) throw new Problem("unknown_peer", { peer: argument });
     return found;
   }
@@ -112,22 +116,32 @@ export class Directory {
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
-  /** Finds a recipient. Refuses retired peers, the sender itself, and peers not addressable. */
+  /**
+   * Finds a recipient, on any machine. Refuses retired peers, the sender itself, and peers not
+   * addressable.
+   */
   target(argument: string, scope: Scope): Address {
-    const found = this.resolve(argument, scope);
+    const home = this.#names.findHomeHuman(argument);
+    if (home && scope.caller?.role !== "human") return home;
+    const found = this.resolveAnywhere(argument, scope);
     const { peer_id } = found;
     if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
     if (scope.caller?.peer_id === peer_id) throw new Problem("to_self", { peer_id });
     if (!found.addressable) {
       throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
     }
-    return found;
+    return isLocalHuman(found) ? this.homeHuman() ?? found : found;
+  }
+
+  /** The human on the machine with the human's inbox; undefined if that is this machine. */
+  homeHuman(): Address | undefined {
+    return this.#names.homeHuman();
   }
 
   /** The sender that an argument names: a peer, else an unregistered sender of that name. */
   sender(argument: string, scope: Scope = {}): Sender {
     const exact = this.#addresses.byId(argument);
-    const known = exact ?? this.#findUnique(argument, scope);
+    const known = exact ?? this.#names.findUnique(argument, scope);
     if (!known || known.closed) {
       mustBeValidName(argument);
       return {
@@ -162,9 +176,14 @@ export class Directory {
     return this.#addresses.imitatesHuman(name);
   }
 
-  /** The agents and orchestrators of a circle, without retired ones. */
+  /**
+   * The agents and orchestrators of a circle, without retired ones: on all machines if the circle
+   * is shared.
+   */
   members(circle: string): readonly Address[] {
-    return this.#addresses.members(circle);
+    const here = this.#addresses.members(circle);
+    const elsewhere = this.#remote.members(circle);
+    return elsewhere.length > 0 ? [...here, ...elsewhere] : here;
   }
 
   human(): Address | undefined {
@@ -228,35 +247,6 @@ export class Directory {
     this.#touched.clear();
     return touched;
   }
-
-  #findMatches(
-    argument: string,
-    { circle, bypass_circle, caller }: Scope,
-  ): readonly Address[] {
-    if (ALIASES.includes(argument)) {
-      const human = this.human();
-      return human ? [human] : [];
-    }
-    // The human belongs to no circle.
-    const first = bypass_circle || caller?.role === "human" ? null : caller?.circle;
-    const named = this.#addresses.byName(argument);
-    return matchesOf(named, { only: circle, first: first ?? undefined });
-  }
-
-  /**
-   * Finds a sender in all circles. The request's `circle` is that of the recipient, so it is used
-   * only to choose between senders of the same name.
-   */
-  #findUnique(argument: string, { circle }: Scope): Address | undefined {
-    const [match, ...more] = this.#findMatches(argument, {});
-    if (more.length === 0) return match;
-    const inCircle = this.#findMatches(argument, { circle });
-    return inCircle.length === 1 ? inCircle[0] : this.resolve(argument);
-  }
-}
-
-function toCandidate({ peer_id, name, circle }: Address) {
-  return { peer_id, name, circle };
 }
 
 /** Refuses an invalid name: the name of an unregistered sender is shown unchanged (contract 2). */

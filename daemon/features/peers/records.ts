@@ -6,6 +6,7 @@ import type { Transport } from "../agents/contract.ts";
 import type { PeerFilter } from "./contract.ts";
 import type { Peer } from "./schemas.ts";
 import type { Directory } from "./directory.ts";
+import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -37,6 +38,7 @@ const NONE_PENDING: Pending = { count: 0, oldest: null };
 export interface PeerRecordsDeps {
   readonly directory: Directory;
   readonly reachability: Reachability;
+  readonly remoteRecords: RemoteRecords;
   /** The open asks to a peer. */
   pending(peer_id: string): Pending;
   /** The open asks of every peer that has any, in one query. */
@@ -61,30 +63,49 @@ export class PeerRecords {
 
   mustGet(peer_id: string): Peer {
     const stored = rows.get(this.#ctx.db, peer_id);
-    if (!stored || stored.closed) throw new Problem("unknown_peer", { peer: peer_id });
-    return this.#toPeer(stored);
+    if (stored && !stored.closed) return this.#toPeer(stored);
+    const remote = this.#deps.remoteRecords.get(peer_id);
+    if (!remote) throw new Problem("unknown_peer", { peer: peer_id });
+    return this.#deps.remoteRecords.toPeer(remote, this.#toFields(this.#deps.pending(peer_id)));
   }
 
-  /** The peers that match, in the order of their registration. */
-  async list({ listed, live, ...filter }: PeerFilter): Promise<Peer[]> {
+  /** The peers that match, in the order of their registration; then those of other machines. */
+  async list(filter: PeerFilter): Promise<Peer[]> {
     const { db, clock } = this.#ctx;
+    const { remoteRecords, pendingOfAll } = this.#deps;
+    const { listed, live, source, addressable, circle, status } = filter;
+    const since = live ? clock.now() - RECENT_MS : null;
     const ids = rows.listedIds(db, {
-      since: live ? clock.now() - RECENT_MS : null,
-      source: filter.source ?? null,
-      addressable: filter.addressable === undefined ? null : filter.addressable ? 1 : 0,
-      circle: filter.circle ?? null,
-      status: filter.status ?? null,
+      since,
+      source: source ?? null,
+      addressable: addressable === undefined ? null : addressable ? 1 : 0,
+      circle: circle ?? null,
+      status: status ?? null,
     });
-    const pending = this.#deps.pendingOfAll();
+    const pending = pendingOfAll();
+    const pendingOf = (peer_id: string) => pending.get(peer_id) ?? NONE_PENDING;
     const peers: Peer[] = [];
-    for (let from = 0; from < ids.length; from += STEP_PEERS) {
-      if (from > 0) await clock.sleep(0);
-      for (const stored of rows.byIds(db, ids.slice(from, from + STEP_PEERS))) {
-        const peer = this.#toPeer(stored, pending.get(stored.peer_id) ?? NONE_PENDING);
+    await this.#inSteps(ids, (step) => {
+      for (const stored of rows.byIds(db, step)) {
+        const peer = this.#toPeer(stored, pendingOf(stored.peer_id));
         if (listed === undefined || this.#isListed(peer) === listed) peers.push(peer);
       }
-    }
+    });
+    await this.#inSteps(remoteRecords.listedIds(filter, since), (step) => {
+      for (const stored of remoteRecords.byIds(step)) {
+        const fields = this.#toFields(pendingOf(stored.peer_id));
+        peers.push(remoteRecords.toPeer(stored, fields));
+      }
+    });
     return peers;
+  }
+
+  /** Lets other requests run between two steps. */
+  async #inSteps(ids: readonly string[], work: (step: readonly string[]) => void): Promise<void> {
+    for (let from = 0; from < ids.length; from += STEP_PEERS) {
+      if (from > 0) await this.#ctx.clock.sleep(0);
+      work(ids.slice(from, from + STEP_PEERS));
+    }
   }
 
   #isListed(peer: Peer): boolean {
@@ -122,9 +143,13 @@ export class PeerRecords {
       transport,
       ws_connected: this.#deps.reachability.isConnected(peer_id),
       inbound_status: this.#inboundStatusOf(stored, transport),
-      pending_ask_count: pending.count,
-      oldest_pending_age_seconds: pending.oldest === null ? null : (now - pending.oldest) / 1000,
+      ...this.#toFields(pending),
     };
+  }
+
+  #toFields({ count, oldest }: Pending): PendingFields {
+    const age = oldest === null ? null : (this.#ctx.clock.now() - oldest) / 1000;
+    return { pending_ask_count: count, oldest_pending_age_seconds: age };
   }
 
   #inboundStatusOf(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {

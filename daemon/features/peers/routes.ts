@@ -9,7 +9,7 @@ import type { Directory, PeerQuery } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
-import type { Registration } from "./schemas.ts";
+import type { Registration, RestartBlock } from "./schemas.ts";
 import type { PeerTurns } from "./turns.ts";
 
 export interface PeerRoutesDeps {
@@ -32,6 +32,15 @@ export interface PeerFeatures {
   readonly turns: PeerTurns;
 }
 
+/** Only a peer's own machine can restart it. */
+const RUNS_ELSEWHERE = {
+  restartable: false,
+  reason: "peer_elsewhere",
+  resume_mode: "fresh",
+  would_run: null,
+  last: null,
+} as const satisfies RestartBlock;
+
 export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
   const { directory, peers, profiles, records, turns } = features;
   const idOf = (params: { id: string }, query: PeerQuery = {}) =>
@@ -43,8 +52,8 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
     ),
     route(contracts.listPeers, async ({ query }) => ({ peers: await records.list(query) })),
     route(contracts.getPeer, async ({ params, query }) => {
-      const peer_id = idOf(params, query);
-      const restart = await deps.restartStatusOf(peer_id);
+      const { peer_id, daemon_id } = directory.findAnywhere(params.id, directory.scopeOf(query));
+      const restart = daemon_id === null ? await deps.restartStatusOf(peer_id) : RUNS_ELSEWHERE;
       return { ...records.mustGet(peer_id), restart };
     }),
     route(

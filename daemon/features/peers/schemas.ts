@@ -179,8 +179,15 @@ export const Address = z.object({
   mesh_session_id: z.string().nullable(),
   closed: z.number(),
   dropped_at: z.number().nullable(),
+  /** The machine on which the peer runs; null for this machine. */
+  daemon_id: z.string().nullable(),
 });
 export type Address = z.output<typeof Address>;
+
+/** Whether a peer is the human of this machine, whose messages go to the inbox. */
+export function isLocalHuman({ role, daemon_id }: Pick<Address, "role" | "daemon_id">): boolean {
+  return role === "human" && daemon_id === null;
+}
 
 export const RestartStage = z.enum([
   "preflight",

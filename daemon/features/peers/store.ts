@@ -72,7 +72,9 @@ export type StoredAgentPeer = z.output<typeof StoredAgentPeer>;
 
 const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
 
-const ADDRESS_COLUMNS = Object.keys(Address.shape).join(", ");
+const ADDRESS_COLUMNS = Object.keys(Address.shape)
+  .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
+  .join(", ");
 
 const Row = rowOf(StoredPeer);
 const WatchedPeerRow = rowOf(WatchedPeer);

@@ -154,7 +154,7 @@ export class Schedules {
     caller: Sender,
   ): void {
     const scope = recipientScope(circles, caller);
-    const { peer_id, status, closed } = this.#deps.directory.resolve(to_peer, scope);
+    const { peer_id, status, closed } = this.#deps.directory.resolveAnywhere(to_peer, scope);
     if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
     if (caller.peer_id === peer_id) throw new Problem("to_self", { peer_id });
   }
@@ -179,7 +179,7 @@ export class Schedules {
   #toPeerMatch(argument: string): rows.PeerMatch {
     const { directory } = this.#deps;
     try {
-      const { peer_id, name } = directory.resolve(argument, { caller: ANY_CIRCLE_CALLER });
+      const { peer_id, name } = directory.resolveAnywhere(argument, { caller: ANY_CIRCLE_CALLER });
       return { argument, peer_id, name };
     } catch (error) {
       if (error instanceof Problem) return { argument, peer_id: argument, name: argument };

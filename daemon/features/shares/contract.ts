@@ -51,7 +51,7 @@ export const createShare = contract({
     ttl_seconds,
   }),
   returns: Share,
-  fails: [...FAILS, "unknown_peer", "ambiguous_peer"],
+  fails: [...FAILS, "unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 
 export type CreateShare = z.output<typeof createShare.body>;

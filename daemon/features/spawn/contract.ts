@@ -141,6 +141,7 @@ export const forkPeer = contract({
   fails: [
     "unknown_peer",
     "ambiguous_peer",
+    "peer_elsewhere",
     "peer_retired",
     "same_backend",
     "spawn_disabled",

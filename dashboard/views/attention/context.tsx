@@ -4,6 +4,7 @@ import { Age } from "../../components/basics.tsx";
 import { plainText } from "../../components/terminal/colour_rows.ts";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isUnavailable, RELAYED } from "../../state/calls.ts";
+import { isRemote } from "../../state/derived/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
@@ -58,7 +59,10 @@ async function loadLines(peer: Peer): Promise<Lines | null> {
   }
 }
 
-async function lastTurn({ peer_id }: Peer): Promise<Lines | null> {
+/** Another machine keeps the turns of its agents to itself. */
+async function lastTurn(peer: Peer): Promise<Lines | null> {
+  if (isRemote(peer)) return null;
+  const { peer_id } = peer;
   const { turns } = await call(at.turns, { params: { id: peer_id }, query: {} });
   const last = turns.findLast(({ role, text }) => role === "assistant" && text.trim() !== "");
   return last ? { text: lastLines(last.text), ended_at: last.at } : null;

@@ -11,7 +11,7 @@ import type { JobRequest } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
 import { humanName } from "../../state/session.ts";
-import { livePeers } from "../../state/store.ts";
+import { localPeers } from "../../state/store.ts";
 import { CannotStart } from "../spawn/cannot_start.tsx";
 import { AgentChoice, backendsOf } from "../spawn/choices.tsx";
 import { FolderInput } from "../spawn/folder_input.tsx";
@@ -21,8 +21,8 @@ function emptyJob(): JobText {
   return {
     title: "",
     prompt: "",
-    target: livePeers.value.length > 0 ? "peer" : "folder",
-    assigned_peer: livePeers.value[0]?.peer_id ?? "",
+    target: localPeers.value.length > 0 ? "peer" : "folder",
+    assigned_peer: localPeers.value[0]?.peer_id ?? "",
     path: "",
     backend: undefined,
     profile: "",
@@ -121,7 +121,7 @@ function Target({ text, change }: { text: JobText; change: (text: JobText) => vo
           <label>
             Peer
             <select value={text.assigned_peer} onChange={set("assigned_peer")}>
-              {livePeers.value.map(({ peer_id, name, circle, status }) => (
+              {localPeers.value.map(({ peer_id, name, circle, status }) => (
                 <option key={peer_id} value={peer_id}>{`${name} (${circle}, ${status})`}</option>
               ))}
             </select>

@@ -2,6 +2,7 @@
 
 export { Health } from "../health.tsx";
 export { Jobs } from "../jobs.tsx";
+export { MachineGroups } from "../machines/machine_groups.tsx";
 export { MeshMap } from "../map/mesh_map.tsx";
 export { Relay } from "../relay/relay.tsx";
 export { Schedules } from "../schedules.tsx";

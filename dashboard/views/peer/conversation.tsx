@@ -15,7 +15,7 @@ import { MESSAGES_MAX, useTalk } from "./talk.ts";
 const NEAR_END_PX = 120;
 
 export function Conversation({ peer }: { peer: Peer }) {
-  const { resource, loadEarlier } = useTalk(peer.peer_id);
+  const { resource, loadEarlier } = useTalk(peer);
   const { scroller, onScroll, keepPlace } = usePlace(resource.value.value);
   const earlier = () => loadEarlier(keepPlace);
   return (

@@ -3,6 +3,7 @@
 import { Age, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
+import { isRemote } from "../../state/derived/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import type { DoctorReport, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
@@ -11,11 +12,7 @@ import { Reach } from "../mesh/peer_card.tsx";
 type CheckRecord = DoctorReport["checks"][number];
 
 export function Evidence({ peer }: { peer: Peer }) {
-  const load = () => call(at.doctor, { params: { id: peer.peer_id }, query: {} });
-  // An examination looks at processes and panes: only what concerns this peer causes one.
-  const key = `${peer.peer_id} ${peer.status} doctor`;
-  const resource = only(useResource(key, ["health"], load), [peer.peer_id]);
-  const { pane_id, tmux_session, agent_pid, peer_id, registered_at } = peer;
+  const { pane_id, tmux_session, agent_pid, registered_at, machine } = peer;
   return (
     <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
@@ -27,35 +24,64 @@ export function Evidence({ peer }: { peer: Peer }) {
         <dd>
           <Age at={registered_at} suffix=" ago" />
         </dd>
-        <dt>Process</dt>
-        <dd>{agent_pid ?? "unknown"}</dd>
-        <dt>Pane</dt>
-        <dd>{pane_id ? `${pane_id}${tmux_session ? ` in ${tmux_session}` : ""}` : "none"}</dd>
+        {isRemote(peer)
+          ? (
+            <>
+              <dt>Machine</dt>
+              <dd>
+                <bdi>{visible(machine ?? "not known")}</bdi> <code>{peer.daemon_id}</code>
+              </dd>
+            </>
+          )
+          : (
+            <>
+              <dt>Process</dt>
+              <dd>{agent_pid ?? "unknown"}</dd>
+              <dt>Pane</dt>
+              <dd>{pane_id ? `${pane_id}${tmux_session ? ` in ${tmux_session}` : ""}` : "none"}</dd>
+            </>
+          )}
         <dt>Id</dt>
         <dd>
-          <code>{peer_id}</code>
+          <code>{peer.peer_id}</code>
         </dd>
       </dl>
-      <Loaded resource={resource}>
-        {({ checks, contradictions }) => (
-          <>
-            {contradictions.map(({ code, severity, detail }) => (
-              <p key={code} class={`finding ${severity}`}>
-                <strong>{severity}: {code.toLowerCase().replaceAll("_", " ")}</strong>{" "}
-                {visible(detail)}
-              </p>
-            ))}
-            <p class="screen-head">
-              <strong>Checks</strong>
-              <button type="button" class="quiet" onClick={resource.refresh}>Examine again</button>
-            </p>
-            <ul class="checks">
-              {checks.map((check) => <Check key={check.name} check={check} />)}
-            </ul>
-          </>
-        )}
-      </Loaded>
+      {isRemote(peer)
+        ? (
+          <p class="hint">
+            Its own machine examines its processes and panes: <code>mesh doctor</code> there.
+          </p>
+        )
+        : <Examination peer={peer} />}
     </div>
+  );
+}
+
+function Examination({ peer }: { peer: Peer }) {
+  const load = () => call(at.doctor, { params: { id: peer.peer_id }, query: {} });
+  // An examination looks at processes and panes: only what concerns this peer causes one.
+  const key = `${peer.peer_id} ${peer.status} doctor`;
+  const resource = only(useResource(key, ["health"], load), [peer.peer_id]);
+  return (
+    <Loaded resource={resource}>
+      {({ checks, contradictions }) => (
+        <>
+          {contradictions.map(({ code, severity, detail }) => (
+            <p key={code} class={`finding ${severity}`}>
+              <strong>{severity}: {code.toLowerCase().replaceAll("_", " ")}</strong>{" "}
+              {visible(detail)}
+            </p>
+          ))}
+          <p class="screen-head">
+            <strong>Checks</strong>
+            <button type="button" class="quiet" onClick={resource.refresh}>Examine again</button>
+          </p>
+          <ul class="checks">
+            {checks.map((check) => <Check key={check.name} check={check} />)}
+          </ul>
+        </>
+      )}
+    </Loaded>
   );
 }
 

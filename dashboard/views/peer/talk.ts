@@ -3,7 +3,8 @@
 import { useMemo } from "preact/hooks";
 import { call, RELAYED } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
-import type { AgentTurn, Message, MessagePage } from "../../state/records.ts";
+import { isRemote } from "../../state/derived/remote.ts";
+import type { AgentTurn, Message, MessagePage, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import type { Talk } from "./entries.ts";
 
@@ -12,10 +13,11 @@ const PAGE = 50;
 export const MESSAGES_MAX = 500;
 
 /** The conversation of a peer, and a function that puts the next page before it. */
-export function useTalk(peer_id: string) {
+export function useTalk(peer: Peer) {
+  const { peer_id } = peer;
   const wanted = useMemo(() => ({ count: PAGE }), [peer_id]);
   const load = async (signal: AbortSignal): Promise<Talk> => {
-    const turns = loadTurns(peer_id, signal);
+    const turns = loadTurns(peer, signal);
     for (;;) {
       const { count } = wanted;
       const { messages, next } = await loadPages(peer_id, count, { signal });
@@ -61,9 +63,13 @@ async function loadPages(
   return { messages, next };
 }
 
-/** None through a relay, which passes them only with `relay.allow_admin`, or of an older daemon. */
-async function loadTurns(peer_id: string, signal: AbortSignal): Promise<readonly AgentTurn[]> {
-  if (RELAYED) return [];
+/**
+ * None through a relay, which passes them only with `relay.allow_admin`, of an older daemon, or of
+ * another machine, which keeps them to itself.
+ */
+async function loadTurns(peer: Peer, signal: AbortSignal): Promise<readonly AgentTurn[]> {
+  if (RELAYED || isRemote(peer)) return [];
+  const { peer_id } = peer;
   try {
     return (await call(at.turns, { params: { id: peer_id }, query: {}, signal })).turns;
   } catch {

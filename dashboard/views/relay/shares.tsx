@@ -9,7 +9,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
 import type { Share } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
-import { livePeers } from "../../state/store.ts";
+import { localPeers } from "../../state/store.ts";
 
 type Permissions = Share["permissions"];
 
@@ -42,7 +42,7 @@ export function Shares() {
         <button
           type="button"
           aria-expanded={creating}
-          disabled={livePeers.value.length === 0}
+          disabled={localPeers.value.length === 0}
           onClick={() => setCreating(!creating)}
         >
           New share
@@ -129,7 +129,7 @@ function Code({ share, close }: { share: Share; close: () => void }) {
 }
 
 function Create({ created }: { created: (share: Share) => void }) {
-  const [peer, setPeer] = useState(livePeers.value[0]?.peer_id ?? "");
+  const [peer, setPeer] = useState(localPeers.value[0]?.peer_id ?? "");
   const [permissions, setPermissions] = useState<Permissions>("ro");
   const [ttl_seconds, setLifetime] = useState(DAY);
   const [error, setError] = useState<unknown>();
@@ -147,7 +147,7 @@ function Create({ created }: { created: (share: Share) => void }) {
       <label>
         Agent
         <select value={peer} onChange={(event) => setPeer(event.currentTarget.value)}>
-          {livePeers.value.map(({ peer_id, name, circle }) => (
+          {localPeers.value.map(({ peer_id, name, circle }) => (
             <option key={peer_id} value={peer_id}>{name} ({circle})</option>
           ))}
         </select>

@@ -13,6 +13,12 @@ export interface Job {
   readonly port: number;
   /** The server's process, whose processor time is counted. */
   readonly pid: number;
+  /** Of the machine where the peers are connected, if that is another one. */
+  readonly peers_port: number | undefined;
+  readonly peers_pid: number;
+  /** The server between the machines, and the seed of a user who may make streams. */
+  readonly bus_pid: number;
+  readonly bus_seed: string | undefined;
   /** Whether the server is a yardstick, which knows no peers. */
   readonly bare: boolean;
   /** What the peers say they are; `sdk` if it is undefined. */

@@ -1,9 +1,10 @@
 /** The load generator, a process of its own: each line of input is a job, answered by one line. */
 
 import { TextLineStream } from "../../support/programs/lines.ts";
+import { floodAcross, repliesAcross } from "./across.ts";
 import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
-import { natsFlood, natsLatency } from "./nats.ts";
+import { natsDurable, natsFlood, natsLatency, natsRequests } from "./nats.ts";
 import { crowd, first, seed } from "./peers.ts";
 import { probe, probed } from "./probe.ts";
 import { toolCalls, ways } from "./relayed.ts";
@@ -22,6 +23,10 @@ const JOBS = {
   toolCalls,
   natsLatency,
   natsFlood,
+  natsRequests,
+  natsDurable,
+  floodAcross,
+  repliesAcross,
   probe,
   probed,
   tunnelled,

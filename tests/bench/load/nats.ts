@@ -1,24 +1,81 @@
-/** Jobs that send messages through a NATS server: stored in a stream, then read from it. */
+/** Jobs that send messages through a NATS server: as requests, and through a stream. */
 
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect } from "@nats-io/transport-node";
+import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
+import { DatabaseSync } from "node:sqlite";
+import { temporary } from "../../support/programs/child.ts";
 import { cpuMs, pause } from "../../support/programs/process_facts.ts";
 import { type Flooded, type Job, PACE_MS, TEXT, type Timed, timed } from "./job.ts";
 
 const STREAM = "bench";
+const REQUESTS = "bench_requests";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
 /** One message at a time: from its publication to its arrival at a consumer of the stream. */
 export async function natsLatency(job: Job): Promise<Timed> {
-  await using opened = await open(job.port);
+  return await throughStream(job, () => undefined);
+}
+
+/** The same, with a row that is on the disk before the publication, and one after the arrival. */
+export async function natsDurable(job: Job): Promise<Timed> {
+  using folder = temporary();
+  using sender = new Rows(`${folder.path}/sender.db`);
+  using receiver = new Rows(`${folder.path}/receiver.db`);
+  return await throughStream(job, (end) => (end === "sender" ? sender : receiver).insert(TEXT));
+}
+
+/** One request at a time to a subscriber that answers at once; nothing is stored. */
+export async function natsRequests(job: Job): Promise<Timed> {
+  await using opened = await open(job);
+  opened.receiver.subscribe(REQUESTS, { callback: (_, message) => void message.respond(TEXT) });
+  await opened.receiver.flush();
+  return await timed(job, async () => {
+    const from = performance.now();
+    await opened.sender.request(REQUESTS, TEXT);
+    const took = performance.now() - from;
+    await pause(PACE_MS);
+    return took;
+  });
+}
+
+/** Each row is on the disk when it is inserted. */
+class Rows implements Disposable {
+  readonly #db: DatabaseSync;
+
+  constructor(path: string) {
+    this.#db = new DatabaseSync(path);
+    this.#db.exec("pragma journal_mode = wal; pragma synchronous = full");
+    this.#db.exec("create table messages (seq integer primary key, text text)");
+  }
+
+  insert(text: string): void {
+    this.#db.prepare("insert into messages (text) values (?)").run(text);
+  }
+
+  [Symbol.dispose](): void {
+    this.#db.close();
+  }
+}
+
+async function throughStream(
+  job: Job,
+  store: (end: "sender" | "receiver") => void,
+): Promise<Timed> {
+  await using opened = await open(job);
   const js = jetstream(opened.sender);
   let onArrival: (at: number) => void = () => undefined;
   const consumer = await jetstream(opened.receiver).consumers.get(STREAM, STREAM);
-  const messages = await consumer.consume({ callback: () => onArrival(performance.now()) });
+  const messages = await consumer.consume({
+    callback: () => {
+      store("receiver");
+      onArrival(performance.now());
+    },
+  });
   const result = await timed(job, async () => {
     const arrived = new Promise<number>((resolve) => onArrival = resolve);
     const from = performance.now();
+    store("sender");
     const [at] = await Promise.all([arrived, js.publish(`${STREAM}.latency`, TEXT)]);
     await pause(PACE_MS);
     return at - from;
@@ -28,8 +85,9 @@ export async function natsLatency(job: Job): Promise<Timed> {
 }
 
 /** Publishes on many lanes for some seconds: how many the stream acknowledges per second. */
-export async function natsFlood({ port, pid, in_flight, seconds }: Job): Promise<Flooded> {
-  await using opened = await open(port);
+export async function natsFlood(job: Job): Promise<Flooded> {
+  const { pid, in_flight, seconds } = job;
+  await using opened = await open(job);
   const js = jetstream(opened.sender);
   let done = 0;
   const cpu_from = cpuMs(pid);
@@ -42,11 +100,13 @@ export async function natsFlood({ port, pid, in_flight, seconds }: Job): Promise
   return { per_second: done / took, cpu_us: (cpuMs(pid) - cpu_from) * 1000 / done };
 }
 
-/** Two connections, and a new stream with one consumer, for the subject of `natsLatency`. */
-async function open(port: number) {
-  const servers = `127.0.0.1:${port}`;
-  const sender = await connect({ servers });
-  const receiver = await connect({ servers });
+/** Two connections, and a new stream with one consumer of the subject that is timed. */
+async function open({ port, bus_seed }: Job) {
+  const seed = bus_seed === undefined ? undefined : new TextEncoder().encode(bus_seed);
+  const user = seed && { authenticator: nkeyAuthenticator(seed) };
+  const options = { servers: `127.0.0.1:${port}`, ...user };
+  const sender = await connect(options);
+  const receiver = await connect(options);
   const manager = await jetstreamManager(sender);
   await manager.streams.add({ name: STREAM, subjects: [`${STREAM}.>`] });
   await manager.consumers.add(STREAM, {

@@ -10,13 +10,21 @@ const PING = '{"type":"ping"';
 
 const connected = new Map<string, Promise<Connections>>();
 
-type Target = Pick<Job, "port" | "peers" | "bare"> & Partial<Pick<Job, "backend" | "acknowledges">>;
+type Target =
+  & Pick<Job, "port" | "peers" | "bare">
+  & Partial<Pick<Job, "backend" | "acknowledges" | "peers_port">>;
+
+/** When a frame arrived, and its text. */
+interface Arrival {
+  readonly at: number;
+  readonly frame: string;
+}
 
 interface LoadConnection {
   readonly name: string;
   id: string;
   readonly socket: WebSocket;
-  onArrival: ((at: number) => void) | undefined;
+  onArrival: ((arrival: Arrival) => void) | undefined;
 }
 
 export class Connections implements Disposable {
@@ -31,9 +39,9 @@ export class Connections implements Disposable {
 
   /** The peers of this server, which connect with the first job and stay. */
   static of(target: Target): Promise<Connections> {
-    const { port, peers } = target;
+    const { peers, peers_port: port = target.port } = target;
     const key = `${port}/${peers}`;
-    const known = connected.get(key) ?? Connections.join(target);
+    const known = connected.get(key) ?? Connections.join({ ...target, port });
     connected.set(key, known);
     return known;
   }
@@ -58,7 +66,11 @@ export class Connections implements Disposable {
   }
 
   /** When the next frame arrives at this peer. */
-  next(peer: number): Promise<number> {
+  async next(peer: number): Promise<number> {
+    return (await this.nextFrame(peer)).at;
+  }
+
+  nextFrame(peer: number): Promise<Arrival> {
     const member = this.#at(peer);
     return new Promise((resolve) => member.onArrival = resolve);
   }
@@ -101,7 +113,7 @@ function join(
         return;
       }
       if (member.id || bare) {
-        member.onArrival?.(at);
+        member.onArrival?.({ at, frame: String(data) });
         if (acknowledges) acknowledge(socket, data);
         member.onArrival = undefined;
         return;

@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { buildParts, runParts } from "../../support/programs/program.ts";
 import { busyProcessors, LOAD_MAX, machineLines, machineNow } from "../report/machine.ts";
 import { grants } from "./parts/grants.ts";
+import { machines } from "./parts/machines.ts";
 import { messages } from "./parts/messages.ts";
 import { openAsks } from "./parts/open_asks.ts";
 import { peers } from "./parts/peers.ts";
@@ -26,6 +27,7 @@ const QUICK: Scale = {
   schedules: 400,
   daemons: 100,
   grants: 10_000,
+  machines: 20,
   sizes: 3,
   rounds: 3,
   seconds: 3,
@@ -37,6 +39,7 @@ const FULL: Scale = {
   schedules: 10_000,
   daemons: 5000,
   grants: 1_000_000,
+  machines: 200,
   sizes: 4,
   rounds: 5,
   seconds: 20,
@@ -49,6 +52,7 @@ const PARTS: Readonly<Record<string, ScalePart>> = {
   schedules,
   relay,
   grants,
+  machines,
 };
 const OUT = `${import.meta.dirname}/../out/scale.json`;
 

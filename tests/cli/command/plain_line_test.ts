@@ -93,6 +93,12 @@ Deno.test("common lines are plain, and the parser is not loaded for them", () =>
   for (const words of lines) assert.ok(readPlainLine(COMMANDS, words), words.join(" "));
 });
 
+Deno.test("a command with a flag that is on until it is turned off is left to the parser", () => {
+  for (const words of [["peer", "restart", "api"], ["machines", "join", "tls://bus.test"]]) {
+    assert.equal(readPlainLine(COMMANDS, words), undefined, words.join(" "));
+  }
+});
+
 Deno.test("a plain mistake is the one that the parser finds", () => {
   const mistaken = fc.oneof(line, fc.array(fc.constantFrom(...WORDS), { maxLength: 4 }));
   fc.assert(

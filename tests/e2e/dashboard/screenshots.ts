@@ -78,9 +78,31 @@ async function takeAll(lab: DashboardLab): Promise<void> {
         await page.screenshot({ path: `${folder}/${screen}-${colorScheme}-${name}.png` });
         if (await page.getByRole("dialog").count() > 0) await page.keyboard.press("Escape");
       }
+      await takeMachines(lab, page, `${folder}/${screen}-${colorScheme}`);
       await page.context().close();
     }
   }
+}
+
+/** The same mesh with other machines, while the bus is there and while it is down. */
+async function takeMachines(lab: DashboardLab, page: Page, prefix: string): Promise<void> {
+  const { network } = lab, { answer } = network;
+  network.fill();
+  await network.addPeers(page.context());
+  await page.reload();
+  await show(page, "#/mesh?q=a");
+  await page.getByRole("button", { name: "Details of laptop" }).click();
+  await page.screenshot({ path: `${prefix}-other_machines.png` });
+  const { bus, machines } = network.answer;
+  const reason = "The server refused the user of this machine.";
+  network.answer = { bus: { ...bus, status: "down", reason }, machines };
+  await page.reload();
+  await show(page, "#/mesh?dense=1");
+  await page.getByRole("region", { name: "buildbox", exact: true }).scrollIntoViewIfNeeded();
+  await page.screenshot({ path: `${prefix}-bus_down.png` });
+  await show(page, "#/peers/peer-api-buildbox");
+  await page.screenshot({ path: `${prefix}-remote_peer.png` });
+  network.answer = answer;
 }
 
 async function openAction(page: Page, name: "restart" | "close"): Promise<void> {

@@ -13,6 +13,7 @@ import {
 } from "../../../daemon/features/asks/contract.ts";
 import { askMany, getMany } from "../../../daemon/features/asks/many/contract.ts";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { forgetMachine, listMachines } from "../../../daemon/features/federation/contract.ts";
 import {
   getInboxItem,
   listInbox,
@@ -88,6 +89,9 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "orphans":         [{ contract: listOrphans }],
   "link":            [{ contract: linkPane }],
   "share":           [{ contract: createShare }],
+  "machines":        [{ contract: listMachines }],
+  "machines list":   [{ contract: listMachines }],
+  "machines forget": [{ contract: forgetMachine }],
   "share list":      [{ contract: listShares }],
   "share revoke":    [{ contract: revokeShare }],
   "jobs":            [{ contract: listJobs }],
@@ -114,6 +118,11 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
 // deno-fmt-ignore
 export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "up":           { started: "false if it ran already", url: "the daemon's address", pid: "its process", log_file: "the path of its log" },
+  "machines join": { url: "of the bus", name: "this machine's name", daemon_id: "its id", fingerprint: "of its keys", user_key: "the key to be allowed, or null with a credentials file", allow: "the command for the operator, or null", shared_circles: "the circles that are shared", written_to: "the configuration file", bus: "as in `machines`, or null without a restart" },
+  "machines leave": { written_to: "the configuration file", was_joined: "boolean", server_pid: "the process of the server that still runs here, or null" },
+  "machines invite": { name: "of the machine that is invited", command: "what to run there; it holds a secret", url: "of the bus", is_served_here: "boolean" },
+  "machines allow": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and knows it now" },
+  "machines refuse": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and has disconnected it" },
   "down":         { stopped: "the process that has exited, or null" },
   "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log" },
   "setup":        { agents: "for each agent: `agent`, `differences`, `notice`, and `error` if it was left out", token_written_to: "the configuration file, or null", name_written_to: "optional: the configuration file, if your name was written", service: "optional: its file, if it was changed", relay: "optional: what `--relay` joined", warnings: "texts", errors: "texts", dry_run: "boolean", uninstall: "boolean" },

@@ -22,6 +22,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
   relay_client:   "memory",
+  bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],
   oauth_grant:         ["oauth_grants",         "state"],
   oauth_code:          ["oauth_codes",          "state"],

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { pause, timeout } from "kit/core/timeout.ts";
+import { backoffMs, pause, timeout } from "kit/core/timeout.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -98,4 +98,13 @@ Deno.test("an error of the work after the limit is no unhandled rejection", asyn
   assert.equal(await waiting, undefined);
   late.reject(new Error("too late"));
   await clock.settle();
+});
+
+Deno.test("a pause before connecting again doubles up to its maximum, and half of it is random", () => {
+  const pauses = (hex: string) =>
+    [0, 1, 2, 3, 1e9].map((failures) =>
+      backoffMs({ hex: () => hex }, { first: 1_000, max: 5_000, failures })
+    );
+  assert.deepEqual(pauses("0000"), [500, 1_000, 2_000, 2_500, 2_500]);
+  assert.deepEqual(pauses("8000"), [750, 1_500, 3_000, 3_750, 3_750]);
 });

@@ -6,6 +6,7 @@ import { RealDaemon, temporary } from "../programs/child.ts";
 import { running } from "../programs/program.ts";
 import { until } from "../waiting.ts";
 import { nextTick } from "../e2e/callers_fixture.ts";
+import { FakeNetwork } from "./network.ts";
 import { Browsers, forgive } from "./shared_browser.ts";
 import { SocketPeer, type SocketPeerFields } from "./socket_peer.ts";
 
@@ -17,6 +18,8 @@ export class DashboardLab implements AsyncDisposable {
   readonly #peers: SocketPeer[] = [];
   /** What no page may do: console errors, foreign requests, violations of the policy. */
   readonly offences: string[] = [];
+  /** The other machines; none at first. */
+  readonly network = new FakeNetwork();
   daemon: RealDaemon;
 
   private constructor(
@@ -83,6 +86,7 @@ export class DashboardLab implements AsyncDisposable {
     // that go through it.
     const settings = { serviceWorkers: "block", ...options } as const;
     const context = await this.#browsers.newContext(settings);
+    await this.network.install(context);
     const page = await context.newPage();
     page.on("console", (line) => {
       // The page shows that an ask is already closed; the browser logs the refusal too.

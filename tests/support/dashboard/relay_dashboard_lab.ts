@@ -7,6 +7,7 @@ import { temporary } from "../programs/child.ts";
 import { WholeRelay } from "../e2e/relay_apps_lab.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "../e2e/relay_lab.ts";
 import { print, until } from "../waiting.ts";
+import { FakeNetwork } from "./network.ts";
 import { Browsers, forgive } from "./shared_browser.ts";
 import { SocketPeer, type SocketPeerFields } from "./socket_peer.ts";
 
@@ -91,6 +92,7 @@ export class RelayDashboardLab implements AsyncDisposable {
   /** A browser that nobody has signed in with. */
   async page(options: BrowserContextOptions = {}): Promise<Page> {
     const context = await this.#browsers.newContext({ ...this.#options, ...options });
+    await new FakeNetwork().install(context);
     const page = await context.newPage();
     page.on("console", (line) => {
       // Most machines refuse to show an asker's last lines; the browser logs the refusal.

@@ -15,11 +15,15 @@ export interface Block {
 
 /** The pages that people read; pages about the repository itself are not among them. */
 export function userPages(): string[] {
-  const FOR_DEVELOPERS = ["architecture.md", "performance.md", "machines.md", "routes.md"];
+  const FOR_DEVELOPERS = [
+    "docs/architecture.md",
+    "docs/performance.md",
+    "docs/generated/machines.md",
+    "docs/generated/routes.md",
+  ];
   const inFolder = (folder: string) =>
-    [...Deno.readDirSync(ROOT + folder)].map(({ name }) => name)
-      .filter((name) => name.endsWith(".md") && !FOR_DEVELOPERS.includes(name))
-      .map((name) => `${folder}/${name}`);
+    [...Deno.readDirSync(ROOT + folder)].map(({ name }) => `${folder}/${name}`)
+      .filter((page) => page.endsWith(".md") && !FOR_DEVELOPERS.includes(page));
   return ["README.md", ...inFolder("docs"), ...inFolder("docs/generated")].sort();
 }
 

@@ -8,6 +8,13 @@ export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** Memory that no other process uses, in MB. */
+export function privateMb(pid: number): number {
+  const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);
+  const kb = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)].map(([, one]) => one);
+  return kb.reduce((sum, one) => sum + Number(one), 0) / 1024;
+}
+
 /** Its own memory and its share of shared memory, in MB. */
 export function proportionalMb(pid: number): number {
   const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);

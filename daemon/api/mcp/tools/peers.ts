@@ -34,7 +34,9 @@ const list = tool({
   output: z.object({ peers: z.array(PeerCard) }),
   async run({ circle }, { caller, call }) {
     const found = await call(listPeers, { query: { listed: "true", circle } });
-    const peers = found.peers.filter(({ status }) => status !== "retired");
+    const peers = found.peers.filter(({ status }) => status !== "retired")
+      // By this name other tools find a peer on another machine, too.
+      .map((peer) => peer.transport === "bus" ? { ...peer, name: peer.display_name } : peer);
     const lines = peers.map((peer) => {
       const selfMark = peer.peer_id === caller.peer_id ? " (you)" : "";
       return `- ${describe(peer)}${selfMark}`;

@@ -39,6 +39,7 @@ export const answerAsk = contract({
   }),
   fails: [
     "unknown_ask",
+    "ask_not_here",
     "unknown_attachment",
     "not_the_recipient",
     "not_a_question",

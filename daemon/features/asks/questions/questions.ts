@@ -36,6 +36,7 @@ const PLACEHOLDER_HUMAN: Address = {
   mesh_session_id: null,
   closed: 0,
   dropped_at: null,
+  daemon_id: null,
 };
 
 export class Questions {
@@ -158,8 +159,9 @@ export class Questions {
     const { directory, asks } = this.#deps;
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);
-    const to = directory.human() ?? PLACEHOLDER_HUMAN;
-    if (from.peer_id === to.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
+    const here = directory.human() ?? PLACEHOLDER_HUMAN;
+    if (from.peer_id === here.peer_id) throw new Problem("to_self", { peer_id: here.peer_id });
+    const to = directory.homeHuman() ?? here;
     const { correlation_id = null, origin = null, prompt } = body;
     const { ticket: { message } } = asks.send({
       from,

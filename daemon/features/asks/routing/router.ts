@@ -3,7 +3,8 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Address } from "../../peers/schemas.ts";
-import type { Directory, Scope, Sender } from "../../peers/directory.ts";
+import type { Directory, Sender } from "../../peers/directory.ts";
+import type { Scope } from "../../peers/identity/name_lookup.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "../contract.ts";
 import { lastReplies, liveCandidates } from "./candidates.ts";

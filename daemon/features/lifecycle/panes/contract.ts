@@ -53,6 +53,7 @@ export const typeIntoPane = contract({
     "typing_off",
     "unknown_peer",
     "ambiguous_peer",
+    "peer_elsewhere",
     "peer_retired",
     "other_host",
     "missing_pane",

@@ -3,6 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import { crypto } from "kit/host/node_library.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
 import { invalidField, Problem } from "kit/core/problem.ts";
@@ -26,6 +27,8 @@ const FORM_OVERHEAD_BYTES_MAX = 65_536;
  */
 const IDLE_MS_MAX = 30_000;
 const UPLOADS_MAX = 64;
+/** How much of a file that is in memory is hashed and written at once. */
+const CHUNK_BYTES = 262_144;
 const EXPIRE_ROWS_MAX = 50;
 /**
  * Matches the file names that this service creates. It never removes other files from the
@@ -48,6 +51,10 @@ export interface AttachmentsDeps {
 
 /** A file that is stored on the disk but has no row yet. */
 type WrittenFile = Omit<rows.StoredAttachment, "created_at" | "expires_at">;
+
+type Parts = AsyncIterable<Part> | Iterable<Part>;
+/** Runs in the transaction that writes a file's row. */
+type Within = (tx: Tx, attachment: string) => void;
 
 export class Attachments {
   readonly #ctx: Context;
@@ -72,26 +79,24 @@ export class Attachments {
     if (this.#uploads.size >= UPLOADS_MAX) {
       throw new Problem("too_many_uploads", { uploads: this.#uploads.size });
     }
-    const upload = { bytes: 0 };
-    this.#uploads.add(upload);
-    let written: WrittenFile | undefined;
-    try {
-      const { limits: { file_bytes_max: bytes_max }, shutdownSignal } = this.#deps;
-      const uploadLimits = { clock: this.#ctx.clock, bytes_max, shutdownSignal };
-      const chunks = readUpload(body ?? ReadableStream.from([]), uploadLimits);
-      for await (const part of partsOf(chunks, boundary)) {
-        if (part.name !== "file") continue;
-        if (written) throw invalidField("file", "Send one file per request");
-        written = await this.#write(part, upload);
-      }
-      if (!written) throw invalidField("file", "The form has no field `file`");
-      return await this.#record(written, upload);
-    } catch (error) {
-      if (written) this.#deps.files.remove(written.file);
-      throw isDiskError(error) ? new Problem("storage_failed", {}, error) : error;
-    } finally {
-      this.#uploads.delete(upload);
-    }
+    const { limits: { file_bytes_max: bytes_max }, shutdownSignal } = this.#deps;
+    const uploadLimits = { clock: this.#ctx.clock, bytes_max, shutdownSignal };
+    const chunks = readUpload(body ?? ReadableStream.from([]), uploadLimits);
+    return await this.#storeFile(partsOf(chunks, boundary));
+  }
+
+  /**
+   * Stores a file that is in memory, as `store` does. `within` runs in the transaction that writes
+   * the file's row, so that another row can name the file exactly if it is stored.
+   */
+  adopt(
+    bytes: Uint8Array,
+    { filename, media_type }: { readonly filename: string; readonly media_type: string },
+    within?: Within,
+  ): Promise<Attachment> {
+    const chunks = ReadableStream.from(chunksOf(bytes));
+    const part = { name: "file", filename, content_type: media_type, bytes: chunks };
+    return this.#storeFile([part], within);
   }
 
   /**
@@ -99,10 +104,16 @@ export class Attachments {
    */
   attach(ids: readonly string[] = []): Attachment[] {
     return ids.map((attachment) => {
-      const stored = this.#find(attachment);
-      if (!stored) throw new Problem("unknown_attachment", { attachment });
-      return this.#toRecord(stored);
+      const record = this.get(attachment);
+      if (!record) throw new Problem("unknown_attachment", { attachment });
+      return record;
     });
+  }
+
+  /** The record of a file; undefined if it is unknown or expired. */
+  get(attachment: string): Attachment | undefined {
+    const stored = this.#find(attachment);
+    return stored && this.#toRecord(stored);
   }
 
   /** A file's record and its bytes. */
@@ -140,6 +151,27 @@ export class Attachments {
     db.transact(() => overdue.forEach((stored) => this.#remove(stored)));
   }
 
+  /** Stores the one part that is a file. */
+  async #storeFile(parts: Parts, within?: Within): Promise<Attachment> {
+    const upload = { bytes: 0 };
+    this.#uploads.add(upload);
+    let written: WrittenFile | undefined;
+    try {
+      for await (const part of parts) {
+        if (part.name !== "file") continue;
+        if (written) throw invalidField("file", "Send one file per request");
+        written = await this.#write(part, upload);
+      }
+      if (!written) throw invalidField("file", "The form has no field `file`");
+      return await this.#record(written, upload, within);
+    } catch (error) {
+      if (written) this.#deps.files.remove(written.file);
+      throw isDiskError(error) ? new Problem("storage_failed", {}, error) : error;
+    } finally {
+      this.#uploads.delete(upload);
+    }
+  }
+
   async #write(part: Part, upload: { bytes: number }): Promise<WrittenFile> {
     if (part.filename === undefined) throw invalidField("file", "The field `file` has no filename");
     const id = `att-${this.#ctx.ids.hex(16)}`;
@@ -170,7 +202,11 @@ export class Attachments {
     }
   }
 
-  async #record(written: WrittenFile, upload: { bytes: number }): Promise<Attachment> {
+  async #record(
+    written: WrittenFile,
+    upload: { bytes: number },
+    within?: Within,
+  ): Promise<Attachment> {
     const { db, clock } = this.#ctx;
     const { ttl_ms, total_bytes_max } = this.#deps.limits;
     const created_at = clock.now();
@@ -180,6 +216,7 @@ export class Attachments {
       const size = Math.max(written.size, block);
       if (rows.storedBytes(db, block) + size > total_bytes_max) throw storageFull(total_bytes_max);
       rows.insert(tx, stored);
+      within?.(tx, stored.id);
     });
     upload.bytes = 0; // From here on, the stored row counts for the total.
     await db.whenDurable();
@@ -207,6 +244,11 @@ export class Attachments {
     db.transact((tx) => rows.remove(tx, id));
     db.afterCommit(() => this.#deps.files.remove(file));
   }
+}
+
+/** Bytes in memory as chunks, between which other work of the daemon goes on. */
+function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }
 
 function blockBytesOf(total_bytes_max: number): number {

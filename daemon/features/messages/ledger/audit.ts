@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
+import type { RemoteDelivery } from "../remote_delivery.ts";
 import type { Directory } from "../../peers/directory.ts";
 import { type Delivery, PROOF_MS_MAX, type UnaccountedDelivery } from "../contract.ts";
 import * as ledger from "./ledger.ts";
@@ -47,6 +48,7 @@ export interface DeliveryFilter {
 
 export interface DeliveryAuditDeps {
   readonly directory: Directory;
+  readonly remote: Pick<RemoteDelivery, "isForwarded">;
   /** Whether the human's inbox has an item for the ask. */
   isInInbox(correlation_id: string): boolean;
 }
@@ -120,12 +122,13 @@ export class DeliveryAudit {
     return { counts, total, unaccounted: unaccounted.slice(0, REPORTED_MAX), unproved };
   }
 
-  /** Messages that are queued for a peer that no longer takes messages. */
+  /** Messages that are queued for a peer that no longer takes messages, on this machine. */
   #queuedForGone(): UnaccountedDelivery[] {
     const { db } = this.#ctx;
-    const { directory } = this.#deps;
+    const { directory, remote } = this.#deps;
     const gone = ledger.peersWaiting(db).filter((peer_id) => !directory.canQueueFor(peer_id));
     return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
+      .filter((message) => !remote.isForwarded(message))
       .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
   }
 

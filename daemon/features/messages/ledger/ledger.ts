@@ -138,6 +138,19 @@ export function update(tx: Tx, seq: number, changes: StepColumns): void {
   tx.run(`update messages set ${assignments} where seq = :seq`, { ...changes, seq });
 }
 
+/** Gives a message another recipient. */
+export function redirect(
+  tx: Tx,
+  seq: number,
+  to: { readonly to_peer_id: string; readonly to_peer_name: string },
+): void {
+  tx.run(
+    `update messages set to_peer_id = :to_peer_id, to_peer_name = :to_peer_name
+     where seq = :seq`,
+    { seq, to_peer_id: to.to_peer_id, to_peer_name: to.to_peer_name },
+  );
+}
+
 /** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
 export function markWrittenOnce(tx: Tx, seq: number, at: number): void {
   markAllWritten(tx, [seq], at);

@@ -14,6 +14,20 @@ const SELECT_MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_i
   seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at, traceparent
   from messages`;
 
+/** What a step of a delivery needs: a message without its text takes half as long to read. */
+const SteppedRow = rowOf(StoredMessage.pick({
+  seq: true,
+  delivery_id: true,
+  kind: true,
+  to_peer_id: true,
+  state: true,
+  transport: true,
+  attempts: true,
+  created_at: true,
+}));
+const SELECT_STEPPED = `select seq, ${DELIVERY_ID}, kind, to_peer_id, state, rung as transport,
+  attempts, created_at from messages`;
+
 /** The messages that the rest of a `select` finds: its conditions, order and limit. */
 export function selectMessages(db: Reader, rest: string, params?: Params): StoredMessage[] {
   return db.all(StoredMessageRow, `${SELECT_MESSAGE} ${rest}`, params);
@@ -36,4 +50,9 @@ export function idParams(id: string): { id: string; ident: string } {
 /** The 12 hex digits that a row's ids share; empty if the asker chose the id. */
 export function identOf(id: string): string {
   return /^(?:ask|qd|notif)-([0-9a-f]{12})$/.exec(id)?.[1] ?? "";
+}
+
+/** As `findMessage`, with the fields that a step needs. */
+export function findStepped(db: Reader, delivery_id: string) {
+  return db.get(SteppedRow, `${SELECT_STEPPED} where ${WHERE_ID}`, idParams(delivery_id));
 }

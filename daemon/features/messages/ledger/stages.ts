@@ -4,20 +4,24 @@ import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { identOf } from "./rows.ts";
 
-/** Adds a failed stage. The usual stages need no row, because they are columns of the message. */
+/**
+ * Adds a stage, by default a failed one. The usual stages need no row, because they are columns of
+ * the message.
+ */
 export function insertStage(
   tx: Tx,
-  { delivery_id, stage, ts, detail }: {
+  { delivery_id, stage, status = "fail", ts, detail }: {
     delivery_id: string;
     stage: string;
+    status?: "ok" | "fail";
     ts: number;
     detail: string | null;
   },
 ): void {
   tx.run(
     `insert into stages (ident, stage, status, ts, detail)
-     values (:ident, :stage, 'fail', :ts, :detail)`,
-    { ident: identOf(delivery_id), stage, ts, detail },
+     values (:ident, :stage, :status, :ts, :detail)`,
+    { ident: identOf(delivery_id), stage, status, ts, detail },
   );
 }
 

@@ -129,6 +129,21 @@ export class Steps {
     return this.#step(message, "dropped", { reason, settled_at: this.#now() });
   }
 
+  /**
+   * The other machine has told how the message ended there. Returns false if the message has ended
+   * here before.
+   */
+  endedThere(
+    message: SteppedMessage,
+    state: "failed" | "expired" | "dropped",
+    reason: string,
+  ): boolean {
+    const event = `${state}_there` as const;
+    const isNew = deliveryMachine.accepts(message.state, event);
+    if (isNew) this.#step(message, event, { reason, settled_at: this.#now() });
+    return isNew;
+  }
+
   /** Adds a failed stage to the trace, for which `messages` has no column. */
   note(message: Pick<StoredMessage, "delivery_id">, stage: string, detail: string | null): void {
     const { db, clock } = this.#ctx;

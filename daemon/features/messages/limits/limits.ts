@@ -8,6 +8,7 @@ import { isProblem, Problem } from "kit/core/problem.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "../contract.ts";
 import * as ledger from "../ledger/ledger.ts";
+import type { FirstAccepted } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
@@ -17,6 +18,8 @@ export interface LimitsOptions {
   readonly hops: number;
   /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
   readonly pair_per_minute: number;
+  /** How many follow-ups came before an ask of another machine; undefined for any other ask. */
+  hopsBefore(correlation_id: string): number | undefined;
   /** Called for each message that a limit refuses, with the code of the refusal. */
   reached(limit: (typeof LIMIT_CODES)[number]): void;
 }
@@ -30,6 +33,7 @@ export interface LimitedMessage {
   readonly reply_to?: string | null;
   /** True for a notice of the daemon, which no limit refuses (contract 2). */
   readonly notice?: boolean;
+  readonly first_accepted?: FirstAccepted;
 }
 
 /**
@@ -38,6 +42,12 @@ export interface LimitedMessage {
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
 const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
+
+/**
+ * How much more than the limit of a pair may arrive from another machine within a minute: what
+ * waited on the way comes at once, and its machine says when it was sent.
+ */
+const ARRIVALS_FACTOR = 10;
 
 /** Unregistered senders choose their names freely, so all of them share one count. */
 const UNREGISTERED = "";
@@ -58,13 +68,15 @@ export class Limits {
 
   /**
    * Counts a message, or refuses it with `queue_full`, `hop_limit` or `rate_limited`. A rollback
-   * undoes the count. `willQueue` says whether the message goes to the recipient's queue.
+   * undoes the count. `willQueue` says whether the message goes to the recipient's queue. Returns
+   * how many follow-ups came before the message without the human.
    */
-  checkAndCount(message: LimitedMessage, willQueue: boolean): void {
-    if (!LIMITED_KINDS.has(message.kind) || message.notice) return;
+  checkAndCount(message: LimitedMessage, willQueue: boolean): number {
+    if (!LIMITED_KINDS.has(message.kind) || message.notice) return 0;
+    let hops = 0;
     try {
       if (willQueue) this.#refuseWhenFull(message);
-      if (message.reply_to) this.#refuseLongChain(message, message.reply_to);
+      hops = this.#refuseLongChain(message);
       this.#countPair(message);
     } catch (error) {
       const limit = LIMIT_CODES.find((code) => isProblem(error, code));
@@ -73,6 +85,7 @@ export class Limits {
     }
     const { peer_id } = message.to;
     this.#freeSlots.set(peer_id, Math.max(0, (this.#freeSlots.get(peer_id) ?? 0) - 1));
+    return hops;
   }
 
   tick(now: number): void {
@@ -97,29 +110,59 @@ export class Limits {
    * the human, proved or not, restarts the count. A sender that omits `reply_to` starts a new
    * chain, so the rate limit bounds such loops.
    */
-  #refuseLongChain({ to, voice }: LimitedMessage, reply_to: string): void {
+  #refuseLongChain({ to, voice, reply_to, first_accepted }: LimitedMessage): number {
     const { hops: limit } = this.#options;
-    if (limit === 0 || to.role === "human" || voice !== "peer") return;
-    const humanId = this.#directory.human()?.peer_id;
-    let hops = 0;
-    for (let current_id: string | null = reply_to; current_id !== null && hops <= limit;) {
-      const link = ledger.findLink(this.#ctx.db, current_id);
-      if (!link || link.voice !== "peer" || link.to_peer_id === humanId) return;
-      hops++;
-      current_id = link.before;
-    }
-    if (hops > limit) throw new Problem("hop_limit", { reply_to, limit });
+    const before = first_accepted?.hops ?? 0;
+    if (!reply_to && before === 0) return 0;
+    if (limit === 0 || to.role === "human" || voice !== "peer") return 0;
+    // What came before on all machines is known of an ask that another machine sent.
+    const hops = first_accepted ? before : this.#hopsTo(reply_to ?? null, limit);
+    if (hops > limit) throw new Problem("hop_limit", { reply_to: reply_to ?? "", limit });
+    return hops;
   }
 
-  #countPair({ from, to: { peer_id } }: LimitedMessage): void {
-    const { db, clock } = this.#ctx;
+  /** The length of the chain that ends with this ask, up to one more than the limit. */
+  #hopsTo(reply_to: string | null, limit: number): number {
+    const humans = [this.#directory.human(), this.#directory.homeHuman()];
+    let hops = 0;
+    for (let current_id = reply_to; current_id !== null && hops <= limit;) {
+      const link = ledger.findLink(this.#ctx.db, current_id);
+      if (!link || link.voice !== "peer") break;
+      if (humans.some((human) => human?.peer_id === link.to_peer_id)) break;
+      hops++;
+      const elsewhere = this.#options.hopsBefore(current_id);
+      if (elsewhere !== undefined) return hops + elsewhere;
+      current_id = link.before;
+    }
+    return hops;
+  }
+
+  #countPair({ from, to: { peer_id }, first_accepted }: LimitedMessage): void {
+    const now = this.#ctx.clock.now();
     const { pair_per_minute: limit } = this.#options;
     if (limit === 0) return;
-    const pair = `${from.peer_id ?? UNREGISTERED}\n${peer_id}`;
-    const retry_after_seconds = this.#pairCounters.secondsUntilAllowed(pair, limit, clock.now());
+    const pair = `${first_accepted?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
+    if (first_accepted) {
+      this.#count({ pair: `arrived ${pair}`, limit: limit * ARRIVALS_FACTOR, at: now, peer_id });
+    }
+    // What waited on the bus together was not sent together.
+    const at = Math.min(first_accepted?.at ?? now, now);
+    this.#count({ pair, limit, at, peer_id });
+  }
+
+  /** Counts a message of a pair in the minute before `at`, or refuses it. */
+  #count(
+    { pair, limit, at, peer_id }: {
+      readonly pair: string;
+      readonly limit: number;
+      readonly at: number;
+      readonly peer_id: string;
+    },
+  ): void {
+    const retry_after_seconds = this.#pairCounters.secondsUntilAllowed(pair, limit, at);
     if (retry_after_seconds > 0) {
       throw new Problem("rate_limited", { peer_id, limit, retry_after_seconds });
     }
-    db.afterRollback(this.#pairCounters.record(pair, clock.now()));
+    this.#ctx.db.afterRollback(this.#pairCounters.record(pair, at));
   }
 }

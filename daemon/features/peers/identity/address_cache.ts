@@ -8,8 +8,8 @@ import * as rows from "../store.ts";
 /** The maximum number of answers in memory. Callers choose the names, so nothing else limits it. */
 export const ANSWERS_MAX = 10_000;
 
-/** Answers to one kind of question about the table `peers`. */
-class Answers<T> {
+/** Answers to one kind of question about a table. Its owner clears them when rows have changed. */
+export class Answers<T> {
   readonly #answers = new Map<string, T>();
   readonly #ask: (argument: string) => T;
 

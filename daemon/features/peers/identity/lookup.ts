@@ -25,7 +25,8 @@ export function matchesOf<P extends NamedPeer>(
   return liveFirst(near.length > 0 ? near : named);
 }
 
-function inCircle<P extends NamedPeer>(peers: readonly P[], circle: string): readonly P[] {
+/** The peers of a circle, and those that are found from every circle. */
+export function inCircle<P extends NamedPeer>(peers: readonly P[], circle: string): readonly P[] {
   return peers.filter((peer) => peer.circle === circle || ROLES_OF_ALL_CIRCLES.includes(peer.role));
 }
 

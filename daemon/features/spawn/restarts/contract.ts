@@ -22,7 +22,7 @@ export const restartPeer = contract({
     from_peer: Sender.optional(),
   }),
   returns: Restart,
-  fails: ["unknown_peer", "ambiguous_peer", "spawn_disabled"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "spawn_disabled"],
 });
 export type RestartRequest = z.output<typeof restartPeer.body>;
 
@@ -34,7 +34,7 @@ export const getRestart = contract({
   ...onePeer,
   tunnel: "open",
   returns: Restart,
-  fails: ["unknown_peer", "ambiguous_peer", "no_restart"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "no_restart"],
 });
 
 export const cancelRestart = contract({
@@ -48,5 +48,5 @@ export const cancelRestart = contract({
     z.object({ cancelled: z.literal(true) }),
     z.object({ cancelled: z.literal(false), reason: z.string() }),
   ]),
-  fails: ["unknown_peer", "ambiguous_peer"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });

@@ -40,6 +40,8 @@ export interface Scale {
   readonly schedules: number;
   readonly daemons: number;
   readonly grants: number;
+  /** Machines on one NATS server. */
+  readonly machines: number;
   /** How many sizes there are. */
   readonly sizes: number;
   readonly rounds: number;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
 import { plainIdCodec } from "../../../support/ids.ts";
 import { copyMessage } from "../../../support/daemon/message_log.ts";
+import { announce, BUILDBOX, sharedPeer } from "../../../support/federation/remote_peers.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 
@@ -119,4 +120,21 @@ Deno.test("a bounded number of ids is compared with the digits, however many ask
   compared = 0;
   assert.equal((await complete(w, "ask-eeee")).error, "unknown_id");
   assert.equal(compared, 40_000);
+});
+
+Deno.test("the first digits stand for a peer of another machine, if no peer here has them", async () => {
+  await using w = world(options());
+  const ada = await addPeer(w, "ada");
+  const [api, human] = [sharedPeer("api", "3f9c"), "peer-ffff00000000"];
+  const twin = sharedPeer("twin", ada.peer_id.slice("peer-".length, -1) + "f");
+  announce(w, BUILDBOX, [api, twin], { peer_id: human, name: "sam" });
+  assert.equal((await complete(w, "peer-3f9c", "peer")).id, api.peer_id);
+  assert.equal((await complete(w, "3f9c0", "peer")).id, api.peer_id);
+  assert.equal((await complete(w, begin(human), "peer")).error, "unknown_id");
+  const { error, matches } = await complete(w, begin(ada.peer_id), "peer");
+  assert.deepEqual([error, matches[0].id, matches[1].label], [
+    "ambiguous_id",
+    ada.peer_id,
+    "twin@buildbox in default",
+  ]);
 });

@@ -1,0 +1,79 @@
+/** What `join` and `serve` share: the daemon's id, writing the membership, and the restart. */
+
+import { randomIds } from "kit/core/clock.ts";
+import { UnusableBusFile } from "../../../daemon/app/bus/files.ts";
+import {
+  type JoinedAs,
+  type Membership,
+  SettingsRefused,
+  writeMembership,
+} from "../../../daemon/app/bus/joining.ts";
+import { UnreadableConfig } from "../../../daemon/app/config_file.ts";
+import { MachineName, nameOfHost } from "../../../daemon/app/bus/settings.ts";
+import type { WireResponse } from "kit/http/client.ts";
+import { listMachines } from "../../client/endpoints.ts";
+import { getHealth, restartDaemon, startDaemon } from "../../client/daemon_process.ts";
+import { readClientSettings } from "../../client/settings.ts";
+import { CommandError, UsageError } from "../../client/failures.ts";
+import type { CommandContext } from "../../command/command.ts";
+
+/** How long a command waits for the daemon to connect before it says why it has not. */
+const CONNECT_MS_MAX = 10_000;
+const POLL_INTERVAL_MS = 250;
+
+type Bus = WireResponse<typeof listMachines>["bus"];
+
+/** The id of this machine's daemon, which is started if it does not run. */
+export async function daemonIdOf(context: CommandContext): Promise<string> {
+  const running = await getHealth(context.daemon);
+  if (running) return running.daemon_id;
+  const connect = () => context.connect(readClientSettings);
+  await startDaemon(context.env, context.clock, connect);
+  const started = await getHealth(connect());
+  if (started) return started.daemon_id;
+  throw new CommandError("The daemon was started, but does not answer; see `mesh logs`");
+}
+
+/** Writes files and settings; what they refuse becomes an error of the command. */
+export async function join({ env }: CommandContext, membership: Membership): Promise<JoinedAs> {
+  return await withPlainErrors(() => writeMembership(env, randomIds, membership));
+}
+
+/** Errors of the files and the settings, as those of a command. */
+export async function withPlainErrors<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isPlain = [UnusableBusFile, SettingsRefused, UnreadableConfig].some((kind) =>
+      error instanceof kind
+    );
+    if (!(isPlain && error instanceof Error)) throw error;
+    throw new CommandError(`Nothing was changed: ${error.message}`);
+  }
+}
+
+/** Restarts the daemon, which reads its settings at its start, and waits until it is connected. */
+export async function restartAndWait(context: CommandContext): Promise<Bus> {
+  const { env, clock } = context;
+  const connect = () => context.connect(readClientSettings);
+  await restartDaemon(env, clock, { daemon: context.daemon, connect });
+  const { call } = connect();
+  const deadline = clock.now() + CONNECT_MS_MAX;
+  for (;;) {
+    const { bus } = await call(listMachines, {});
+    if (bus.status === "connected" || clock.now() >= deadline) return bus;
+    // The server said no; it stays so until a person does something.
+    if (bus.status === "down" && bus.reason !== null) return bus;
+    await clock.sleep(POLL_INTERVAL_MS);
+  }
+}
+
+/** The name of this machine, by its host name. */
+export function defaultName(): string {
+  return nameOfHost(Deno.hostname());
+}
+
+export function mustBeName(name: string): string {
+  if (MachineName.safeParse(name).success) return name;
+  throw new UsageError(`"${name}" is not ${MachineName.description}`);
+}

@@ -1,0 +1,179 @@
+/** Starts, reloads and stops the nats-server of this state directory. */
+
+import * as z from "zod";
+import { join } from "kit/core/path.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
+import { parseAddresses } from "../../../../daemon/host/nats/addresses.ts";
+import { connectTo } from "../../../../daemon/host/nats/connection.ts";
+import { prepareStore } from "../../../../daemon/host/nats/store.ts";
+import { type Env, readTextOrNothing } from "../../../../daemon/host/paths.ts";
+import { argumentsOf, sendSignal, terminate } from "../../../../daemon/host/processes.ts";
+import { fileSize, tail } from "../../../client/daemon_process.ts";
+import { CommandError } from "../../../client/failures.ts";
+import { programsOnPath } from "../../../client/program.ts";
+import {
+  ensureAdmin,
+  localAddressOf,
+  removeRunning,
+  type RunningServer,
+  runningServer,
+  serverPaths,
+  type ServerSettings,
+  writeRunning,
+} from "./server_files.ts";
+
+const PROGRAM = "nats-server";
+const START_MS_MAX = 15_000;
+const STOP_MS_MAX = 15_000;
+const RELOAD_MS_MAX = 10_000;
+const POLL_INTERVAL_MS = 25;
+/** Distributions install programs of the system where a user's PATH may not look. */
+const MORE_FOLDERS: readonly string[] = [
+  "/usr/sbin",
+  "/usr/local/sbin",
+  "/usr/local/bin",
+  "/opt/homebrew/bin",
+];
+const RELOADED = "Reloaded server configuration";
+
+const Ports = z.object({ nats: z.array(z.string()).min(1) });
+
+/** The path of the program; throws with what to install. */
+export function mustFindServer(env: Env, more = MORE_FOLDERS): string {
+  const PATH = [env["PATH"] ?? "", ...more].join(":");
+  const [path] = programsOnPath(PROGRAM, { ...env, PATH });
+  if (path !== undefined) return path;
+  throw new CommandError(
+    `${PROGRAM} is not installed; it carries the messages between machines. Install it, for ` +
+      "example with: apt install nats-server, or: brew install nats-server",
+  );
+}
+
+export interface StartedServer {
+  readonly process: Deno.ChildProcess;
+  /** The port at which it listens. */
+  readonly port: number;
+}
+
+/**
+ * Starts the server and waits until it listens. `sh` opens the log for what the server prints before
+ * it has read its configuration.
+ */
+export async function startServer(
+  env: Env,
+  clock: Clock,
+  { outlives }: { readonly outlives: boolean },
+): Promise<StartedServer> {
+  const paths = serverPaths(env);
+  const program = mustFindServer(env);
+  const logOffset = fileSize(paths.log) ?? 0;
+  const line = ["-c", paths.config, "-l", paths.log, "--ports_file_dir", paths.directory];
+  const process = new Deno.Command("sh", {
+    args: ["-c", 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1', "mesh", paths.log, program]
+      .concat(line),
+    env: { ...env },
+    clearEnv: true,
+    cwd: "/",
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+    detached: true, // Ctrl-C is for this process, which stops the server.
+  }).spawn();
+  if (outlives) process.unref();
+  let ended: Deno.CommandStatus | undefined;
+  process.status.then((status) => ended = status);
+  const portsFile = join(paths.directory, `${PROGRAM}_${process.pid}.ports`);
+  const deadline = clock.now() + START_MS_MAX;
+  while (clock.now() < deadline) {
+    const port = portIn(portsFile);
+    if (port !== undefined) {
+      writeRunning(env, process.pid);
+      return { process, port };
+    }
+    if (ended) {
+      throw new CommandError(
+        `${PROGRAM} exited with code ${ended.code}:\n${tail(paths.log, logOffset)}`,
+      );
+    }
+    await clock.sleep(POLL_INTERVAL_MS);
+  }
+  throw new CommandError(
+    `${PROGRAM} has not listened within ${START_MS_MAX / 1000} s; see "${paths.log}"`,
+  );
+}
+
+/** Makes the stores of the bus, as the user who may do everything. */
+export async function prepareServer(
+  env: Env,
+  settings: Pick<ServerSettings, "port">,
+  daemonId: string,
+): Promise<void> {
+  const [address] = parseAddresses(localAddressOf(settings));
+  if (!address) throw new Error("An address was parsed to nothing");
+  const { seed } = await ensureAdmin(env);
+  const connection = await connectTo(address, {
+    credentials: { seed },
+    ca_path: serverPaths(env).authority,
+    daemonId,
+    name: "mesh machines serve",
+  });
+  try {
+    await prepareStore(connection);
+  } catch (error) {
+    throw new CommandError(`${PROGRAM} cannot store messages: ${messageOf(error)}`);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Lets the server read its configuration again. Returns false if none runs. */
+export async function reloadServer(env: Env, clock: Clock): Promise<boolean> {
+  const running = runningServer(env);
+  if (!running) return false;
+  mustBeServer(running);
+  const { log } = serverPaths(env);
+  const logOffset = fileSize(log) ?? 0;
+  if (sendSignal(running.pid, "SIGHUP") !== "sent") return false;
+  const deadline = clock.now() + RELOAD_MS_MAX;
+  while (clock.now() < deadline) {
+    const written = readTextOrNothing(log)?.slice(logOffset) ?? "";
+    if (written.includes(RELOADED)) return true;
+    const failure = /Failed to reload server configuration: (.*)/.exec(written)?.[1];
+    if (failure !== undefined) {
+      throw new CommandError(`${PROGRAM} refuses its new configuration: ${failure}`);
+    }
+    await clock.sleep(POLL_INTERVAL_MS);
+  }
+  throw new CommandError(
+    `${PROGRAM} has not read its configuration within ${RELOAD_MS_MAX / 1000} s; see "${log}"`,
+  );
+}
+
+/** Stops the server, and waits until it has exited. Returns its pid; undefined if none runs. */
+export async function stopServer(env: Env, clock: Clock): Promise<number | undefined> {
+  const running = runningServer(env);
+  if (!running) return undefined;
+  mustBeServer(running);
+  const ended = await terminate(running, { term_ms: STOP_MS_MAX, clock });
+  if (ended === "forbidden") throw new CommandError(`Process ${running.pid} is another user's`);
+  if (ended === "alive") {
+    throw new CommandError(`Process ${running.pid} has not exited within ${STOP_MS_MAX / 1000} s`);
+  }
+  removeRunning(env);
+  return running.pid;
+}
+
+/** The file may have been copied from another machine, where the pid means another process. */
+function mustBeServer({ pid }: RunningServer): void {
+  if (argumentsOf(pid)?.[0]?.endsWith(PROGRAM)) return;
+  throw new CommandError(`running.json names process ${pid}, which is not ${PROGRAM}`);
+}
+
+/** The port in the file that the server writes once it listens; undefined before that. */
+function portIn(path: string): number | undefined {
+  const ports = Ports.safeParse(tryJson(readTextOrNothing(path) ?? ""));
+  const [url] = ports.success ? ports.data.nats : [];
+  const port = Number(/:(\d+)$/.exec(url ?? "")?.[1]);
+  return port > 0 ? port : undefined;
+}

@@ -1,0 +1,84 @@
+/** What the commands of machines print: the connection to the bus, and the table of machines. */
+
+import type { Clock } from "kit/core/clock.ts";
+import type { WireResponse } from "kit/http/client.ts";
+import type { listMachines } from "../../client/endpoints.ts";
+import { styled, type StyledText, type Terminal } from "../../output/terminal.ts";
+import { formatAge, formatDuration } from "../../output/time.ts";
+
+type Listed = WireResponse<typeof listMachines>;
+type Bus = Listed["bus"];
+type Machine = Listed["machines"][number];
+
+/** A difference between two clocks below this is shown as none. */
+const CLOCK_MS_SHOWN = 1000;
+const CLOCK_MS_WARNED = 30_000;
+
+/** Whether the daemon is connected, in one line, and why not in a second one. */
+export function showConnection(to: Terminal, { status, url, reason }: Bus): void {
+  if (status === "connected") return to.print(styled("green", "Connected"), ` to ${url}`);
+  if (status === "disabled") return to.print("This machine has not joined a network of machines.");
+  to.print(styled("yellow", status === "down" ? "Not connected" : "Connecting"), ` to ${url}`);
+  if (reason !== null) to.print(`${reason}.`.replace(/\.\.$/, "."));
+  to.print("The daemon goes on trying; see `mesh machines`.");
+}
+
+/** This machine and its connection, then the others. */
+export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clock): void {
+  showThisMachine(to, bus);
+  if (bus.status === "disabled" && machines.length === 0) return;
+  to.print();
+  to.printTable(machines, {
+    MACHINE: ({ name }) => styled("cyan", name),
+    STATUS: (machine) => formatStatus(machine, clock),
+    LATENCY: ({ latency_ms }) => latency_ms === null ? "" : formatLatency(latency_ms),
+    CLOCK: ({ clock_ahead_ms }) => clock_ahead_ms === null ? "" : formatClock(clock_ahead_ms),
+    PEERS: ({ peers }) => String(peers),
+    WAITING: (machine) => formatWaiting(machine, clock),
+    ADMIN: ({ may_administer }) => may_administer ? "yes" : "",
+    ID: ({ daemon_id }) => styled("dim", daemon_id),
+  }, { whole: ["MACHINE", "ID"], empty: "No other machine has been seen yet." });
+}
+
+function showThisMachine(to: Terminal, bus: Bus): void {
+  if (bus.status === "disabled") {
+    to.print("This machine has not joined a network of machines.");
+    to.print("Begin one here: ", styled("cyan", "mesh machines serve"));
+    to.print("Join one: ", styled("cyan", "mesh machines join mesh_join_…"), " (invited there by");
+    return to.print("`mesh machines invite NAME`), or `mesh machines join tls://HOST:PORT`.");
+  }
+  const shared = bus.shared_circles.includes("*") ? "every circle" : bus.shared_circles.join(", ");
+  to.printFields({
+    "this machine": `${bus.name}, ${bus.daemon_id}`,
+    fingerprint: bus.fingerprint,
+    bus: `${bus.status}, ${bus.url}${
+      bus.latency_ms === null ? "" : `, ${formatLatency(bus.latency_ms)}`
+    }`,
+    "why not": bus.status === "connected" ? null : bus.reason,
+    shares: shared || "nothing; choose circles: mesh config set mesh.bus.allow CIRCLE",
+    "at the bus": bus.waiting_at_bus ? `${bus.waiting_at_bus} batches wait for this machine` : null,
+  });
+}
+
+/** The status with the age of the evidence: a machine that is silent may be well. */
+function formatStatus({ status, last_seen }: Machine, clock: Clock): StyledText {
+  const age = last_seen === null ? "never seen" : formatAge(last_seen, clock);
+  return styled(status === "online" ? "green" : "dim", `${status}, ${age}`);
+}
+
+function formatLatency(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;
+}
+
+function formatClock(ahead_ms: number): StyledText {
+  const off_ms = Math.abs(ahead_ms);
+  if (off_ms < CLOCK_MS_SHOWN) return "same";
+  const text = `${formatDuration(off_ms)} ${ahead_ms > 0 ? "ahead" : "behind"}`;
+  return off_ms < CLOCK_MS_WARNED ? text : styled("yellow", text);
+}
+
+function formatWaiting({ waiting, oldest_waiting_at }: Machine, clock: Clock): StyledText {
+  if (waiting === 0) return "";
+  const since = oldest_waiting_at === null ? "" : `, oldest ${formatAge(oldest_waiting_at, clock)}`;
+  return styled("yellow", `${waiting}${since}`);
+}

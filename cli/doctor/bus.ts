@@ -1,0 +1,102 @@
+/** The doctor's checks of the bus: the connection, the clocks, what waits, and how full it is. */
+
+import type { WireResponse } from "kit/http/client.ts";
+import type { listMachines } from "../client/endpoints.ts";
+import { formatDuration } from "../output/time.ts";
+import type { Check, CheckResult } from "./finding.ts";
+
+type Listed = WireResponse<typeof listMachines>;
+type Bus = Listed["bus"];
+type Machine = Listed["machines"][number];
+
+/** A clock that is off by this much shows wrong ages and orders. */
+const CLOCK_WARNING_MS = 30_000;
+/** Two machines this far apart refuse each other's calls, which must be fresh. */
+const CLOCK_ERROR_MS = 5 * 60_000;
+/** A part of the store's limit. When it is full, other machines' messages wait at their senders. */
+const FILL_WARNING = 0.8;
+const FILL_ERROR = 0.95;
+/** Batches are fetched at once, so more than a few mean that this machine does not keep up. */
+const LAG_WARNING = 100;
+
+export const BUS: Check = {
+  area: "bus",
+  run(_, { machines: listed }) {
+    if (!listed) return [];
+    const { bus, machines } = listed;
+    if (bus.status === "disabled") {
+      return [["ok", "BUS_DISABLED", "this machine is in no network of machines"]];
+    }
+    return [
+      connectionFinding(bus),
+      ...sharingFindings(bus, machines),
+      ...storeFindings(bus),
+      ...machines.flatMap(clockFindings),
+      ...machines.flatMap(waitingFindings),
+    ];
+  },
+};
+
+/** The daemon is connected only where the server let it bind its own subjects. */
+function connectionFinding({ status, url, reason, latency_ms }: Bus): CheckResult {
+  if (status === "connected") {
+    const latency = latency_ms === null ? "" : `, ${latency_ms.toFixed(1)} ms away`;
+    return ["ok", "BUS_CONNECTED", `connected to ${url}${latency}`];
+  }
+  if (status === "connecting" && reason === null) {
+    return ["note", "BUS_CONNECTING", `connecting to ${url}`, "mesh machines"];
+  }
+  const why = reason ?? `${url} cannot be reached`;
+  if (/no permission|does not know|must allow|does not permit/.test(why)) {
+    const fix = "where the bus is served, run the line that `mesh machines join` prints here: " +
+      "mesh machines allow …";
+    return ["error", "BUS_NOT_PERMITTED", why, fix];
+  }
+  const fix = "check that the server runs and can be reached; messages to other machines wait";
+  return ["error", "BUS_DOWN", why, fix];
+}
+
+/** Sharing nothing is the default, and the reason why nobody sees a peer of this machine. */
+function sharingFindings({ shared_circles }: Bus, machines: readonly Machine[]): CheckResult[] {
+  if (shared_circles.length > 0 || machines.length === 0) return [];
+  const detail = "this machine shares no circle, so the other machines see no peer of it";
+  return [["note", "BUS_SHARES_NOTHING", detail, "mesh config set mesh.bus.allow CIRCLE"]];
+}
+
+function storeFindings(
+  { waiting_at_bus: waiting, bytes_at_bus: bytes, bytes_at_bus_max: max }: Bus,
+): CheckResult[] {
+  const found: CheckResult[] = [];
+  if (waiting !== null && waiting > LAG_WARNING) {
+    const detail = `${waiting} batches wait at the bus for this machine, which does not keep up`;
+    found.push(["warning", "BUS_LAG", detail, "see `mesh logs`, and how busy this machine is"]);
+  }
+  if (bytes === null || max === null || max <= 0) return found;
+  const percent = Math.round(bytes / max * 100);
+  if (bytes < max * FILL_WARNING) {
+    return [...found, ["ok", "BUS_ROOM", `the store of the bus is ${percent} % full`]];
+  }
+  const severity = bytes < max * FILL_ERROR ? "warning" : "error";
+  const fix = "find machines that are gone with `mesh machines`, forget them, or raise the " +
+    "limits of the server";
+  return [...found, [severity, "BUS_FULL", `the store of the bus is ${percent} % full`, fix]];
+}
+
+function clockFindings({ name, clock_ahead_ms: ahead }: Machine): CheckResult[] {
+  if (ahead === null) return [];
+  const off_ms = Math.abs(ahead);
+  if (off_ms <= CLOCK_WARNING_MS) return [["ok", "BUS_CLOCK", `${name} has the same time`]];
+  const severity = off_ms > CLOCK_ERROR_MS ? "error" : "warning";
+  const where = ahead > 0 ? "ahead of" : "behind";
+  const detail = `the clock of ${name} is ${formatDuration(off_ms)} ${where} this one`;
+  return [[severity, "BUS_CLOCK_OFF", detail, "set both clocks by the network (NTP)"]];
+}
+
+function waitingFindings(machine: Machine): CheckResult[] {
+  const { name, status, waiting, last_seen } = machine;
+  if (status === "online" || waiting === 0) return [];
+  const what = waiting === 1 ? "1 message or report waits" : `${waiting} messages and reports wait`;
+  const since = last_seen === null ? "has never been seen" : `was last seen at ${last_seen}`;
+  const fix = `start its daemon; if it is gone for good: mesh machines forget ${name}`;
+  return [["warning", "MACHINE_OFFLINE", `${what} for ${name}, which ${since}`, fix]];
+}

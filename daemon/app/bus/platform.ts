@@ -1,0 +1,44 @@
+/**
+ * The network of machines on this machine: its secrets and the bus, loaded only where one is set.
+ */
+
+import { messageOf } from "kit/core/text.ts";
+import { networkKeysOf } from "../../features/machines/trust/network.ts";
+import type { NatsBusContext } from "../../host/nats/nats_bus.ts";
+import type { Env } from "../../host/paths.ts";
+import type { Config } from "../config.ts";
+import type { FederationPlatform } from "../platform.ts";
+import { UnusableBusFile } from "./files.ts";
+import { readMembership } from "./membership.ts";
+
+/**
+ * Reads the files of the bus and loads its libraries. Where a file is missing or damaged, returns
+ * why: everything on this machine works without the bus.
+ */
+export async function loadFederation(
+  env: Env,
+  config: Config,
+  { context, hostname }: { context: NatsBusContext; hostname: string },
+): Promise<FederationPlatform | string | undefined> {
+  try {
+    const membership = await readMembership(env, config, hostname);
+    if (!membership) return undefined;
+    const { openNatsBus } = await import("../../host/nats/nats_bus.ts");
+    const { Federation } = await import("../../features/federation/federation.ts");
+    const { ca_path, credentials, keys, name, network_secret, url } = membership;
+    const shared = { credentials, name, url, ...(ca_path !== undefined && { ca_path }) };
+    return {
+      access: {
+        keys,
+        network: networkKeysOf(network_secret),
+        open: (daemonId, listener) =>
+          Promise.resolve(openNatsBus(context, { ...shared, daemonId }, listener)),
+      },
+      membership: { name, url },
+      open: (ctx, deps) => new Federation(ctx, deps),
+    };
+  } catch (error) {
+    if (error instanceof UnusableBusFile) return messageOf(error);
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+/** Builds the network of machines, for a daemon with a bus. */
+
+import type { Federation } from "../../features/federation/federation.ts";
+import { cardMadeAt } from "../identity.ts";
+import type { Reactions } from "../reactions.ts";
+import type { AskFeatures } from "./asks.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** Undefined without a bus. */
+export function openFederation(
+  { config, ctx, identity, platform: { federation } }: Foundation,
+  lower: AskFeatures,
+  reactions: Reactions,
+): Federation | undefined {
+  if (!federation) return undefined;
+  const { notifications } = lower;
+  return federation.open(ctx, {
+    ...lower,
+    access: federation.access,
+    daemon_id: identity.daemon_id,
+    cardMadeAt: (card) => cardMadeAt(ctx, card),
+    reactions: reactions.table,
+    settings: {
+      ...federation.membership,
+      allow: config["mesh.bus.allow"],
+      allow_admin: config["mesh.bus.allow_admin"],
+      human_home: config["mesh.bus.human_home"],
+      description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
+    },
+    tell: (peer_id, text) => notifications.notifyFromDaemon(peer_id, text),
+  });
+}

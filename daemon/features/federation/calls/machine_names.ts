@@ -1,0 +1,39 @@
+/** What calls need to know of the other machines. */
+
+/** A machine whose keys are known. */
+export interface NamedMachine {
+  readonly daemon_id: string;
+  /** Its name, for people. */
+  readonly name: string;
+}
+
+export interface MachineNames {
+  /** Finds a machine by its daemon id or its name. */
+  find(id_or_name: string): NamedMachine | undefined;
+}
+
+const DAEMON_ID = /^dm-[0-9a-f]{12}$/i;
+
+/** The machines that may administer this one: their daemon ids or names (`mesh.bus.allow_admin`). */
+export class Administrators {
+  readonly #allowed: ReadonlySet<string>;
+  readonly #machines: MachineNames;
+
+  constructor(allowed: readonly string[], machines: MachineNames) {
+    this.#allowed = new Set(allowed.map((name) => name.toLowerCase()));
+    this.#machines = machines;
+  }
+
+  /**
+   * A name counts for the machine that has it now, and only while its keys are known. A machine
+   * cannot get in by taking the id of another one for its name.
+   */
+  includes(daemon_id: string): boolean {
+    if (this.#allowed.size === 0) return false;
+    const machine = this.#machines.find(daemon_id);
+    if (machine?.daemon_id !== daemon_id) return false;
+    const { name } = machine;
+    if (this.#allowed.has(daemon_id)) return true;
+    return !DAEMON_ID.test(name) && this.#allowed.has(name.toLowerCase());
+  }
+}

@@ -1,0 +1,41 @@
+/** Remembers which calls were answered, so that a stolen bus cannot have one executed again. */
+
+/** How far the time of a call may be from this machine's clock. */
+export const CALL_AGE_MS_MAX = 60_000;
+/** How many calls are remembered at most; they are forgotten when they would be refused as old. */
+export const NONCES_MAX = 20_000;
+
+export type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
+
+export class NonceMemory {
+  /** When each call that was let through becomes too old, by its key, in the order of arrival. */
+  readonly #expiries = new Map<string, number>();
+  readonly #started_at: number;
+
+  /** Calls from before the start are refused: what the last run answered is not remembered. */
+  constructor(started_at: number) {
+    this.#started_at = started_at;
+  }
+
+  /** Whether a call may be answered, which it then may not be again. */
+  check(key: string, at: number, now: number): NonceCheck {
+    if (Math.abs(now - at) > CALL_AGE_MS_MAX || at < this.#started_at) return "wrong_time";
+    if (this.#expiries.has(key)) return "repeated";
+    this.#forget(now);
+    if (this.#expiries.size >= NONCES_MAX) return "full";
+    this.#expiries.set(key, at + CALL_AGE_MS_MAX);
+    return "new";
+  }
+
+  get size(): number {
+    return this.#expiries.size;
+  }
+
+  /** Forgets the first ones that are too old. One behind a younger one waits for that one. */
+  #forget(now: number): void {
+    for (const [key, expires_at] of this.#expiries) {
+      if (expires_at >= now) return;
+      this.#expiries.delete(key);
+    }
+  }
+}

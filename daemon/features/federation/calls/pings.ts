@@ -1,0 +1,111 @@
+/** Measures how far away the other machines are, and how their clocks differ from this one's. */
+
+import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "kit/core/problem.ts";
+import { hasPassed } from "kit/core/clock.ts";
+import { aheadBy, type CallClient, type ClockReading } from "./call_client.ts";
+import type { NamedMachine } from "./machine_names.ts";
+
+export const PING_EVERY_MS = 30_000;
+/** How many pings start in one second: with many machines, a round takes longer than 30 s. */
+export const PINGS_PER_TICK_MAX = 4;
+/** Of so many measurements the median counts, so that one slow answer changes nothing. */
+const KEPT = 3;
+
+export interface Measurements {
+  /** Milliseconds of a round trip; null before the first. */
+  readonly latency_ms: number | null;
+  /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
+  readonly clock_ahead_ms: number | null;
+}
+
+const UNMEASURED: Measurements = { latency_ms: null, clock_ahead_ms: null };
+
+export interface PingsDeps {
+  /** The machines that are online while this one is connected to the bus; else none. */
+  readonly online: () => readonly NamedMachine[];
+  readonly client: Pick<CallClient, "ping">;
+}
+
+interface Measured {
+  readonly latencies_ms: number[];
+  readonly ahead_ms: number[];
+  started_at: number;
+  isRunning: boolean;
+}
+
+export class Pings {
+  readonly #ctx: Pick<Context, "clock" | "log">;
+  readonly #deps: PingsDeps;
+  readonly #measured = new Map<string, Measured>();
+
+  constructor(ctx: Pick<Context, "clock" | "log">, deps: PingsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Called once a second. Starts the pings that are due, those waiting longest first. */
+  tick(now: number): void {
+    const online = this.#deps.online();
+    if (online.length === 0) return;
+    const startedAt = ({ daemon_id }: NamedMachine) =>
+      this.#measured.get(daemon_id)?.started_at ?? -Infinity;
+    online.filter((machine) => this.#isDue(machine, now))
+      .sort((a, b) => startedAt(a) < startedAt(b) ? -1 : 1)
+      .slice(0, PINGS_PER_TICK_MAX)
+      .forEach((machine) => void this.#ping(machine, now));
+  }
+
+  of(daemon_id: string): Measurements {
+    const measured = this.#measured.get(daemon_id);
+    if (!measured || measured.latencies_ms.length === 0) return UNMEASURED;
+    return {
+      latency_ms: medianOf(measured.latencies_ms),
+      clock_ahead_ms: medianOf(measured.ahead_ms),
+    };
+  }
+
+  /** Forgets a machine that is no longer known. */
+  forget(daemon_id: string): void {
+    this.#measured.delete(daemon_id);
+  }
+
+  #isDue({ daemon_id }: NamedMachine, now: number): boolean {
+    const measured = this.#measured.get(daemon_id);
+    if (!measured) return true;
+    return !measured.isRunning && hasPassed(PING_EVERY_MS, measured.started_at, now);
+  }
+
+  async #ping(machine: NamedMachine, now: number): Promise<void> {
+    const measured = this.#measured.getOrInsertComputed(machine.daemon_id, () => ({
+      latencies_ms: [],
+      ahead_ms: [],
+      started_at: now,
+      isRunning: false,
+    }));
+    measured.started_at = now;
+    measured.isRunning = true;
+    try {
+      record(measured, await this.#deps.client.ping(machine));
+    } catch (error) {
+      // A machine that does not answer keeps what was measured: its status says that it is offline.
+      if (!recoverableProblem(error)) this.#ctx.log.error("A ping failed", { error });
+    } finally {
+      measured.isRunning = false;
+    }
+  }
+}
+
+function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): void {
+  latencies_ms.push(Math.max(0, reading.received_at - reading.sent_at));
+  ahead_ms.push(aheadBy(reading));
+  if (latencies_ms.length <= KEPT) return;
+  latencies_ms.shift();
+  ahead_ms.shift();
+}
+
+/** Of two values the later one counts. */
+function medianOf(values: readonly number[]): number | null {
+  if (values.length < KEPT) return values.at(-1) ?? null;
+  return values.toSorted((a, b) => a - b)[Math.floor(KEPT / 2)] ?? null;
+}

@@ -1,0 +1,88 @@
+/**
+ * The routes of machines, as data: which machines exchange messages over the bus, and how they are.
+ */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { Instant } from "kit/core/schema.ts";
+
+/** The connection to the bus. `disabled`: no bus is configured. */
+export const BusState = z.enum(["disabled", "connecting", "connected", "down"]);
+export type BusState = z.output<typeof BusState>;
+
+/** What is known of another machine. Its lease in the directory lasts 60 s. */
+export const MachineStatus = z.enum(["online", "offline"]);
+
+/** Another machine of the network (specification of machines: docs/machines.md). */
+export const Machine = z.lazy(() =>
+  z.object({
+    daemon_id: z.string(),
+    /** The name that follows `@` in the names of its peers. */
+    name: z.string(),
+    /** 8 groups of 4 hex digits of the SHA-256 of its public keys. */
+    fingerprint: z.string(),
+    status: MachineStatus,
+    /** When its daemon announced itself last, by this machine's clock. */
+    last_seen: Instant.nullable(),
+    /** Milliseconds of the last round trip to its daemon; null before the first. */
+    latency_ms: z.number().nullable(),
+    /** Milliseconds by which its clock is ahead of this machine's; null before it was measured. */
+    clock_ahead_ms: z.number().nullable(),
+    /** How many peers it shares. */
+    peers: z.number().int(),
+    /** How many messages and reports wait here until its daemon has confirmed them. */
+    waiting: z.number().int(),
+    /** When the oldest of them was accepted here. */
+    oldest_waiting_at: Instant.nullable(),
+    /** Whether `mesh.bus.allow_admin` names it: it may administer this machine, as its human. */
+    may_administer: z.boolean(),
+  }).meta({ id: "Machine" })
+);
+export type Machine = z.output<typeof Machine>;
+
+/** This machine, and its connection to the bus. */
+export const BusReport = z.lazy(() =>
+  z.object({
+    status: BusState,
+    /** Of the server, without credentials. */
+    url: z.string().nullable(),
+    since: Instant.nullable(),
+    /** Why it is not connected, in a sentence. */
+    reason: z.string().nullable(),
+    /** Milliseconds of the last round trip to the server. */
+    latency_ms: z.number().nullable(),
+    daemon_id: z.string(),
+    /** This machine's name in the network; null without a bus. */
+    name: z.string().nullable(),
+    fingerprint: z.string().nullable(),
+    /** The circles whose peers are published (`mesh.bus.allow`); `*` stands for every circle. */
+    shared_circles: z.array(z.string()),
+    /** Batches that wait at the server for this machine, as it reported last. */
+    waiting_at_bus: z.number().int().nullable(),
+    bytes_at_bus: z.number().nullable(),
+    bytes_at_bus_max: z.number().nullable(),
+  }).meta({ id: "Bus" })
+);
+export type BusReport = z.output<typeof BusReport>;
+
+export const listMachines = contract({
+  id: "machines.list",
+  method: "GET",
+  path: "/machines",
+  summary: "The machines that exchange messages with this one, and the connection to the bus",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({ bus: BusReport, machines: z.array(Machine) }),
+});
+
+export const forgetMachine = contract({
+  id: "machines.forget",
+  method: "DELETE",
+  path: "/machines/:id",
+  summary: "Forget a machine and its keys: its peers go, what waits for it ends with a reason",
+  access: "token",
+  tunnel: "never",
+  params: z.object({ id: z.string().describe("A daemon id, or a machine's name") }),
+  returns: Ok,
+  fails: ["unknown_machine_name"],
+});

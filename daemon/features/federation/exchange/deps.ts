@@ -1,0 +1,77 @@
+/** What the exchange of messages between machines uses of other features. */
+
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { Reason } from "kit/core/reasons.ts";
+import { INSTANT_MS_MAX } from "kit/core/schema.ts";
+import type { Asks } from "../../asks/asks.ts";
+import type { HumanInbox } from "../../asks/ask_closer.ts";
+import type { Attachment, Attachments } from "../../messages/attachments/contract.ts";
+import type { Delivery } from "../../messages/delivery.ts";
+import type { DeliveryReactions } from "../../messages/receipts.ts";
+import type { Steps } from "../../messages/ledger/steps.ts";
+import type { Directory } from "../../peers/directory.ts";
+import type { Address } from "../../peers/schemas.ts";
+import type { SentFile } from "../files/sent_files.ts";
+import type { EntryKind } from "./entries.ts";
+
+/** Another machine, as the exchange knows it. */
+export interface KnownMachine {
+  readonly daemon_id: string;
+  readonly name: string;
+  /** It speaks as the human of this machine, too (`mesh.bus.allow_admin`). */
+  readonly may_administer: boolean;
+  /** How far its clock is ahead, in milliseconds; null before it was measured. */
+  readonly clock_ahead_ms: number | null;
+}
+
+/**
+ * An instant of another machine by this machine's clock. A machine can say anything of its clock,
+ * so the result is limited to what can be stored and shown.
+ */
+export function toOwnClock(
+  at: number,
+  { clock_ahead_ms }: Pick<KnownMachine, "clock_ahead_ms">,
+): number {
+  return Math.min(Math.max(0, at - (clock_ahead_ms ?? 0)), INSTANT_MS_MAX);
+}
+
+/** The links to other machines, as the exchange writes to them. */
+export interface EntryWriter {
+  /** Returns the tag of the entry, by which it can be withdrawn. */
+  append(tx: Tx, daemon_id: string, kind: EntryKind, body: object): string;
+  /** Removes an entry that was not handed to the bus; false if it may have been. */
+  withdraw(tx: Tx, daemon_id: string, tag: string): boolean;
+}
+
+/** The files that messages carry to other machines. */
+export interface ExchangedFiles {
+  /** Describes an attachment that is to go to a machine; it is uploaded before its entry goes. */
+  describe(tx: Tx, daemon_id: string, attachment: Attachment): SentFile;
+  /** The local records of files that came, and a line for each that did not. */
+  received(
+    reader: Reader,
+    daemon_id: string,
+    files: readonly SentFile[],
+  ): { attachments: Attachments; missing: string };
+}
+
+export interface ExchangeDeps {
+  readonly asks: Asks;
+  readonly delivery: Delivery;
+  readonly directory: Directory;
+  readonly files: ExchangedFiles;
+  readonly inbox: HumanInbox;
+  readonly links: EntryWriter;
+  readonly reactions: Pick<DeliveryReactions, "undeliverable">;
+  readonly steps: Steps;
+  /** A machine whose keys are known. */
+  machine(daemon_id: string): KnownMachine | undefined;
+  /** Whether a peer of this machine is shared with the other machines. */
+  isShared(peer: Address): boolean;
+  /** Why a message to the machine waits; null if nothing holds it up. */
+  reasonToWait(daemon_id: string): Reason | null;
+  /** The peer of another machine that has this id; undefined if none is known. */
+  remotePeer(peer_id: string): Address | undefined;
+  /** Tells a peer something in the name of the daemon. */
+  tell(peer_id: string, text: string): void;
+}

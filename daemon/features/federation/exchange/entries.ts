@@ -1,0 +1,85 @@
+/**
+ * What machines tell each other of messages: the bodies of link entries, checked when they arrive.
+ */
+
+import * as z from "zod";
+import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.ts";
+import { cleanLine } from "kit/core/text.ts";
+import { readTrace } from "kit/http/traceparent.ts";
+import { CloseReasons, Outcome, TypedAnswer } from "../../asks/contract.ts";
+import { Question } from "../../messages/question.ts";
+import { peerId } from "../../peers/remote/schemas.ts";
+import { AuthorKind } from "../../peers/schemas.ts";
+import { SentFiles } from "../files/sent_files.ts";
+
+const Id = z.string().min(1).max(255);
+/** A code, or words of an agent; shown to people and to other agents as one line. */
+const Line = z.string().max(1000).transform(cleanLine);
+
+/** A message to a peer of the receiving machine. Ids are those of its origin. */
+export const MessageEntry = z.object({
+  delivery_id: Id,
+  kind: z.enum(["ask", "notify", "broadcast"]),
+  correlation_id: Id.nullable(),
+  /** The name is without its machine, which the receiver knows from the connection. */
+  from: z.object({ peer_id: peerId().nullable(), name: Sender, circle: Name.nullable() }),
+  to_peer_id: peerId(),
+  voice: AuthorKind,
+  text: Text,
+  circle: Name.nullable(),
+  question: Question.nullable(),
+  /**
+   * The ask that this one follows up on: its id at the machine where it began, and which that is.
+   */
+  reply_to: z.object({ sent: z.boolean(), correlation_id: Id }).nullable(),
+  hops: z.number().int().min(0),
+  attachments: SentFiles,
+  /** A malformed one is ignored, as in requests. */
+  traceparent: z.string().max(255).transform(readTrace),
+  created_at: Milliseconds,
+  /** Null for an ask, which waits as long as it is open. */
+  expires_at: Milliseconds.nullable(),
+});
+export type MessageEntry = z.output<typeof MessageEntry>;
+
+/** How far a message is at the machine of its recipient, by the clock of that machine. */
+export const StepEntry = z.object({
+  delivery_id: Id,
+  state: z.enum(["accepted", "seen", "failed", "expired", "dropped"]),
+  reason: Line.nullable(),
+  transport: Line.nullable(),
+  attempted_at: Milliseconds.nullable(),
+  sent_at: Milliseconds.nullable(),
+  accepted_at: Milliseconds.nullable(),
+  seen_at: Milliseconds.nullable(),
+  at: Milliseconds,
+});
+export type StepEntry = z.output<typeof StepEntry>;
+
+/** An ask was closed. `sent`: the machine that tells it is the origin of the ask. */
+export const ClosedEntry = z.object({
+  sent: z.boolean(),
+  correlation_id: Id,
+  close_reason: CloseReasons,
+  outcome: Outcome,
+  reply: TextOrEmpty.nullable(),
+  answer: TypedAnswer.nullable(),
+  responder: z.string().max(1000).nullable(),
+  voice: AuthorKind.nullable(),
+  attachments: SentFiles,
+  at: Milliseconds,
+});
+export type ClosedEntry = z.output<typeof ClosedEntry>;
+
+/** An answer came after its ask was closed at the origin, so that the asker never gets it. */
+export const LateEntry = z.object({ correlation_id: Id, close_reason: CloseReasons.nullable() });
+export type LateEntry = z.output<typeof LateEntry>;
+
+/** The bodies by the kinds of entries. */
+export const ENTRIES = {
+  message: MessageEntry,
+  step: StepEntry,
+  closed: ClosedEntry,
+  late: LateEntry,
+} as const;
+export type EntryKind = keyof typeof ENTRIES;

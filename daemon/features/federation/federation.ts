@@ -1,0 +1,266 @@
+/**
+ * The network of machines as one service: the bus, the directory, the links, and what they carry.
+ */
+
+import type { Context } from "kit/data/context.ts";
+import { messageOf } from "kit/core/text.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Bus, BusListener, BusStatus } from "../../host/bus.ts";
+import type { Links } from "../machines/links/links.ts";
+import { MachineTrust } from "../machines/machine_trust.ts";
+import { PinnedSeal } from "../machines/pinned_seal.ts";
+import type { Machine as PinnedMachine } from "../machines/store.ts";
+import { fingerprintOf, signCard, type SignedCard } from "../machines/trust/cards.ts";
+import { Envelopes } from "../machines/trust/envelope.ts";
+import type { MachineKeys } from "../machines/trust/keys.ts";
+import type { NetworkKeys } from "../machines/trust/network.ts";
+import type { Attachments } from "../messages/attachments/attachments.ts";
+import type { RemotePeers } from "../peers/remote/remote_peers.ts";
+import { SharedPeers } from "../peers/remote/shared_peers.ts";
+import { Calls } from "./calls/calls.ts";
+import { BusConnection } from "./connection.ts";
+import type { BusReport, BusState, Machine } from "./contract.ts";
+import { MachineDirectory } from "./directory/machine_directory.ts";
+import { Exchange } from "./exchange/exchange.ts";
+import type { ExchangeDeps, KnownMachine } from "./exchange/deps.ts";
+import { MachineFiles } from "./files/machine_files.ts";
+import { openLinks } from "./open_links.ts";
+import { describeMachine, type DescribingParts } from "./machine_report.ts";
+import { WaitingMessages } from "./waiting_messages.ts";
+
+/** How often what is too old is looked for. */
+const SWEEP_EVERY_MS = 60_000;
+
+/** The settings of the network (`mesh.bus`). */
+export interface FederationSettings {
+  readonly url: string;
+  readonly name: string;
+  /** The circles that are shared; `*` stands for all. */
+  readonly allow: readonly string[];
+  readonly allow_admin: readonly string[];
+  readonly human_home: string | undefined;
+  readonly description_ttl_ms: number;
+}
+
+/** How this machine reaches the bus, and how it proves itself. */
+export interface BusAccess {
+  readonly network: NetworkKeys;
+  readonly keys: MachineKeys;
+  /** Opens the bus as the machine of this id. */
+  open(daemon_id: string, listener: BusListener): Promise<Bus>;
+}
+
+export interface FederationDeps extends
+  Pick<
+    ExchangeDeps,
+    "asks" | "delivery" | "directory" | "inbox" | "reactions" | "steps" | "tell"
+  > {
+  readonly access: BusAccess;
+  readonly attachments: Attachments;
+  readonly daemon_id: string;
+  /** When this machine got its name and its key: others replace its card by a newer one only. */
+  cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
+  readonly remotePeers: RemotePeers;
+  readonly settings: FederationSettings;
+}
+
+/** Builds the service. It is loaded only by a daemon with a bus. */
+export type OpenFederation = (ctx: Context, deps: FederationDeps) => Federation;
+
+export class Federation {
+  readonly #ctx: Context;
+  readonly #deps: FederationDeps;
+  readonly #trust: MachineTrust;
+  readonly #connection: BusConnection;
+  readonly #links: Links;
+  readonly #waiting: WaitingMessages;
+  readonly #files: MachineFiles;
+  readonly #directory: MachineDirectory;
+  readonly #shared: SharedPeers;
+  readonly #parts: DescribingParts;
+  #swept_at = 0;
+  readonly exchange: Exchange;
+  readonly calls: Calls;
+
+  constructor(ctx: Context, deps: FederationDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    const { access, attachments, daemon_id, settings } = deps;
+    const { keys, network } = access;
+    const { name } = settings;
+    const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
+    const own = signCard({ daemon_id, name, created_at }, keys, network);
+    const reserved = [...settings.allow_admin, ...settings.human_home ? [settings.human_home] : []];
+    this.#trust = new MachineTrust(ctx, { network, own, reserved });
+    const seal = new PinnedSeal(ctx.db, new Envelopes({ daemon_id, keys }, ctx.ids));
+    this.#connection = new BusConnection(ctx, {
+      daemon_id,
+      name,
+      url: settings.url,
+      fingerprint: fingerprintOf(keys.public),
+      shared_circles: [...settings.allow],
+    }, (listener) => access.open(daemon_id, listener));
+    const bus = () => this.#connection;
+    this.#files = new MachineFiles(ctx, { attachments, bus, daemon_id, seal });
+    this.#waiting = this.#openWaiting();
+    this.#links = openLinks(ctx, {
+      connection: this.#connection,
+      files: this.#files,
+      seal,
+      trust: this.#trust,
+      waiting: this.#waiting,
+      exchange: () => this.exchange,
+    });
+    this.#shared = new SharedPeers(ctx, {
+      directory: deps.directory,
+      circles: settings.allow,
+      description_ttl_ms: settings.description_ttl_ms,
+    });
+    this.#directory = this.#openDirectory(own);
+    this.calls = new Calls(ctx, {
+      allow_admin: settings.allow_admin,
+      bus,
+      machines: this.#trust,
+      online: () => this.#online(),
+      own: { daemon_id, name },
+      seal,
+    });
+    this.#parts = {
+      calls: this.calls,
+      directory: this.#directory,
+      links: this.#links,
+      remotePeers: deps.remotePeers,
+    };
+    this.exchange = new Exchange(ctx, {
+      ...deps,
+      files: this.#files,
+      links: this.#links,
+      machine: (id) => this.#known(id),
+      isShared: (peer) => this.#shared.isShared(peer),
+      reasonToWait: (daemon_id) => this.#waiting.reasonFor(daemon_id),
+      remotePeer: (peer_id) => deps.remotePeers.address(peer_id),
+    });
+  }
+
+  /** Connects to the bus, and stays connected. */
+  start(): void {
+    const listener: BusListener = {
+      batch: (from, batch) => this.#links.receive(from, batch),
+      call: (from, request) => this.calls.server.receive(from, request),
+      announced: (daemon_id, entry) => this.#announced(daemon_id, entry),
+      changed: (status) => this.#changed(status),
+    };
+    this.#connection.start(listener);
+  }
+
+  tick(now: number): void {
+    this.#directory.tick(now);
+    this.exchange.tick(now);
+    this.#files.tick(now);
+    if (now - this.#swept_at < SWEEP_EVERY_MS && now >= this.#swept_at) return;
+    this.#swept_at = now;
+    this.#links.sweep();
+  }
+
+  async report(): Promise<{ bus: BusReport; machines: Machine[] }> {
+    const bus = await this.#connection.report();
+    const machines = this.#trust.list().map((machine) =>
+      describeMachine(this.#ctx.db, machine, this.#parts)
+    );
+    return { bus, machines };
+  }
+
+  /** For `/metrics`. */
+  figures(): { status: BusState; waiting: number } {
+    const { status } = this.#connection.status();
+    return { status, waiting: this.#links.waitingForAll(this.#ctx.db) };
+  }
+
+  /** Forgets a machine: its keys, its peers, and what waits for it. */
+  forget(id_or_name: string): void {
+    const machine = this.#trust.find(id_or_name);
+    if (!machine) throw new Problem("unknown_machine_name", { machine: id_or_name });
+    const { daemon_id, name } = machine;
+    const { db, events } = this.#ctx;
+    db.transact((tx) => {
+      this.exchange.forgotten(tx, daemon_id);
+      this.#links.forget(tx, daemon_id);
+      this.#deps.remotePeers.forgotten(tx, daemon_id);
+      this.#trust.forget(tx, daemon_id);
+      events.append("machine_changed", { daemon_id, name, status: "forgotten" });
+      db.afterCommit(() => {
+        this.calls.pings.forget(daemon_id);
+        this.#directory.forget(daemon_id);
+      });
+    });
+  }
+
+  /** Tells the others that this machine goes, and disconnects. */
+  async close(): Promise<void> {
+    this.#links.stop();
+    await this.#directory.leave();
+    await this.#connection.close();
+  }
+
+  #openWaiting(): WaitingMessages {
+    const { db } = this.#ctx;
+    return new WaitingMessages({
+      status: () => this.#connection.status(),
+      tell: (reason, to) => {
+        if (!this.#deps.remotePeers.isAny) return;
+        db.failures.repeatUntilStored((tx) => this.exchange.outgoing.waitFor(tx, reason, to));
+      },
+    });
+  }
+
+  #openDirectory(card: SignedCard): MachineDirectory {
+    const { access: { keys, network }, directory, remotePeers } = this.#deps;
+    return new MachineDirectory(this.#ctx, {
+      bus: this.#connection,
+      card,
+      keys,
+      network,
+      remotePeers,
+      shared: this.#shared,
+      trust: this.#trust,
+      isConnected: () => this.#connection.status().status === "connected",
+      human: () => directory.human() ?? null,
+      changed: (_tx, { daemon_id, name }, status) =>
+        this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
+    });
+  }
+
+  #announced(daemon_id: string, entry: Uint8Array | null): void {
+    try {
+      const { cameOnline } = this.#directory.received(daemon_id, entry);
+      if (cameOnline) this.#links.wake(daemon_id);
+    } catch (error) {
+      this.#ctx.log.error("An announcement could not be taken", {
+        daemon_id,
+        why: messageOf(error),
+      });
+    }
+  }
+
+  #changed({ status }: BusStatus): void {
+    if (status === "connected") this.#links.busConnected();
+    else this.#links.busLost();
+    this.#waiting.changed();
+  }
+
+  #online(): PinnedMachine[] {
+    if (this.#connection.status().status !== "connected") return [];
+    return this.#trust.list().filter(({ daemon_id }) => this.#directory.isOnline(daemon_id));
+  }
+
+  #known(daemon_id: string): KnownMachine | undefined {
+    const machine = this.#trust.get(daemon_id);
+    if (!machine) return undefined;
+    return {
+      daemon_id,
+      name: machine.name,
+      may_administer: this.calls.administrators.includes(daemon_id),
+      clock_ahead_ms: this.calls.pings.of(daemon_id).clock_ahead_ms,
+    };
+  }
+}

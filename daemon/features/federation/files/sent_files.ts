@@ -1,0 +1,42 @@
+/** How an entry for another machine names the files that it carries. */
+
+import * as z from "zod";
+import { ATTACHMENTS_MAX } from "../../messages/attachments/contract.ts";
+
+/** A file of an entry. The other machine trusts no part of it but compares the file with it. */
+export const SentFile = z.object({
+  /** Its id on the machine that sent it. */
+  attachment_id: z.string().max(64),
+  filename: z.string().max(255),
+  media_type: z.string().max(255),
+  size: z.number().int().nonnegative(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The random name of the file on the bus, which says nothing about the file. */
+  object: z.string().regex(/^[0-9a-f]{32}$/),
+});
+export type SentFile = z.output<typeof SentFile>;
+
+/** The files of one message, for the schemas of entries. */
+export const SentFiles = z.array(SentFile).max(ATTACHMENTS_MAX);
+
+/** The files of a message, and those of the reply that closes an ask. */
+const Carrier = z.object({
+  attachments: SentFiles.default([]),
+  reply_attachments: SentFiles.default([]),
+});
+
+/** What is read of an entry here. */
+export interface Carrying {
+  readonly body: unknown;
+}
+
+/**
+ * The files that entries name, once for each time that they are named. An entry of which this part
+ * is malformed counts as one without files: what applies the entry refuses it.
+ */
+export function filesOf(entries: readonly Carrying[]): SentFile[] {
+  return entries.flatMap(({ body }) => {
+    const { data } = Carrier.safeParse(body);
+    return data ? [...data.attachments, ...data.reply_attachments] : [];
+  });
+}

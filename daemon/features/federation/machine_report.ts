@@ -1,0 +1,38 @@
+/** What is known of another machine, put together for people. */
+
+import type { Reader } from "kit/data/sqlite.ts";
+import type { Links } from "../machines/links/links.ts";
+import type { Machine as PinnedMachine } from "../machines/store.ts";
+import { fingerprintOf } from "../machines/trust/cards.ts";
+import type { RemotePeers } from "../peers/remote/remote_peers.ts";
+import type { Calls } from "./calls/calls.ts";
+import type { Machine } from "./contract.ts";
+import type { MachineDirectory } from "./directory/machine_directory.ts";
+
+/** The parts that know something of other machines. */
+export interface DescribingParts {
+  readonly calls: Pick<Calls, "administrators" | "pings">;
+  readonly directory: Pick<MachineDirectory, "isOnline" | "lastSeen">;
+  readonly links: Pick<Links, "waiting">;
+  readonly remotePeers: Pick<RemotePeers, "countOf">;
+}
+
+export function describeMachine(
+  db: Reader,
+  { daemon_id, name, card, last_seen }: PinnedMachine,
+  { calls, directory, links, remotePeers }: DescribingParts,
+): Machine {
+  const { entries, oldest_at } = links.waiting(db, daemon_id);
+  return {
+    daemon_id,
+    name,
+    fingerprint: fingerprintOf(card),
+    status: directory.isOnline(daemon_id) ? "online" : "offline",
+    last_seen: directory.lastSeen(daemon_id) ?? last_seen,
+    ...calls.pings.of(daemon_id),
+    peers: remotePeers.countOf(daemon_id),
+    waiting: entries,
+    oldest_waiting_at: oldest_at,
+    may_administer: calls.administrators.includes(daemon_id),
+  };
+}

@@ -1,0 +1,84 @@
+/** Batches: what one machine publishes to another at once, as JSON that is then sealed. */
+
+import * as z from "zod";
+import { cleanLine, tryJson } from "kit/core/text.ts";
+
+export const BATCH_ENTRIES_MAX = 64;
+/**
+ * The bytes of a batch, unless its only entry is larger. Sealing holds up everything else: 4 ms for
+ * a batch of this size.
+ */
+const BATCH_BYTES_MAX = 128 * 1024;
+/** The bytes of one entry's body as JSON. */
+export const ENTRY_BYTES_MAX = 1024 * 1024;
+/** What an entry adds to a batch besides its body, at most. */
+const ENTRY_OVERHEAD_BYTES = 256;
+
+/** The kind of the entry that reports a refused entry to its sender. */
+export const REFUSED = "refused";
+
+const Tag = z.string().regex(/^[0-9a-f]{16}$/);
+const Kind = z.string().regex(/^[a-z_.]{1,64}$/);
+
+const BatchEntry = z.object({
+  tag: Tag,
+  kind: Kind,
+  /** When it was appended, in milliseconds by the sender's clock. */
+  at: z.number().int(),
+  /** The handler of the kind parses it. */
+  body: z.unknown(),
+});
+
+/** An entry as it travels. */
+export type BatchEntry = z.output<typeof BatchEntry>;
+
+const Batch = z.object({
+  /** The entry before the first of this batch; null where a chain of batches begins. */
+  previous: Tag.nullable(),
+  entries: z.array(BatchEntry).max(BATCH_ENTRIES_MAX),
+  /** The last entry that the sender has applied from the receiver, with all before it. */
+  applied: Tag.nullable(),
+  /** The receiver shall begin a chain, because the sender misses some of its entries. */
+  resend: z.boolean().default(false),
+  /** The receiver shall say what it has applied, although this batch may hold no entries. */
+  confirm: z.boolean().default(false),
+});
+
+export type Batch = z.output<typeof Batch>;
+
+/** The body of an entry of kind `refused`. */
+export const RefusedBody = z.object({ tag: Tag, reason: z.string().max(255).transform(cleanLine) });
+export type RefusedBody = z.output<typeof RefusedBody>;
+
+const utf8 = new TextEncoder();
+
+export function encodeBatch(batch: Batch): Uint8Array {
+  return utf8.encode(JSON.stringify(batch));
+}
+
+/** Undefined if the bytes are no batch. */
+export function decodeBatch(bytes: Uint8Array): Batch | undefined {
+  return Batch.safeParse(tryJson(new TextDecoder().decode(bytes))).data;
+}
+
+export function isKind(kind: string): boolean {
+  return Kind.safeParse(kind).success;
+}
+
+/** Whether a body as JSON may be an entry. */
+export function fitsEntry(json: string): boolean {
+  return json.length * 3 <= ENTRY_BYTES_MAX || utf8.encode(json).length <= ENTRY_BYTES_MAX;
+}
+
+/**
+ * How many of these entries fit into one batch, by the bytes of their bodies. The first one always
+ * does: one that is larger than a batch travels alone.
+ */
+export function countFitting(bytes: readonly number[]): number {
+  let sum = 0;
+  const beyond = bytes.findIndex((one, index) => {
+    sum += one + ENTRY_OVERHEAD_BYTES;
+    return index === BATCH_ENTRIES_MAX || (index > 0 && sum > BATCH_BYTES_MAX);
+  });
+  return beyond < 0 ? bytes.length : beyond;
+}

@@ -1,0 +1,168 @@
+/**
+ * Takes batches of one machine: applies each entry once and in order, and removes what the other
+ * machine has confirmed.
+ *
+ * The entries with receipts are always the first ones of the other machine's entries, up to some
+ * point. So a batch is in order if there is a receipt of the entry before it, whatever it repeats.
+ */
+
+import { hasPassed } from "kit/core/clock.ts";
+import { DAY_MS } from "kit/core/duration.ts";
+import { isProblem, Problem, toPublicCode } from "kit/core/problem.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
+import { callHandler, EntryRefused, type LinksDeps } from "./handlers.ts";
+import type { OutgoingLink } from "./outgoing_link.ts";
+import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
+import * as store from "./store.ts";
+
+/** After this time an entry is not sent any more, and not applied. */
+export const ENTRY_MS_MAX = 30 * DAY_MS;
+
+/** An entry from further in the future would outlive its receipt, which is kept a day longer. */
+const AHEAD_MS_MAX = DAY_MS;
+
+/** How often it is logged that an entry of the machine is refused. */
+const LOG_MS = 10_000;
+
+/** What answers the other machine. */
+export interface Answers {
+  readonly outgoing: OutgoingLink;
+  /** Appends the report of a refused entry. */
+  appendRefusal(tx: Tx, tag: string, reason: string): void;
+}
+
+export class IncomingLink {
+  readonly #daemonId: string;
+  readonly #deps: LinksDeps;
+  readonly #answers: Answers;
+  #logged_at: number | undefined;
+
+  constructor(daemonId: string, deps: LinksDeps, answers: Answers) {
+    this.#daemonId = daemonId;
+    this.#deps = deps;
+    this.#answers = answers;
+  }
+
+  /** Takes a batch in one transaction. Throws `storage_failed` if nothing of it was stored. */
+  take(tx: Tx, batch: Batch): void {
+    const { db } = this.#deps;
+    const { outgoing } = this.#answers;
+    if (this.#isInOrder(tx, batch.previous)) {
+      this.#applyNew(tx, batch.entries);
+      if (batch.applied !== null) this.#confirm(tx, batch.applied);
+      if (batch.entries.length > 0 || batch.confirm) {
+        db.afterCommit(() => outgoing.answer("confirmation"));
+      }
+    } else if (!batch.resend) {
+      // A request to resend is not answered by another one: two machines that both miss entries
+      // would ask each other for ever. The next batch with entries, or a probe, finds the loss.
+      db.afterCommit(() => outgoing.answer("resend"));
+    }
+    if (batch.resend) db.afterCommit(() => outgoing.resend());
+  }
+
+  /** Whether a batch needs no answer. */
+  onlyConfirms(db: Reader, { previous, entries, confirm, resend }: Batch): boolean {
+    return entries.length === 0 && !confirm && !resend && this.#isInOrder(db, previous);
+  }
+
+  #isInOrder(db: Reader, previous: string | null): boolean {
+    if (previous === null) return true;
+    // The last entry may be so old that its receipt was deleted.
+    if (store.lastTag(db, this.#daemonId) === previous) return true;
+    return store.knownTags(db, this.#daemonId, [previous]).has(previous);
+  }
+
+  #applyNew(tx: Tx, entries: readonly BatchEntry[]): void {
+    const { clock } = this.#deps;
+    const known = store.knownTags(tx, this.#daemonId, entries.map(({ tag }) => tag));
+    let lastApplied: string | undefined;
+    for (const entry of entries) {
+      if (known.has(entry.tag)) continue;
+      known.add(entry.tag);
+      store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());
+      if (entry.kind === REFUSED) this.#takeRefusal(tx, entry);
+      // The receipt of another one may have been deleted, so it may have been applied before.
+      else if (!isInTime(entry.at, clock.now())) {
+        this.#answers.appendRefusal(tx, entry.tag, "expired");
+        continue;
+      } else this.#apply(tx, entry);
+      lastApplied = entry.tag;
+    }
+    if (lastApplied !== undefined) store.setLastTag(tx, this.#daemonId, lastApplied);
+  }
+
+  #apply(tx: Tx, entry: BatchEntry): void {
+    const { db, log, handlers } = this.#deps;
+    try {
+      db.transactNested((nested) => handlers.apply(nested, this.#daemonId, entry));
+    } catch (error) {
+      if (isProblem(error, "storage_failed")) throw error;
+      const reason = reasonOf(error);
+      if (this.#mayLog()) {
+        log.warn("An entry of another machine was refused", {
+          daemon_id: this.#daemonId,
+          kind: entry.kind,
+          reason,
+          error,
+        });
+      }
+      this.#answers.appendRefusal(tx, entry.tag, reason);
+    }
+  }
+
+  /** A machine can send thousands of entries in a second that are refused. */
+  #mayLog(): boolean {
+    const now = this.#deps.clock.now();
+    const isDue = this.#logged_at === undefined || hasPassed(LOG_MS, this.#logged_at, now);
+    if (isDue) this.#logged_at = now;
+    return isDue;
+  }
+
+  /**
+   * The other machine does not apply one of our entries, and has applied those before it. A refusal
+   * that is malformed is not refused in turn.
+   */
+  #takeRefusal(tx: Tx, { body }: BatchEntry): void {
+    const refusal = RefusedBody.safeParse(body).data;
+    const refused = refusal && store.entryByTag(tx, this.#daemonId, refusal.tag);
+    if (!refused || refused.kind === REFUSED) return;
+    this.#removeThrough(tx, refused.entry_id - 1);
+    store.deleteEntry(tx, refused.entry_id);
+    callHandler(this.#deps, "refused", (nested) => {
+      this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
+    });
+  }
+
+  /** A tag that is not found was confirmed before. */
+  #confirm(tx: Tx, applied: string): void {
+    const last = store.idOfTag(tx, this.#daemonId, applied);
+    if (last !== undefined) this.#removeThrough(tx, last);
+  }
+
+  /** Removes confirmed entries, one portion after the other. */
+  #removeThrough(tx: Tx, last: number): void {
+    const { db, handlers } = this.#deps;
+    const daemon_id = this.#daemonId;
+    for (;;) {
+      const confirmed = readPortion(tx, { daemon_id, after: 0, last });
+      const lastConfirmed = confirmed.at(-1);
+      if (!lastConfirmed) break;
+      store.deleteThrough(tx, daemon_id, lastConfirmed.entry_id);
+      callHandler(this.#deps, "confirmed", (nested) => {
+        handlers.confirmed(nested, daemon_id, ownEntries(confirmed));
+      });
+    }
+    db.afterCommit(() => this.#answers.outgoing.progressed());
+  }
+}
+
+function isInTime(at: number, now: number): boolean {
+  return now - at <= ENTRY_MS_MAX && at - now <= AHEAD_MS_MAX;
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof EntryRefused) return error.reason;
+  return error instanceof Problem ? toPublicCode(error.code) : "internal";
+}

@@ -1,0 +1,217 @@
+/**
+ * Links to other machines: entries that reach each of them once and in order, whatever the bus
+ * repeats, loses or reorders.
+ */
+
+import { hasPassed } from "kit/core/clock.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import {
+  type Batch,
+  decodeBatch,
+  ENTRY_BYTES_MAX,
+  fitsEntry,
+  isKind,
+  REFUSED,
+  type RefusedBody,
+} from "./batch.ts";
+import { callHandler, type LinksDeps } from "./handlers.ts";
+import { ENTRY_MS_MAX, IncomingLink } from "./incoming_link.ts";
+import { OutgoingLink } from "./outgoing_link.ts";
+import { toLinkEntry } from "./reading.ts";
+import * as store from "./store.ts";
+
+/** Longer than entries are sent, because the clocks of two machines may differ by some hours. */
+const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
+/** How many receipts one call of `sweep` deletes, and how many entries, which may be 1 MB each. */
+const SWEPT_MAX = 1000;
+const EXPIRED_MAX = 16;
+/**
+ * How many refused entries a machine may leave unconfirmed. A machine that confirms nothing, and
+ * sends more, is not told of them: each would be a row here for 30 days.
+ */
+export const REFUSALS_MAX = 10_000;
+/** How often it is logged that a machine sends what cannot be read. */
+const UNREADABLE_MS = 60_000;
+
+interface Link {
+  readonly outgoing: OutgoingLink;
+  readonly incoming: IncomingLink;
+}
+
+export class Links {
+  readonly #deps: LinksDeps;
+  readonly #links = new Map<string, Link>();
+  /** The last entry of earlier runs, which may have been handed to the bus. */
+  readonly #before: number;
+  #isConnected = false;
+  #isStopped = false;
+  #unreadableAt: number | undefined;
+
+  constructor(deps: LinksDeps) {
+    this.#deps = deps;
+    this.#before = store.lastEntryId(deps.db);
+  }
+
+  /**
+   * Stores an entry for another machine, which gets it once, after all earlier ones. The body is
+   * stored as JSON. Returns the tag of the entry. Throws `body_too_large` above 1 MB.
+   */
+  append(tx: Tx, daemonId: string, kind: string, body: object): string {
+    if (kind === REFUSED || !isKind(kind)) throw new Error(`Not a kind of entry: ${kind}`);
+    return this.#append(tx, daemonId, kind, body);
+  }
+
+  /**
+   * Removes an entry that was not handed to the bus. Returns false if it may have been, and for one
+   * of an earlier run, of which this is not known.
+   */
+  withdraw(tx: Tx, daemonId: string, tag: string): boolean {
+    const entry_id = store.idOfTag(tx, daemonId, tag);
+    if (entry_id === undefined || entry_id <= this.#before) return false;
+    if (this.#links.get(daemonId)?.outgoing.wasHanded(entry_id)) return false;
+    store.deleteEntry(tx, entry_id);
+    return true;
+  }
+
+  /**
+   * Takes a batch from the bus. Rejects only if it could not be stored, so that the bus repeats it.
+   * What cannot be read is dropped. Entries are on the disk when it resolves.
+   */
+  async receive(from: string, bytes: Uint8Array): Promise<void> {
+    if (this.#isStopped) throw new Problem("shutting_down", {});
+    const batch = this.#read(from, bytes);
+    if (!batch) return;
+    const { db } = this.#deps;
+    const { incoming } = this.#linkTo(from);
+    const take = (tx: Tx) => incoming.take(tx, batch);
+    // What only confirms may be lost: the next confirmation, or the answer to a probe, covers it.
+    if (incoming.onlyConfirms(db, batch)) return db.transactLazily(take);
+    await this.#deps.fetch(from, batch.entries);
+    db.transact(take);
+    await db.whenDurable();
+  }
+
+  /** The bus can be reached, from the start or again. It may have lost what it stored. */
+  busConnected(): void {
+    if (this.#isStopped) return;
+    this.#isConnected = true;
+    for (const { outgoing } of this.#links.values()) outgoing.connect();
+    // Reading stores what other transactions have deferred, for which the disk may have no room.
+    this.#deps.db.failures.repeatUntilStored((tx) => {
+      for (const daemonId of store.machinesWithEntries(tx)) this.#linkTo(daemonId);
+    });
+  }
+
+  busLost(): void {
+    this.#isConnected = false;
+    for (const { outgoing } of this.#links.values()) outgoing.disconnect();
+  }
+
+  /**
+   * Tries at once what would be tried later: call it when a machine's key became known, or when it
+   * is seen again.
+   */
+  wake(daemonId: string): void {
+    if (this.#isConnected) this.#linkTo(daemonId).outgoing.connect();
+  }
+
+  /** How many entries the other machine has not confirmed, and since when the first one waits. */
+  waiting(db: Reader, daemonId: string): { entries: number; oldest_at: number | null } {
+    return {
+      entries: store.countEntries(db, daemonId),
+      oldest_at: store.oldestAtOf(db, daemonId) ?? null,
+    };
+  }
+
+  /** How many entries all other machines have not confirmed. */
+  waitingForAll(db: Reader): number {
+    return store.countAllEntries(db);
+  }
+
+  /**
+   * Drops what waits for a machine. The receipts stay until they are old, because the bus may still
+   * repeat what that machine has sent.
+   */
+  forget(tx: Tx, daemonId: string): void {
+    store.deleteEntriesOf(tx, daemonId);
+    store.deletePosition(tx, daemonId);
+    this.#deps.db.afterCommit(() => {
+      this.#links.get(daemonId)?.outgoing.stop();
+      this.#links.delete(daemonId);
+    });
+  }
+
+  /**
+   * Drops some entries older than 30 days, and old receipts. Costs two reads if there are none.
+   * A clock that was set back only delays this.
+   */
+  sweep(): void {
+    const { db, clock } = this.#deps;
+    const now = clock.now();
+    const oldest = store.oldestAt(db);
+    const isDue = (oldest !== undefined && now - oldest > ENTRY_MS_MAX) ||
+      store.hasReceiptsBefore(db, now - RECEIPT_MS_MAX);
+    if (!isDue) return;
+    db.transactLazily((tx) => {
+      store.deleteReceiptsBefore(tx, now - RECEIPT_MS_MAX, SWEPT_MAX);
+      for (const entry of store.oldestEntries(tx, EXPIRED_MAX)) {
+        if (now - entry.created_at <= ENTRY_MS_MAX) break;
+        this.#expire(tx, entry);
+      }
+    });
+  }
+
+  /** Publishes no more. A batch that is being published then counts as unclear. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#isConnected = false;
+    for (const { outgoing } of this.#links.values()) outgoing.stop();
+  }
+
+  #append(tx: Tx, daemon_id: string, kind: string, body: object): string {
+    const { db, clock, ids } = this.#deps;
+    const json = JSON.stringify(body);
+    if (!fitsEntry(json)) throw new Problem("body_too_large", { bytes_max: ENTRY_BYTES_MAX });
+    const tag = ids.hex(8);
+    store.insertEntry(tx, { daemon_id, tag, kind, json, created_at: clock.now() });
+    db.afterCommit(() => this.#linkTo(daemon_id).outgoing.wake());
+    return tag;
+  }
+
+  #expire(tx: Tx, entry: store.StoredEntry): void {
+    store.deleteEntry(tx, entry.entry_id);
+    if (entry.kind === REFUSED) return;
+    callHandler(this.#deps, "expired", (nested) => {
+      this.#deps.handlers.expired(nested, entry.daemon_id, [toLinkEntry(entry)]);
+    });
+  }
+
+  #read(from: string, bytes: Uint8Array): Batch | undefined {
+    const { sealing, clock, log } = this.#deps;
+    const opened = sealing.open(from, bytes);
+    const batch = opened ? decodeBatch(opened) : undefined;
+    if (batch) return batch;
+    const now = clock.now();
+    if (this.#unreadableAt === undefined || hasPassed(UNREADABLE_MS, this.#unreadableAt, now)) {
+      this.#unreadableAt = now;
+      const reason = opened ? "not_a_batch" : "not_opened";
+      log.warn("A batch of another machine was dropped", { daemon_id: from, reason });
+    }
+    return undefined;
+  }
+
+  #linkTo(daemonId: string): Link {
+    return this.#links.getOrInsertComputed(daemonId, () => {
+      const outgoing = new OutgoingLink(daemonId, this.#deps);
+      const appendRefusal = (tx: Tx, tag: string, reason: string) => {
+        if (store.hasRefusals(tx, daemonId, REFUSALS_MAX)) return;
+        const body: RefusedBody = { tag, reason };
+        this.#append(tx, daemonId, REFUSED, body);
+      };
+      const incoming = new IncomingLink(daemonId, this.#deps, { outgoing, appendRefusal });
+      if (this.#isConnected) outgoing.connect();
+      return { outgoing, incoming };
+    });
+  }
+}

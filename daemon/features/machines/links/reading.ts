@@ -1,0 +1,30 @@
+/** Reads a machine's waiting entries in portions of one batch, which bounds what memory holds. */
+
+import type { Reader } from "kit/data/sqlite.ts";
+import { BATCH_ENTRIES_MAX, countFitting, REFUSED } from "./batch.ts";
+import type { LinkEntry } from "./handlers.ts";
+import * as store from "./store.ts";
+
+/** The entries after one of them, up to and with another, that fit into one batch, oldest first. */
+export function readPortion(
+  db: Reader,
+  { daemon_id, after, last: until = Number.MAX_SAFE_INTEGER, entries_max = BATCH_ENTRIES_MAX }: {
+    readonly daemon_id: string;
+    readonly after: number;
+    readonly last?: number;
+    readonly entries_max?: number;
+  },
+): store.StoredEntry[] {
+  const sizes = store.sizesAfter(db, { daemon_id, after, last: until, limit: entries_max });
+  const last = sizes[countFitting(sizes.map(({ bytes }) => bytes)) - 1];
+  return last ? store.entriesBetween(db, { daemon_id, after, last: last.entry_id }) : [];
+}
+
+export function toLinkEntry({ tag, kind, body, created_at: at }: store.StoredEntry): LinkEntry {
+  return { tag, kind, body, at };
+}
+
+/** The entries that the owner of the links appended, which are all but reports of refusals. */
+export function ownEntries(entries: readonly store.StoredEntry[]): LinkEntry[] {
+  return entries.filter(({ kind }) => kind !== REFUSED).map(toLinkEntry);
+}

@@ -1,0 +1,60 @@
+/** Announcements in the directory: sealed for the whole network, signed by the machine. */
+
+import type { Ids } from "kit/core/clock.ts";
+import { tryJson } from "kit/core/text.ts";
+import { cardToWire, checkCard, type SignedCard } from "./cards.ts";
+import { type MachineKeys, sign, SIGNATURE_BYTES, toVerifyKey, verify } from "./keys.ts";
+import type { NetworkKeys } from "./network.ts";
+import { open, seal } from "./sealing.ts";
+
+const LINE_BREAK = 10;
+/** Names no machine, because the signed card does. */
+const ABOUT: readonly string[] = ["mesh directory 1"];
+const CONTEXT = "mesh directory 1";
+
+export interface Announcement {
+  /** Authentic by itself, but perhaps not pinned: `MachineTrust.meet` decides whether to trust it. */
+  readonly card: SignedCard;
+  readonly body: Uint8Array;
+}
+
+/** Makes an announcement: one line with the card, then the body. */
+export function sealAnnouncement(
+  { card, body }: Announcement,
+  keys: MachineKeys,
+  network: NetworkKeys,
+  ids: Pick<Ids, "hex">,
+): Uint8Array {
+  const line = new TextEncoder().encode(`${JSON.stringify(cardToWire(card))}\n`);
+  const content = joined(line, body);
+  const signed = joined(sign(keys, ABOUT, content), content);
+  return seal(network.directory_key, CONTEXT, signed, ids);
+}
+
+/**
+ * Opens what lies in the directory under the id of a machine; null if that machine did not make it.
+ * The bus can still show an older announcement again, so the body must tell its age.
+ */
+export function openAnnouncement(
+  daemon_id: string,
+  network: NetworkKeys,
+  sealed: Uint8Array,
+): Announcement | null {
+  const signed = open(network.directory_key, CONTEXT, sealed);
+  if (signed === null) return null;
+  const content = signed.subarray(SIGNATURE_BYTES);
+  const end = content.indexOf(LINE_BREAK);
+  const line = new TextDecoder().decode(content.subarray(0, Math.max(end, 0)));
+  const checked = checkCard(tryJson(line), network);
+  if (!checked.ok || checked.card.daemon_id !== daemon_id) return null;
+  const signature = signed.subarray(0, SIGNATURE_BYTES);
+  if (!verify(toVerifyKey(checked.card.sign), ABOUT, content, signature)) return null;
+  return { card: checked.card, body: content.subarray(end + 1) };
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const all = new Uint8Array(first.length + second.length);
+  all.set(first);
+  all.set(second, first.length);
+  return all;
+}

@@ -1,0 +1,34 @@
+/** Messages to peers of other machines, as the delivery of messages needs them. */
+
+import type { Reason } from "kit/core/reasons.ts";
+import type { Tx } from "kit/data/sqlite.ts";
+import type { StoredMessage } from "./contract.ts";
+
+/** A message that another machine accepted first. */
+export interface FirstAccepted {
+  /** When it was accepted there, by this machine's clock. */
+  readonly at: number;
+  /** How many follow-ups came before it, on all machines. */
+  readonly hops: number;
+  /** Whose messages are counted: a peer that its machine announced, else all others of there. */
+  readonly counted_as: string;
+}
+
+/** Hands messages to other machines. Implemented by the federation, in the caller's transaction. */
+export interface RemoteDelivery {
+  /** Passes on a message that was just stored. `hops` counts the follow-ups before it. */
+  forward(tx: Tx, message: StoredMessage, daemon_id: string, hops: number): void;
+  /**
+   * Takes back a message that was not handed to the bus yet. False if it may be under way. A
+   * message to a peer of this machine never leaves it, so it can always be taken back.
+   */
+  withdraw(tx: Tx, message: Pick<StoredMessage, "seq">): boolean;
+  /** The messages from other machines that are queued for a peer of this one. */
+  queuedFromElsewhere(tx: Tx, peer_id: string): readonly StoredMessage[];
+  /** Whether another machine, and nobody here, takes the message. */
+  isForwarded(message: Pick<StoredMessage, "seq">): boolean;
+  /** Why a message to that machine must wait now; null if nothing holds it up. */
+  reasonToWait(daemon_id: string): Reason | null;
+  /** How many follow-ups came before an ask of another machine; undefined for any other ask. */
+  hopsBefore(correlation_id: string): number | undefined;
+}

@@ -1,0 +1,205 @@
+/** The peers of other machines: stores what their machines announce, and when that ends. */
+
+import { hasPassed } from "kit/core/clock.ts";
+import type { Context } from "kit/data/context.ts";
+import type { Tx } from "kit/data/sqlite.ts";
+import type { Address } from "../schemas.ts";
+import * as peerRows from "../store.ts";
+import { qualifiedName, type RemotePeer, type SharedHuman, type SharedPeer } from "./schemas.ts";
+import { RemoteDirectory } from "./remote_directory.ts";
+import * as rows from "./store.ts";
+
+/**
+ * An announcement that changes nothing else stores this often when a peer was seen. Hundreds of
+ * machines repeat theirs every 20 s.
+ */
+export const SEEN_STORED_MS = 10 * 60_000;
+
+/** The circle of a machine's human, who belongs to none. */
+const HUMAN_CIRCLE = "default";
+
+/** A machine, by its id and its name for people. */
+export interface AnnouncingMachine {
+  readonly daemon_id: string;
+  readonly name: string;
+}
+
+/** What an announcement led to. */
+export interface Announced {
+  /** Ids of announced peers that are peers of this machine or of a third one: not stored. */
+  readonly refused: readonly string[];
+  /** Ids of peers that the machine no longer announces: forgotten. */
+  readonly removed: readonly string[];
+}
+
+export class RemotePeers {
+  readonly #ctx: Context;
+  readonly #directory: RemoteDirectory;
+  /** When peers were seen after the time that is stored. */
+  readonly #lastSeen = new Map<string, number>();
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx;
+    this.#directory = new RemoteDirectory(ctx.db);
+  }
+
+  /** Whether any machine has announced peers. */
+  get isAny(): boolean {
+    return this.#directory.isAny;
+  }
+
+  /** How many peers a machine has announced. */
+  countOf(daemon_id: string): number {
+    return this.isAny ? rows.countOf(this.#ctx.db, daemon_id) : 0;
+  }
+
+  /** Takes all peers offline: after a start, none is online before its machine announces it. */
+  start(tx: Tx): void {
+    if (this.isAny) rows.setAllOffline(tx);
+  }
+
+  /**
+   * Stores the peers that a machine announces, and forgets those that it no longer announces. The
+   * times of `last_seen` are by this machine's clock.
+   */
+  announced(
+    tx: Tx,
+    machine: AnnouncingMachine,
+    peers: readonly SharedPeer[],
+    human: SharedHuman | null = null,
+  ): Announced {
+    const now = this.#ctx.clock.now();
+    const known = new Map(rows.ofMachine(tx, machine.daemon_id).map((row) => [row.peer_id, row]));
+    const given = peers.map((peer) => toRow(peer, machine, now));
+    if (human) given.push(toHumanRow(human, machine, now));
+    const refused: string[] = [];
+    for (const row of given) {
+      const before = known.get(row.peer_id);
+      known.delete(row.peer_id);
+      if (before) this.#renew(tx, before, row);
+      else if (isTaken(tx, row.peer_id)) refused.push(row.peer_id);
+      else this.#add(tx, row);
+    }
+    for (const gone of known.values()) this.#remove(tx, gone);
+    return { refused, removed: [...known.keys()] };
+  }
+
+  /** Takes the peers of a machine offline, whose announcement has expired or was withdrawn. */
+  leaseEnded(tx: Tx, daemon_id: string): void {
+    for (const peer of rows.ofMachine(tx, daemon_id)) {
+      if (peer.status === "offline") continue;
+      const offline = { ...peer, status: "offline", turn_state: null } as const;
+      rows.update(tx, { ...offline, last_seen: this.lastSeen(peer) });
+      this.#publishOffline(offline, "machine_offline");
+    }
+  }
+
+  /** Removes the peers of a machine that a person had forgotten; returns their ids. */
+  forgotten(tx: Tx, daemon_id: string): string[] {
+    const peers = rows.ofMachine(tx, daemon_id);
+    for (const peer of peers) this.#remove(tx, peer);
+    return peers.map(({ peer_id }) => peer_id);
+  }
+
+  /** A peer or a human on another machine, by exact id. Its name is `name@machine`. */
+  address(peer_id: string): Address | undefined {
+    return this.#directory.byId(peer_id);
+  }
+
+  /** The human of a machine, as the machine announced it last. */
+  human(daemon_id: string): Address | undefined {
+    return this.isAny ? rows.human(this.#ctx.db, daemon_id) : undefined;
+  }
+
+  /** When a peer was seen last, by this machine's clock. */
+  lastSeen({ peer_id, last_seen }: Pick<RemotePeer, "peer_id" | "last_seen">): number | null {
+    return this.#lastSeen.get(peer_id) ?? last_seen;
+  }
+
+  #add(tx: Tx, peer: RemotePeer): void {
+    rows.insert(tx, peer);
+    if (peer.role === "human") return;
+    const { peer_id, circle, backend, role } = peer;
+    const name = qualifiedName(peer);
+    this.#ctx.events.append("peer_registered", { peer_id, name, circle, backend, role });
+  }
+
+  #renew(tx: Tx, before: RemotePeer, peer: RemotePeer): void {
+    const { peer_id, last_seen } = peer;
+    if (last_seen !== null) this.#remember(peer_id, last_seen);
+    const renewed = { ...peer, registered_at: before.registered_at };
+    const isChanged = !isSame(before, renewed);
+    if (isChanged || hasPassed(SEEN_STORED_MS, before.seen_at, peer.seen_at)) {
+      rows.update(tx, renewed);
+    }
+    if (isChanged && peer.role !== "human") this.#publishChange(before, renewed);
+  }
+
+  #publishChange(before: RemotePeer, peer: RemotePeer): void {
+    const { peer_id } = peer;
+    const name = qualifiedName(peer);
+    const { events } = this.#ctx;
+    if (peer.status === "offline" && before.status !== "offline") {
+      return this.#publishOffline(peer, null);
+    }
+    if (before.status === "offline" && peer.status !== "offline") {
+      return events.append("peer_online", { peer_id, name, transport: "bus" });
+    }
+    events.append("peer_updated", { peer_id, name });
+  }
+
+  #publishOffline(peer: RemotePeer, reason: "machine_offline" | null): void {
+    if (peer.role === "human") return;
+    this.#ctx.events.append("peer_offline", {
+      peer_id: peer.peer_id,
+      name: qualifiedName(peer),
+      reason,
+      source: "bus",
+      detail: null,
+      terminal: false,
+    });
+  }
+
+  #remove(tx: Tx, peer: RemotePeer): void {
+    const { peer_id } = peer;
+    rows.remove(tx, peer_id);
+    this.#ctx.db.afterCommit(() => void this.#lastSeen.delete(peer_id));
+    if (peer.role === "human") return;
+    this.#ctx.events.append("peer_removed", { peer_id, name: qualifiedName(peer) });
+  }
+
+  #remember(peer_id: string, last_seen: number): void {
+    this.#ctx.db.afterCommit(() => void this.#lastSeen.set(peer_id, last_seen));
+  }
+}
+
+/** Whether an id is a peer's of this machine, even of one that is gone, or of another machine. */
+function isTaken(tx: Tx, peer_id: string): boolean {
+  return peerRows.address(tx, peer_id) !== undefined || rows.get(tx, peer_id) !== undefined;
+}
+
+/** Whether two rows differ at most in when the peer was seen. */
+function isSame(before: RemotePeer, peer: RemotePeer): boolean {
+  const { last_seen, seen_at } = peer;
+  return JSON.stringify(inOrder({ ...before, last_seen, seen_at })) ===
+    JSON.stringify(inOrder(peer));
+}
+
+function inOrder(peer: RemotePeer): [string, unknown][] {
+  return Object.entries(peer).sort(([a], [b]) => a < b ? -1 : 1);
+}
+
+function toRow(
+  { folder, ...shared }: SharedPeer,
+  { daemon_id, name: machine }: AnnouncingMachine,
+  now: number,
+): RemotePeer {
+  return { ...shared, path: folder, daemon_id, machine, seen_at: now, registered_at: now };
+}
+
+function toHumanRow(human: SharedHuman, machine: AnnouncingMachine, now: number): RemotePeer {
+  const unknown = { backend: null, model: null, turn_state: null, description: null, folder: null };
+  const shared = { ...human, ...unknown, circle: HUMAN_CIRCLE, last_seen: now };
+  const row = toRow({ ...shared, role: "agent", status: "online" }, machine, now);
+  return { ...row, role: "human" };
+}

@@ -1,0 +1,64 @@
+/**
+ * Schemas of peers on other machines: what a machine shares of them, and what is stored. Each is
+ * made at its first use, as most machines are on no bus.
+ */
+
+import * as z from "zod";
+import { Instant, madeLate, Name, shortText } from "kit/core/schema.ts";
+import { Backend, TurnState } from "../../agents/contract.ts";
+import { PeerStatus, Role } from "../schemas.ts";
+
+/** A description is cut to this length before it is shared. */
+export const SHARED_DESCRIPTION_CHARS_MAX = 200;
+
+export const FOLDER_CHARS_MAX = 255;
+
+export const peerId = madeLate(() =>
+  z.string().regex(/^peer-[0-9a-f]{12}$/, "Not the id of a peer")
+);
+
+/** What a machine shares of one of its peers. */
+export const sharedPeer = madeLate(() =>
+  z.object({
+    peer_id: peerId(),
+    name: Name,
+    circle: Name,
+    backend: Backend.nullable(),
+    model: shortText(255).nullable(),
+    role: Role.exclude(["human"]),
+    /** A retired peer is not shared. */
+    status: PeerStatus.exclude(["retired"]),
+    turn_state: TurnState.nullable(),
+    description: shortText(SHARED_DESCRIPTION_CHARS_MAX).nullable(),
+    /** The last part of the peer's path. */
+    folder: shortText(FOLDER_CHARS_MAX).nullable(),
+    last_seen: Instant.nullable(),
+  })
+);
+export type SharedPeer = z.output<ReturnType<typeof sharedPeer>>;
+
+/** What a machine shares of its human. */
+export const sharedHuman = madeLate(() => z.object({ peer_id: peerId(), name: Name }));
+export type SharedHuman = z.output<ReturnType<typeof sharedHuman>>;
+
+/** A peer on another machine, as it is stored. */
+export const remotePeer = madeLate(() =>
+  sharedPeer().omit({ folder: true }).extend({
+    /** `human` for the human of that machine, which no list contains and no name finds. */
+    role: Role,
+    daemon_id: z.string(),
+    /** The name of its machine. */
+    machine: z.string(),
+    path: z.string().nullable(),
+    /** When its machine announced it, by this machine's clock. */
+    seen_at: Instant,
+    /** When its machine announced it first. */
+    registered_at: Instant,
+  })
+);
+export type RemotePeer = z.output<ReturnType<typeof remotePeer>>;
+
+/** How a peer on another machine is named here, such as `api@buildbox`. */
+export function qualifiedName({ name, machine }: Pick<RemotePeer, "name" | "machine">): string {
+  return `${name}@${machine}`;
+}

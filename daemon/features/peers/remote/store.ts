@@ -1,0 +1,192 @@
+/** SQL of peers on other machines: one statement per function, without rules. */
+
+import * as z from "zod";
+import { madeLate } from "kit/core/schema.ts";
+import { idsStarting } from "kit/data/short_ids.ts";
+import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
+import { Address } from "../schemas.ts";
+import { StoredPeer } from "../store.ts";
+import { type RemotePeer, remotePeer } from "./schemas.ts";
+
+const table = madeLate(() => tableOf("remote_peers", remotePeer(), "peer_id"));
+export const get = (db: Reader, peer_id: string) => table().get(db, peer_id);
+export const insert = (tx: Tx, peer: RemotePeer) => table().insert(tx, peer);
+export const update = (tx: Tx, peer: RemotePeer) => table().update(tx, peer);
+export const remove = (tx: Tx, peer_id: string) => table().remove(tx, peer_id);
+
+/** The columns of an address: another machine shares only peers that receive messages. */
+const ADDRESSES = `select peer_id, name || '@' || machine as name, circle, backend, role, status,
+    1 as addressable, null as parent_runtime_id, null as mesh_session_id, 0 as closed,
+    null as dropped_at, daemon_id
+  from remote_peers`;
+
+const localPeer = madeLate(() =>
+  StoredPeer.pick({
+    peer_id: true,
+    name: true,
+    circle: true,
+    backend: true,
+    model: true,
+    role: true,
+    status: true,
+    turn_state: true,
+    description: true,
+    described_at: true,
+    path: true,
+    last_seen: true,
+    parent_runtime_id: true,
+  })
+);
+const localPeerRow = madeLate(() => rowOf(localPeer()));
+export type LocalPeer = z.output<ReturnType<typeof localPeer>>;
+
+/** Which peers of this machine may be shared; null matches any circle. */
+export interface ShareFilter {
+  readonly circles: readonly string[] | null;
+  /** Only peers that are live, and offline ones that were last seen since. */
+  readonly since: number;
+  readonly limit: number;
+}
+
+const selectShareable = madeLate(() =>
+  `select ${Object.keys(localPeer().shape).join(", ")} from peers
+  where role <> 'human' and status <> 'retired' and dropped_at is null and closed = 0
+    and addressable = 1 and initiator is not 'system'
+    and (:circles is null or circle in (select value from json_each(:circles)))`
+);
+
+/** The peers of this machine that may be shared: live ones first, then those seen last. */
+export function shareable(db: Reader, { circles, ...filter }: ShareFilter): LocalPeer[] {
+  return db.all(
+    localPeerRow(),
+    `${selectShareable()}
+       and (status <> 'offline' or coalesce(last_seen, registered_at) >= :since)
+     order by status = 'offline', coalesce(last_seen, registered_at) desc, peer_id limit :limit`,
+    { ...filter, circles: circles && JSON.stringify(circles) },
+  );
+}
+
+/** A peer of this machine, if it may be shared. */
+export function shareablePeer(
+  db: Reader,
+  { peer_id, circles }: { readonly peer_id: string } & Pick<ShareFilter, "circles">,
+): LocalPeer | undefined {
+  return db.get(
+    localPeerRow(),
+    `${selectShareable()} and peer_id = :peer_id`,
+    { peer_id, circles: circles && JSON.stringify(circles) },
+  );
+}
+
+/** How many peers of a machine are known, without its human. */
+export function countOf(db: Reader, daemon_id: string): number {
+  const statement = `select count(*) from remote_peers
+    where daemon_id = :daemon_id and role <> 'human'`;
+  return db.value(z.number(), statement, { daemon_id }) ?? 0;
+}
+
+/** Whether any machine has announced peers. */
+export function isAny(db: Reader): boolean {
+  return db.value(z.number(), "select exists (select 1 from remote_peers)") === 1;
+}
+
+/** The peers of a machine, and its human. */
+export function ofMachine(db: Reader, daemon_id: string): RemotePeer[] {
+  return table().all(db, "where daemon_id = :daemon_id order by peer_id", { daemon_id });
+}
+
+export function address(db: Reader, peer_id: string): Address | undefined {
+  return db.get(Address, `${ADDRESSES} where peer_id = :peer_id`, { peer_id });
+}
+
+/** The human of a machine. */
+export function human(db: Reader, daemon_id: string): Address | undefined {
+  return db.get(Address, `${ADDRESSES} where daemon_id = :daemon_id and role = 'human'`, {
+    daemon_id,
+  });
+}
+
+/** The human of the machine of this name or daemon id. */
+export function humanOn(db: Reader, machine: string): Address | undefined {
+  return db.get(
+    Address,
+    `${ADDRESSES} where role = 'human'
+       and (machine = :machine collate nocase or daemon_id = :machine)`,
+    { machine },
+  );
+}
+
+/** The peers of a name on all machines. */
+export function byName(db: Reader, name: string): Address[] {
+  return db.all(
+    Address,
+    `${ADDRESSES} where name = :name and role <> 'human' order by machine, circle, peer_id`,
+    { name },
+  );
+}
+
+/** The peers of a name on the machine of this name or daemon id. */
+export function byNameOnMachine(db: Reader, name: string, machine: string): Address[] {
+  return db.all(
+    Address,
+    `${ADDRESSES} where name = :name and role <> 'human'
+       and (machine = :machine collate nocase or daemon_id = :machine)
+     order by circle, peer_id`,
+    { name, machine },
+  );
+}
+
+/** The first peers of other machines whose ids begin with `short`. */
+export function startingWith(db: Reader, short: string): Address[] {
+  return idsStarting(db, { table: "remote_peers", column: "peer_id" }, short)
+    .flatMap((peer_id) => address(db, peer_id) ?? [])
+    .filter(({ role }) => role !== "human");
+}
+
+/** The agents and orchestrators of a circle on all machines. */
+export function members(db: Reader, circle: string): Address[] {
+  return db.all(
+    Address,
+    `${ADDRESSES} where circle = :circle and role in ('agent', 'orchestrator')
+     order by machine, peer_id`,
+    { circle },
+  );
+}
+
+/** Which peers to list; null matches any. */
+export interface ListFilter {
+  /** If given, only peers that are live, and offline ones that were last seen since. */
+  readonly since: number | null;
+  readonly circle: string | null;
+  readonly status: string | null;
+}
+
+/** The ids of the peers that match, machine by machine. */
+export function listedIds(db: Reader, filter: ListFilter): string[] {
+  return db.values(
+    z.string(),
+    `select peer_id from remote_peers where role <> 'human'
+       and (:since is null or status <> 'offline'
+            or coalesce(last_seen, registered_at) >= :since)
+       and (:circle is null or circle = :circle) and (:status is null or status = :status)
+     order by machine, registered_at, peer_id`,
+    { ...filter },
+  );
+}
+
+/** Those of these peers that are still known, machine by machine. */
+export function byIds(db: Reader, peer_ids: readonly string[]): RemotePeer[] {
+  return table().all(
+    db,
+    `where peer_id in (select value from json_each(:ids))
+     order by machine, registered_at, peer_id`,
+    { ids: JSON.stringify(peer_ids) },
+  );
+}
+
+/** Takes all peers offline; returns how many were not. */
+export function setAllOffline(tx: Tx): number {
+  return tx.run(
+    "update remote_peers set status = 'offline', turn_state = null where status <> 'offline'",
+  );
+}

@@ -1,0 +1,96 @@
+/**
+ * The message bus between machines, as the daemon needs it: durable batches, calls, a directory and
+ * files.
+ */
+
+/** Whether the bus can be reached now, and since when (milliseconds since 1970). */
+export interface BusStatus {
+  readonly status: "connecting" | "connected" | "down";
+  readonly since: number;
+  /** Why it is not connected, in a sentence for people; null while connected. */
+  readonly reason: string | null;
+}
+
+/**
+ * What a bus hands to its owner. Machines are named by daemon ids, proved by the connection's user.
+ */
+export interface BusListener {
+  /**
+   * A stored batch from another machine. The bus drops its copy when the promise resolves, and
+   * repeats the batch later when it rejects.
+   */
+  batch(from: string, batch: Uint8Array): Promise<void>;
+  /** A call from another machine. A rejected promise leaves the caller without an answer. */
+  call(from: string, request: Uint8Array): Promise<Uint8Array>;
+  /** Another machine's entry in the directory; null when it lapsed or was withdrawn. */
+  announced(daemonId: string, entry: Uint8Array | null): void;
+  /** The connection changed. */
+  changed(status: BusStatus): void;
+}
+
+/** What the bus holds for one machine. */
+export interface BusBacklog {
+  /** Batches that wait at the bus for this machine. */
+  readonly waiting: number;
+  /**
+   * Bytes stored in the stream of all machines, and the limit; null where it is not permitted to
+   * see it.
+   */
+  readonly bytes: number | null;
+  readonly max_bytes: number | null;
+}
+
+/** A connection to the bus. Each method rejects with `BusError` while the bus cannot be reached. */
+export interface Bus {
+  status(): BusStatus;
+  /** Stores a batch for another machine; resolves once the bus has it on disk. */
+  publish(to: string, id: string, batch: Uint8Array): Promise<void>;
+  /**
+   * Asks another machine now; nothing is stored. Rejects with `no_answer` when none came in time.
+   */
+  call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** Writes this machine's entry of the directory, which lapses 60 s later. */
+  announce(entry: Uint8Array): Promise<void>;
+  /** Removes this machine's entry of the directory. */
+  withdraw(): Promise<void>;
+  /**
+   * Stores a file for 7 days, or replaces it. Names begin with this machine's daemon id and a dot:
+   * a machine can neither replace nor delete the file of another one. A name has at most 128
+   * letters, digits, `_`, `.` and `-`.
+   */
+  putFile(name: string, bytes: Uint8Array): Promise<void>;
+  /**
+   * The bytes of a file of any machine, or null when the bus no longer has it. Rejects with
+   * `too_large`, before the bytes are in memory, if it is larger than `bytes_max`.
+   */
+  getFile(name: string, bytes_max: number): Promise<Uint8Array | null>;
+  /** Deletes a file of this machine; does nothing if the bus does not have it. */
+  deleteFile(name: string): Promise<void>;
+  /** Milliseconds of a round trip to the server. */
+  roundTrip(): Promise<number>;
+  backlog(): Promise<BusBacklog>;
+  close(): Promise<void>;
+}
+
+export type BusFailure =
+  | "unreachable"
+  | "full"
+  | "too_large"
+  | "not_permitted"
+  | "no_answer"
+  | "failed";
+
+/**
+ * Why a bus did not do something. `stored: "no"` only where the bus certainly has not stored it.
+ */
+export class BusError extends Error {
+  readonly reason: BusFailure;
+  readonly stored: "no" | "unknown";
+
+  constructor(reason: BusFailure, detail: string, stored: "no" | "unknown" = "unknown") {
+    super(detail);
+    this.name = "BusError";
+    this.reason = reason;
+    this.stored = stored;
+  }
+}

@@ -1,0 +1,41 @@
+/** The subjects and stores on the NATS server; `server_config.ts` has the permissions for them. */
+
+/** The stream of all batches, and the two buckets. */
+export const STREAM = "mesh";
+export const DIRECTORY = "mesh_directory";
+export const FILES = "mesh_files";
+
+/** How long the server keeps an entry of the directory. */
+export const ENTRY_MS_MAX = 60_000;
+
+/** A machine's daemon id, which is a token of subjects. */
+export const DAEMON_ID = /^dm-[0-9a-f]{12}$/;
+
+/** Names of files: they are keys of the object store, and are shown in logs. */
+export const FILE_NAME = /^[\w.-]{1,128}$/;
+
+/**
+ * The sender is always the last name of a machine in a subject that it publishes on, so that one
+ * permission of the server keeps others off it. A machine can still have the server publish there
+ * what the server answers to a request, so only the seal proves the sender.
+ */
+export const SUBJECTS = {
+  batch: (to: string, from: string) => `mesh.batch.${to}.${from}`,
+  batches: (to: string) => `mesh.batch.${to}.*`,
+  call: (to: string, from: string) => `mesh.call.${to}.${from}`,
+  calls: (to: string) => `mesh.call.${to}.*`,
+  answer: (to: string, from: string, nonce: string) => `mesh.answer.${to}.${from}.${nonce}`,
+  answers: (to: string) => `mesh.answer.${to}.*.*`,
+};
+
+/** The inbox of a machine, where the server sends its own answers. */
+export function inboxPrefix(daemonId: string): string {
+  return `_INBOX_${daemonId}`;
+}
+
+/** The sender of a batch or of a call, by its subject; undefined for any other subject. */
+export function senderOf(subject: string): string | undefined {
+  const [mesh, kind, , from, ...rest] = subject.split(".");
+  const isKnown = mesh === "mesh" && (kind === "batch" || kind === "call");
+  return isKnown && rest.length === 0 && from && DAEMON_ID.test(from) ? from : undefined;
+}

@@ -1,0 +1,98 @@
+/** Makes the stream and the two buckets on the server, or changes them to the given limits. */
+
+import { DIRECTORY, ENTRY_MS_MAX, FILES, STREAM } from "./names.ts";
+import { apiCodeOf, NAME_IN_USE_CODE, NO_ROOM_CODE } from "./reasons.ts";
+import { libraries, type NatsConnection } from "./libraries.ts";
+
+export interface StoreLimits {
+  /** Of all batches that wait for their machines. */
+  readonly batches_bytes: number;
+  /** Of all files. */
+  readonly files_bytes: number;
+  /** Of the directory. */
+  readonly directory_bytes: number;
+  /** Copies in a cluster: 1, 3 or 5. */
+  readonly replicas: number;
+}
+
+export const DEFAULT_LIMITS: StoreLimits = {
+  batches_bytes: 1 << 30,
+  files_bytes: 2 ** 31,
+  directory_bytes: 64 << 20,
+  replicas: 1,
+};
+
+const DAY_MS = 24 * 60 * 60_000;
+const BATCH_MS_MAX = 30 * DAY_MS;
+const FILE_MS_MAX = 7 * DAY_MS;
+/** How long the server knows the id of a batch, and drops a repetition. */
+const DUPLICATES_MS = 2 * 60_000;
+const DIRECTORY_ENTRY_BYTES_MAX = 512 << 10;
+
+/** What the server answers for a stream that it has. */
+const EXISTING_CODES: ReadonlySet<number> = new Set([NAME_IN_USE_CODE, NO_ROOM_CODE]);
+
+const nanos = (ms: number) => ms * 1_000_000;
+
+/**
+ * Needs a connection that may create streams; rejects with the client's own error otherwise. May
+ * be called at any time, and again after the server lost its store.
+ */
+export async function prepareStore(
+  connection: NatsConnection,
+  limits: StoreLimits = DEFAULT_LIMITS,
+): Promise<void> {
+  const { jetstream } = await libraries();
+  const { DiscardPolicy, RetentionPolicy, StorageType } = jetstream;
+  const { streams } = await jetstream.jetstreamManager(connection, { checkAPI: false });
+  const shared = {
+    storage: StorageType.File,
+    num_replicas: limits.replicas,
+    discard: DiscardPolicy.New,
+  };
+  const all = [
+    {
+      ...shared,
+      name: STREAM,
+      subjects: ["mesh.batch.*.*"],
+      retention: RetentionPolicy.Workqueue,
+      max_age: nanos(BATCH_MS_MAX),
+      max_bytes: limits.batches_bytes,
+      duplicate_window: nanos(DUPLICATES_MS),
+    },
+    {
+      ...shared,
+      name: `KV_${DIRECTORY}`,
+      subjects: [`$KV.${DIRECTORY}.>`],
+      retention: RetentionPolicy.Limits,
+      max_msgs_per_subject: 1,
+      max_msg_size: DIRECTORY_ENTRY_BYTES_MAX,
+      max_age: nanos(ENTRY_MS_MAX),
+      max_bytes: limits.directory_bytes,
+      duplicate_window: nanos(ENTRY_MS_MAX),
+      allow_rollup_hdrs: true,
+      allow_direct: true,
+      deny_delete: true,
+    },
+    {
+      ...shared,
+      name: `OBJ_${FILES}`,
+      subjects: [`$O.${FILES}.C.>`, `$O.${FILES}.M.>`],
+      retention: RetentionPolicy.Limits,
+      max_age: nanos(FILE_MS_MAX),
+      max_bytes: limits.files_bytes,
+      allow_rollup_hdrs: true,
+      allow_direct: true,
+    },
+  ];
+  for (const config of all) {
+    try {
+      await streams.add(config);
+    } catch (error) {
+      // Another configuration has the name: the limits changed. Or the same one has it, and version
+      // 2.9 counted its bytes a second time before it looked for the name.
+      if (!EXISTING_CODES.has(apiCodeOf(error) ?? 0)) throw error;
+      await streams.update(config.name, config);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+/** The other machines of the network, and the connection to the bus that leads to them. */
+
+import { computed, effect } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { call, isUnavailable } from "./calls.ts";
+import { hasOthers } from "./derived/remote.ts";
+import * as at from "./endpoints.ts";
+import { Resource, useResource } from "./resource.ts";
+import { peers } from "./store.ts";
+import { connection } from "./stream.ts";
+
+/** A machine announces itself each 20 s. */
+const LOOK_MS = 20_000;
+/** A flood of messages must not ask for the machines with each. */
+const WAITING_INTERVAL_MS = 2000;
+
+/** Null if the daemon knows no other machines, because its version is older. */
+export const network = new Resource(["machines"], async () => {
+  try {
+    return await call(at.machineList, {});
+  } catch (error) {
+    if (isUnavailable(error)) return null;
+    throw error;
+  }
+});
+
+/** Whether there is any machine besides this one. */
+export const hasOtherMachines = computed(() =>
+  hasOthers(peers.value.value ?? [], network.value.value)
+);
+
+/**
+ * Loads the machines once the stream is open: most people have one, so that nothing that is shown
+ * first waits for them, and nothing is loaded twice.
+ */
+export function watchNetwork(): void {
+  const stop = effect(() => {
+    if (connection.value !== "live") return;
+    // What is active while the stream opens is loaded by that, too.
+    queueMicrotask(() => {
+      stop();
+      network.activate();
+      network.refresh();
+    });
+  });
+}
+
+/**
+ * Nothing announces ages and latencies, and what waits changes with each message: only who looks at
+ * the machines needs these now.
+ */
+export function useFreshNetwork(): void {
+  useResource("what waits for machines", ["messages"], () => Promise.resolve(network.refresh()), {
+    interval_ms: WAITING_INTERVAL_MS,
+  });
+  useEffect(() => {
+    const timer = setInterval(() => !document.hidden && network.refresh(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+}

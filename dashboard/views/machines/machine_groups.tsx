@@ -1,0 +1,60 @@
+/** The peers by machine: this one first, then those online, then those offline, folded. */
+
+import { call } from "../../state/calls.ts";
+import { groupsOf } from "../../state/derived/remote.ts";
+import * as at from "../../state/endpoints.ts";
+import { network, useFreshNetwork } from "../../state/network.ts";
+import type { Message, Peer } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
+import { OtherMachineGroup } from "./other_machine.tsx";
+import { OwnMachineGroup } from "./own_machine.tsx";
+
+/** Of the newest messages in each state; where more wait, the rest is only counted. */
+const WAITING_MAX = "500";
+/** In these states a message may wait for another machine: for the bus, or for its daemon there. */
+const WAITING_STATES = ["queued", "sent"] as const;
+const WAITING_INTERVAL_MS = 2000;
+
+interface Props {
+  readonly peers: readonly Peer[];
+  readonly dense: boolean;
+  /** Whether a filter hides peers; machines without a peer that matches are hidden, too. */
+  readonly is_filtered: boolean;
+}
+
+export function MachineGroups({ peers, dense, is_filtered }: Props) {
+  useFreshNetwork();
+  const { bus, machines = [] } = network.value.value ?? {};
+  const is_waiting = machines.some(({ waiting }) => waiting > 0);
+  const messages = useWaitingMessages(is_waiting);
+  const { own, others } = groupsOf(peers, machines);
+  const isShown = (members: readonly Peer[]) => !is_filtered || members.length > 0;
+  return (
+    <div class="machine-groups">
+      {isShown(own) && <OwnMachineGroup bus={bus} peers={own} dense={dense} />}
+      {others.filter((group) => isShown(group.peers)).map((group) => (
+        <OtherMachineGroup
+          key={group.daemon_id}
+          group={group}
+          messages={messages}
+          dense={dense}
+          is_unfolded={is_filtered}
+        />
+      ))}
+    </div>
+  );
+}
+
+/** Loads nothing while nothing waits. */
+function useWaitingMessages(is_waiting: boolean): readonly Message[] {
+  const load = async () => {
+    if (!is_waiting) return [];
+    const pages = await Promise.all(
+      WAITING_STATES.map((state) => call(at.messages, { query: { state, limit: WAITING_MAX } })),
+    );
+    return pages.flatMap((page) => page.messages);
+  };
+  const key = `messages to machines, ${is_waiting}`;
+  const options = { interval_ms: WAITING_INTERVAL_MS };
+  return useResource(key, ["messages"], load, options).value.value ?? [];
+}

@@ -1,0 +1,95 @@
+/** This machine in the list of machines: its connection to the bus, and its peers. */
+
+import type { ComponentChildren } from "preact";
+import { State } from "../../components/basics.tsx";
+import { BusDown } from "../../components/bus_down.tsx";
+import { useFold } from "../../components/act/folds.ts";
+import { visible } from "../../components/text/visible.tsx";
+import { latency } from "../../state/derived/remote.ts";
+import type { Network, Peer } from "../../state/records.ts";
+import { Circles } from "../mesh/circles.tsx";
+
+type Bus = Network["bus"];
+
+/** `bus`: undefined until the machines are loaded. */
+export function OwnMachineGroup(
+  { bus, peers, dense }: { bus: Bus | undefined; peers: readonly Peer[]; dense: boolean },
+) {
+  const [is_detailed, turnDetails] = useFold("machine/own", false);
+  const name = bus?.name ?? "This machine";
+  return (
+    <section class="machine" aria-label={name}>
+      <header class="machine-head">
+        <h2>
+          <bdi>{visible(name)}</bdi>
+        </h2>
+        {bus?.name && <span class="kind">this machine</span>}
+        {bus && <BusFacts bus={bus} />}
+        {bus && (
+          <button
+            type="button"
+            class="quiet"
+            aria-expanded={is_detailed}
+            aria-label={`Details of ${name}`}
+            onClick={turnDetails}
+          >
+            Details
+          </button>
+        )}
+      </header>
+      {bus?.status === "down" && <BusDown bus={bus} />}
+      {bus && is_detailed && <BusDetails bus={bus} />}
+      {peers.length > 0
+        ? <Circles peers={peers} dense={dense} level="h3" />
+        : <p class="hint">No agents on this machine yet.</p>}
+    </section>
+  );
+}
+
+function BusFacts({ bus: { status, latency_ms } }: { bus: Bus }) {
+  return (
+    <span class="machine-facts">
+      <span class="hint">bus</span> <State of={status} />
+      {status === "connected" && latency_ms !== null && (
+        <span class="hint">latency {latency(latency_ms)}</span>
+      )}
+    </span>
+  );
+}
+
+function BusDetails({ bus }: { bus: Bus }) {
+  const { url, daemon_id, fingerprint, shared_circles } = bus;
+  return (
+    <dl class="facts machine-details">
+      <dt>Bus</dt>
+      <dd>{url ? <bdi>{visible(url)}</bdi> : "none"}</dd>
+      <dt>Id</dt>
+      <dd>
+        <code>{daemon_id}</code>
+      </dd>
+      <dt>Fingerprint</dt>
+      <dd>{fingerprint ? <code>{fingerprint}</code> : "none"}</dd>
+      <dt>Shares</dt>
+      <dd>{sharedText(shared_circles)}</dd>
+      <dt>Waits at the bus</dt>
+      <dd>{backlogText(bus)}</dd>
+    </dl>
+  );
+}
+
+function sharedText(circles: readonly string[]): ComponentChildren {
+  if (circles.length === 0) return "no circle";
+  return circles.includes("*") ? "every circle" : visible(circles.join(", "));
+}
+
+function backlogText({ waiting_at_bus, bytes_at_bus, bytes_at_bus_max }: Bus): string {
+  if (waiting_at_bus === null) return "not known";
+  const batches = `${waiting_at_bus.toLocaleString()} for this machine`;
+  if (bytes_at_bus === null) return batches;
+  const limit = bytes_at_bus_max === null ? "" : ` of ${megabytes(bytes_at_bus_max)}`;
+  return `${batches}; its store holds ${megabytes(bytes_at_bus)}${limit}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_000_000).toLocaleString(undefined, { maximumFractionDigits: 1 })} MB`;
+}

@@ -1,0 +1,139 @@
+/**
+ * Many machines in one process: each has real keys, a card and a connection to the bus, announces
+ * its peers, and confirms what it gets. They do without a daemon. Each line of input is a job.
+ */
+
+import { randomIds, systemClock } from "kit/core/clock.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { type Entry, toBytes } from "../../../daemon/features/federation/directory/entry.ts";
+import { RENEW_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { decodeBatch, encodeBatch } from "../../../daemon/features/machines/links/batch.ts";
+import {
+  openAnnouncement,
+  sealAnnouncement,
+} from "../../../daemon/features/machines/trust/announcement.ts";
+import type { Card } from "../../../daemon/features/machines/trust/cards.ts";
+import {
+  type NetworkKeys,
+  networkKeysOf,
+} from "../../../daemon/features/machines/trust/network.ts";
+import type { Bus } from "../../../daemon/host/bus.ts";
+import { openNatsBus } from "../../../daemon/host/nats/nats_bus.ts";
+import { makeMachine, type TrustedMachine } from "../../support/federation/trusted_machines.ts";
+import { TextLineStream } from "../../support/programs/lines.ts";
+
+const CONNECT_MS_MAX = 60_000;
+const POLL_MS = 20;
+
+/** Machines to connect. They use the connection of the server's admin, who may do everything. */
+export interface MachinesJob {
+  readonly url: string;
+  readonly seed: string;
+  readonly network_secret: string;
+  readonly names: readonly string[];
+  readonly peers: number;
+  /** The real machine, which writes to the others. */
+  readonly daemon_id: string;
+}
+
+const log = jsonLog(systemClock, "error", () => undefined);
+const context = { clock: systemClock, ids: randomIds, log };
+const buses: Bus[] = [];
+/** Entries that came, and when the last one did. */
+const received = { entries: 0, at: 0 };
+let writer: Card | undefined;
+
+const JOBS = { connect, connected, received: () => received };
+
+print({ ready: true });
+for await (const line of Deno.stdin.readable.pipeThrough(new TextLineStream())) {
+  const job = JSON.parse(line);
+  print(await JOBS[job.kind as keyof typeof JOBS](job));
+}
+Deno.exit(0);
+
+/** Resolves when all machines are connected, and each has announced its peers. */
+async function connect(job: MachinesJob) {
+  const network = networkKeysOf(job.network_secret);
+  for (const name of job.names) await join(job, network, name);
+  return await connected();
+}
+
+async function join(job: MachinesJob, network: NetworkKeys, name: string): Promise<void> {
+  const machine = makeMachine(network, { name });
+  const { daemon_id } = machine;
+  const peers = Array.from({ length: job.peers }, (_, at) => sharedPeer(`peer-${at}`));
+  const announce = async () => {
+    const body = toBytes({ at: systemClock.now(), mesh_version: "1.0.0", peers, human: null });
+    await bus.announce(
+      sealAnnouncement({ card: machine.card, body }, machine.keys, network, randomIds),
+    );
+  };
+  const options = { url: job.url, credentials: { seed: job.seed }, daemonId: daemon_id, name };
+  const bus = openNatsBus(context, options, {
+    batch: (from, batch) => confirm(bus, machine, from, batch),
+    call: () => Promise.reject(new Error("No calls here")),
+    announced: (id, entry) => {
+      if (writer || id !== job.daemon_id || !entry) return;
+      writer = openAnnouncement(id, network, entry)?.card;
+    },
+    changed: ({ status }) => {
+      if (status === "connected") void announce();
+    },
+  });
+  buses.push(bus);
+  const phase_ms = Number.parseInt(randomIds.hex(4), 16) % RENEW_MS;
+  const renew = () => {
+    if (bus.status().status === "connected") void announce();
+  };
+  setTimeout(() => setInterval(renew, RENEW_MS), phase_ms);
+  await connected();
+}
+
+/** Waits until all machines are connected. */
+async function connected() {
+  const end = systemClock.now() + CONNECT_MS_MAX;
+  while (buses.some((bus) => bus.status().status !== "connected")) {
+    if (systemClock.now() > end) throw new Error("Not all machines have connected");
+    await systemClock.sleep(POLL_MS);
+  }
+  return { connected: buses.length };
+}
+
+/** Tells the sender that all entries of a batch were applied. */
+async function confirm(
+  bus: Bus,
+  { envelopes }: TrustedMachine,
+  from: string,
+  sealed: Uint8Array,
+): Promise<void> {
+  const bytes = writer && envelopes.openFrom(writer, "batch", sealed);
+  const batch = bytes ? decodeBatch(bytes) : undefined;
+  const last = batch?.entries.at(-1);
+  if (!writer || !batch || !last) return;
+  received.entries += batch.entries.length;
+  received.at = systemClock.now();
+  const answer = { previous: null, entries: [], applied: last.tag, resend: false, confirm: false };
+  const envelope = envelopes.sealFor(writer, "batch", encodeBatch(answer));
+  await bus.publish(from, randomIds.hex(16), envelope);
+}
+
+function sharedPeer(name: string): Entry["peers"][number] {
+  return {
+    peer_id: randomIds.next("peer"),
+    name,
+    circle: "bench",
+    backend: "claude-code",
+    model: "some-model-4",
+    role: "agent",
+    status: "online",
+    turn_state: "idle",
+    description: "Works on the part of the product that is measured here, and on its tests.",
+    folder: "product",
+    last_seen: systemClock.now(),
+  };
+}
+
+function print(report: unknown): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(report)}\n`));
+}

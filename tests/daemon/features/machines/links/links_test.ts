@@ -1,0 +1,73 @@
+/** Links: what becomes of entries that are too large, too old or forgotten. */
+
+import assert from "node:assert/strict";
+import {
+  connectedLink,
+  DAY_MS,
+  LinkFixture,
+  OTHER,
+} from "../../../../support/links/link_fixture.ts";
+
+Deno.test("an entry above 1 MB is refused when it is appended", async () => {
+  using f = connectedLink();
+  const tooLarge = { padding: "ä".repeat(524_288) };
+  assert.throws(() => f.machine.append(OTHER, tooLarge), { code: "body_too_large" });
+  await f.clock.settle();
+  assert.equal(f.machine.links.waiting(f.machine.db, OTHER).entries, 0);
+});
+
+Deno.test("entries older than 30 days are dropped, and their owner learns it", async () => {
+  using f = new LinkFixture();
+  await f.append(1);
+  await f.clock.advance(DAY_MS);
+  await f.append(1);
+  f.machine.links.sweep();
+  assert.deepEqual(f.outcomes("dropped"), []);
+  await f.clock.advance(29 * DAY_MS + 1);
+  f.machine.links.sweep();
+  assert.deepEqual(f.outcomes("dropped"), [1]);
+  assert.equal(f.machine.links.waiting(f.machine.db, OTHER).entries, 1);
+});
+
+Deno.test("an entry of more than 30 days ago is refused, as its receipt may be gone", async () => {
+  using f = connectedLink();
+  const entry = f.entry(1);
+  await f.receive({ entries: [entry] });
+  await f.clock.advance(32 * DAY_MS);
+  f.machine.links.sweep();
+  await f.clock.settle();
+  assert.deepEqual(f.machine.numbers("select count(*) from link_receipts"), [0]);
+  await f.receive({ entries: [entry] });
+  await f.receive({ previous: entry.tag, entries: [f.entry(2)] });
+  assert.deepEqual(f.applied(), [1, 2]);
+});
+
+Deno.test("an entry from the day after tomorrow is refused, as it would outlive its receipt", async () => {
+  using f = connectedLink();
+  const at = f.clock.now() + 2 * DAY_MS;
+  await f.receive({ entries: [{ ...f.entry(1), at }] });
+  assert.deepEqual(f.applied(), []);
+  await f.receive({ previous: f.entry(1).tag, entries: [f.entry(2)] });
+  assert.deepEqual(f.applied(), [2]);
+});
+
+Deno.test("a forgotten machine gets nothing any more, and its repeats are still known", async () => {
+  using f = new LinkFixture();
+  await f.receive({ entries: [f.entry(1)] });
+  await f.append(2);
+  f.machine.db.transact((tx) => f.machine.links.forget(tx, OTHER));
+  f.machine.connect();
+  await f.receive({ entries: [f.entry(1)] });
+  await f.clock.settle();
+  assert.deepEqual([f.numbers.flat(), f.applied()], [[], [1]]);
+});
+
+Deno.test("a stopped link publishes nothing, and leaves batches to the bus", async () => {
+  using f = connectedLink();
+  f.machine.links.stop();
+  await f.append(1);
+  await assert.rejects(f.receive({ entries: [f.entry(1)] }), { code: "shutting_down" });
+  f.machine.links.busConnected();
+  await f.clock.settle();
+  assert.equal(f.published.length, 0);
+});

@@ -1,0 +1,40 @@
+/** Peers of other machines in a world, as their machines announce them. */
+
+import type { SharedHuman, SharedPeer } from "../../../daemon/features/peers/remote/schemas.ts";
+import type { World } from "../world.ts";
+
+export const BUILDBOX = { daemon_id: "dm-b00000000001", name: "buildbox" };
+export const TOWER = { daemon_id: "dm-70000000002a", name: "tower" };
+
+/** What a machine shares of a peer. `digits` make its id. */
+export function sharedPeer(
+  name: string,
+  digits: string,
+  more: Partial<SharedPeer> = {},
+): SharedPeer {
+  return {
+    peer_id: `peer-${digits.padEnd(12, "0")}`,
+    name,
+    circle: "default",
+    backend: "codex",
+    model: null,
+    role: "agent",
+    status: "online",
+    turn_state: null,
+    description: null,
+    folder: "work",
+    last_seen: null,
+    ...more,
+  };
+}
+
+/** Stores what a machine announces. */
+export function announce(
+  w: World,
+  machine: typeof BUILDBOX,
+  peers: readonly SharedPeer[],
+  human: SharedHuman | null = null,
+) {
+  const { ctx, remotePeers } = w.daemon;
+  return ctx.db.transact((tx) => remotePeers.announced(tx, machine, peers, human));
+}

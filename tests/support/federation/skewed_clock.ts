@@ -1,0 +1,30 @@
+/** The clock of a machine that shows another time than the clock of a test. */
+
+import { FakeClock } from "../clock.ts";
+
+export class SkewedClock extends FakeClock {
+  readonly #base: FakeClock;
+  readonly #ahead_ms: number;
+
+  constructor(base: FakeClock, ahead_ms: number) {
+    super();
+    this.#base = base;
+    this.#ahead_ms = ahead_ms;
+  }
+
+  override now(): number {
+    return this.#base.now() + this.#ahead_ms;
+  }
+
+  override setTimer(ms: number, ring: () => void): () => void {
+    return this.#base.setTimer(ms, ring);
+  }
+
+  override settle(): Promise<void> {
+    return this.#base.settle();
+  }
+
+  override advance(ms: number): Promise<void> {
+    return this.#base.advance(ms);
+  }
+}
