@@ -100,7 +100,7 @@ Deno.test("an error of the work after the limit is no unhandled rejection", asyn
   await clock.settle();
 });
 
-Deno.test("a pause before connecting again doubles up to its maximum, and half of it is random", () => {
+Deno.test("the pause before connecting again doubles up to a maximum; half of it is random", () => {
   const pauses = (hex: string) =>
     [0, 1, 2, 3, 1e9].map((failures) =>
       backoffMs({ hex: () => hex }, { first: 1_000, max: 5_000, failures })
