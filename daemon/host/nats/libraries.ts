@@ -3,16 +3,36 @@
  * packages are in the CommonJS form, of which the bundler exports only the default.
  */
 
+import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
+
 export type { NatsConnection } from "@nats-io/transport-node";
 
 /** They are CommonJS, of which a bundle exports only `default`. */
 async function load() {
-  const [transport, jetstream, kv] = await Promise.all([
+  const [transport, { default: { NodeTransport } }, jetstream, kv] = await Promise.all([
     import("@nats-io/transport-node"),
+    import("@nats-io/transport-node/lib/node_transport.js"),
     import("@nats-io/jetstream"),
     import("@nats-io/kv"),
   ]);
+  catchSocketErrors(NodeTransport.prototype);
   return { transport: transport.default, jetstream: jetstream.default, kv: kv.default };
+}
+
+/**
+ * Keeps an error listener on each socket of the client. The client removes all listeners between
+ * two steps of connecting, and keeps none on the socket under TLS: a reset at that moment would end
+ * the process. The socket's end still reaches the client, as its close or as its timeout.
+ */
+export function catchSocketErrors(transport: Pick<NodeTransport, "dial">): void {
+  const dial = transport.dial;
+  transport.dial = async function (this: NodeTransport, address) {
+    const socket = await dial.call(this, address);
+    const removeAll = socket.removeAllListeners;
+    const ignore = () => undefined;
+    socket.removeAllListeners = (...event) => removeAll.apply(socket, event).on("error", ignore);
+    return socket.on("error", ignore);
+  };
 }
 
 export type Libraries = Awaited<ReturnType<typeof load>>;
