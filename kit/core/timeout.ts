@@ -60,8 +60,8 @@ function onTimeoutOrAbort(
 }
 
 /**
- * The pause in milliseconds before the next attempt to connect. It doubles with each failure up to a maximum. Half of it is random, so
- * that clients do not all reconnect at once.
+ * The pause in milliseconds before the next attempt to connect. It doubles with each failure up to
+ * a maximum. Half of it is random, so that clients do not all reconnect at once.
  */
 export function backoffMs(
   ids: Pick<Ids, "hex">,
