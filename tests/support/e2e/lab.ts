@@ -105,8 +105,12 @@ function findMissing(agent: () => Installed): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;
-  const found = agent();
-  return "reason" in found ? found.reason : undefined;
+  // Each lab needs Claude Code, which could not be installed inside, where there is no network.
+  for (const needed of [claudeCode, agent]) {
+    const found = needed();
+    if ("reason" in found) return found.reason;
+  }
+  return undefined;
 }
 
 export interface LabOptions {
