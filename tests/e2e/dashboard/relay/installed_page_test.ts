@@ -122,14 +122,14 @@ relayTest(
     await api.request("ask", { to_peer: "sam", text: "May I?" });
     await until("a notification", async () => (await titles(page)).length > 0);
     assert.deepEqual(await titles(page), [`api asks you · ${HOST}`]);
-    assert.equal(await page.title(), `(2) Settings · ${HOST}`);
-    assert.equal(await page.evaluate("badges.at(-1)"), 2);
+    await until("its count", async () => await page.title() === `(2) Settings · ${HOST}`);
+    await until("its badge", async () => await page.evaluate("badges.at(-1)") === 2);
     const other = await lab.open(daemon.daemon_id);
     await other.getByLabel("Answer api").fill("Yes.");
     await other.keyboard.press("Enter");
     await until("its end", async () => (await titles(page)).length === 0, SOON_MS);
-    assert.equal(await page.title(), `(1) Settings · ${HOST}`);
-    assert.equal(await page.evaluate("badges.at(-1)"), 1);
+    await until("its count", async () => await page.title() === `(1) Settings · ${HOST}`);
+    await until("its badge", async () => await page.evaluate("badges.at(-1)") === 1);
   },
 );
 
