@@ -3,6 +3,8 @@
 import { CORE_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
+import { FEDERATION_TARGETS } from "./federation_faults.ts";
+import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
@@ -15,4 +17,6 @@ export const TARGETS: readonly Target[] = [
   ...WORK_TARGETS,
   ...DATA_TARGETS,
   ...RELAY_TARGETS,
+  ...MACHINE_TARGETS,
+  ...FEDERATION_TARGETS,
 ];

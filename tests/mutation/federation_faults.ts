@@ -1,0 +1,231 @@
+/** Faults in what machines exchange: messages, files, the directory, and calls. */
+
+import type { Target } from "./target.ts";
+
+const FEDERATION = "tests/daemon/features/federation";
+const EXCHANGE = [
+  `${FEDERATION}/exchange/stolen_machine_test.ts`,
+  `${FEDERATION}/exchange/exchange_test.ts`,
+  `${FEDERATION}/exchange`,
+];
+const DOWNLOADS = [`${FEDERATION}/files/downloads_test.ts`];
+const UPLOADS = [`${FEDERATION}/files/uploads_test.ts`];
+const CALLS = [`${FEDERATION}/calls/hostile_calls_test.ts`, `${FEDERATION}/calls`];
+
+const MESSAGE_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/federation/exchange/incoming.ts",
+    tests: EXCHANGE,
+    faults: [
+      [
+        "a machine writes as a peer of another one",
+        'if (local || owner !== machine.daemon_id) throw new EntryRefused("forged_sender");',
+        "",
+      ],
+      [
+        "every machine speaks as the human",
+        'if (voice === "human") return may_administer ? "human" : "unverified";',
+        "",
+      ],
+      [
+        "a machine reaches peers that are not shared",
+        'const isOpen = known && (to.role === "human" ? may_administer : this.#deps.isShared(to));',
+        "const isOpen = known;",
+      ],
+      [
+        "a message is delivered that expired on the way",
+        'if (ttl_ms !== undefined && ttl_ms <= 0) throw new EntryRefused("expired_on_the_way");',
+        "",
+      ],
+      ["a message is accepted again under the same id", "if (before) return;", ""],
+    ],
+  },
+  {
+    file: "daemon/features/federation/exchange/outgoing.ts",
+    tests: EXCHANGE,
+    faults: [
+      [
+        "a message that is further counts as sent again",
+        'if (message.state !== "queued") return message;',
+        "",
+      ],
+      [
+        "a confirmed message stays sent",
+        "if (message) this.#deps.steps.accepted(this.#written(tx, message));",
+        "if (message) this.#written(tx, message);",
+      ],
+      [
+        "a stage at the other machine is in the trace for each report",
+        " && !before.has(stage)",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/exchange/exchange.ts",
+    tests: EXCHANGE,
+    faults: [
+      [
+        "a peer whose answer came too late does not hear of it",
+        "} else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));",
+        "}",
+      ],
+      [
+        "a message that the other machine refuses stays sent",
+        "for (const message of messagesOf([entry])) this.outgoing.refused(tx, message, reason);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/exchange/reports.ts",
+    tests: EXCHANGE,
+    faults: [
+      [
+        "the end of an ask's delivery is reported before how the ask was closed",
+        "if (!isReportedByClosing) db.transact",
+        "db.transact",
+      ],
+    ],
+  },
+];
+
+const FILE_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/federation/files/downloads.ts",
+    tests: DOWNLOADS,
+    faults: [
+      [
+        "a file is taken that is not the one which the message names",
+        'if (bytes.length !== size || hashOf(bytes) !== file.sha256) return "damaged";',
+        "",
+      ],
+      ["a file is fetched that is too large", 'if (size > bytes_max) return "too_large";', ""],
+      [
+        "a file is fetched again for each repeat of its entry",
+        "return !row || (row.attachment === null && row.reason === null);",
+        "return true;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/files/uploads.ts",
+    tests: UPLOADS,
+    faults: [
+      [
+        "a file that the bus has dropped is not uploaded again",
+        "return row.ready_at === null || row.ready_at + BUS_MS_MAX <= clock.now();",
+        "return row.ready_at === null;",
+      ],
+      [
+        "a file that changed on the disk is sent",
+        "if (hashOf(bytes) === sha256) return bytes;",
+        "if (bytes) return bytes;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/files/transfers.ts",
+    tests: [...DOWNLOADS, ...UPLOADS],
+    faults: [
+      [
+        "the reason why a file is missing passes for the file",
+        "`missing file ${object}`",
+        "`file ${object}`",
+      ],
+    ],
+  },
+];
+
+const CALL_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/federation/calls/call_server.ts",
+    tests: CALLS,
+    faults: [
+      [
+        "every machine administers this one",
+        "if (!administrators.includes(from)) {",
+        'if (from === "") {',
+      ],
+      [
+        "a repeated call is executed again",
+        'if (checked === "repeated") refuse("it was answered before");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/calls/nonce_memory.ts",
+    tests: CALLS,
+    faults: [
+      ["an old call is executed", "Math.abs(now - at) > CALL_AGE_MS_MAX || ", ""],
+      ["a call that the last run answered is executed", " || at < this.#started_at", ""],
+      ["a call is forgotten while it may be repeated", "if (expires_at >= now) return;", ""],
+    ],
+  },
+  {
+    file: "daemon/features/federation/calls/machine_names.ts",
+    tests: [`${FEDERATION}/calls/machine_names_test.ts`, ...CALLS],
+    faults: [
+      [
+        "a machine whose name is an allowed id administers this one",
+        "return !DAEMON_ID.test(name) && ",
+        "return ",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/calls/codec.ts",
+    tests: CALLS,
+    faults: [
+      ["the answer to one call answers another", "return `answer ${nonce}`;", 'return "answer";'],
+    ],
+  },
+  {
+    file: "daemon/features/federation/calls/inbox_home.ts",
+    tests: [`${FEDERATION}/calls/inbox_home_test.ts`],
+    faults: [
+      [
+        "an agent answers the inbox at home as the human",
+        "human,\n      });",
+        "human: true,\n      });",
+      ],
+      [
+        "an act on the inbox that may have been done counts as not done",
+        "throw unreachable(name, reason, may_have_been_delivered);",
+        "throw unreachable(name, reason, false);",
+      ],
+    ],
+  },
+];
+
+const DIRECTORY_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/federation/directory/machine_directory.ts",
+    tests: [`${FEDERATION}/directory/receiving_test.ts`, `${FEDERATION}/directory`],
+    faults: [
+      [
+        "a silent machine stays online",
+        "if (hasPassed(LEASE_MS, lease.seen_at, now)) this.#end(lease);",
+        "",
+      ],
+      [
+        "the peers of a machine that is offline stay online",
+        "this.#deps.remotePeers.leaseEnded(tx, daemon_id);",
+        "",
+      ],
+      [
+        "a change of the peers waits for the next renewal",
+        "if (!isDue && revision === this.#revision) return;",
+        "if (!isDue) return;",
+      ],
+    ],
+  },
+];
+
+export const FEDERATION_TARGETS: readonly Target[] = [
+  ...MESSAGE_TARGETS,
+  ...FILE_TARGETS,
+  ...CALL_TARGETS,
+  ...DIRECTORY_TARGETS,
+];

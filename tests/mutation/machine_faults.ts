@@ -1,0 +1,294 @@
+/** Faults in what machines believe of each other: keys, links, and the bus on NATS. */
+
+import type { Target } from "./target.ts";
+
+const TRUST = "tests/daemon/features/machines/trust";
+const PINS = ["tests/daemon/features/machines/machine_trust_test.ts"];
+const LINKS = ["tests/daemon/features/machines/links"];
+const NATS = "tests/daemon/host/nats";
+
+const TRUST_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/machines/trust/cards.ts",
+    tests: [`${TRUST}/cards_test.ts`, ...PINS],
+    faults: [
+      [
+        "a card that its machine did not sign is accepted",
+        'return isSigned ? { ok: true, card } : { ok: false, reason: "not_signed", card };',
+        "return { ok: true, card };",
+      ],
+      [
+        "a machine without the network secret is accepted",
+        "if (!crypto().timingSafeEqual(proof, proofOf(bytes, network))) {",
+        "if (proof.length === 0) {",
+      ],
+      [
+        "a public key that leads to a secret known to all is accepted",
+        "if (!isAgreeKey(card.agree)) {",
+        'if (card.agree === "") {',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/trust/envelope.ts",
+    tests: [`${TRUST}/envelope_test.ts`, ...PINS],
+    faults: [
+      [
+        "the signature of an envelope is not checked",
+        "return verify(channel.verify_key, about, bytes, signature) ? bytes : null;",
+        "return bytes;",
+      ],
+      [
+        "an envelope for one purpose opens for another",
+        'return ["mesh bus 1", from, to, context];',
+        'return ["mesh bus 1", from, to];',
+      ],
+      [
+        "a machine that joined again is still known by its old keys",
+        "const id = `${daemon_id} ${sign} ${agree}`;",
+        "const id = daemon_id;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/trust/sealing.ts",
+    tests: [`${TRUST}/sealing_test.ts`],
+    faults: [
+      [
+        "sealed bytes open in any context",
+        "return utf8.encode(context);",
+        'return utf8.encode("");',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/trust/announcement.ts",
+    tests: [`${TRUST}/announcement_test.ts`],
+    faults: [
+      [
+        "a machine announces itself under the id of another one",
+        "if (!checked.ok || checked.card.daemon_id !== daemon_id) return null;",
+        "if (!checked.ok) return null;",
+      ],
+      [
+        "a machine announces peers with the card of another one",
+        "if (!verify(toVerifyKey(checked.card.sign), ABOUT, content, signature)) return null;",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/machine_trust.ts",
+    tests: PINS,
+    faults: [
+      [
+        "other keys replace those that are pinned",
+        "if (trusted && !haveSameKeys(card, trusted)) {",
+        "if (trusted && trusted.daemon_id !== card.daemon_id) {",
+      ],
+      [
+        "a card that is shown again gives a machine its old name",
+        "if (pinned && card.created_at <= pinned.card.created_at) {",
+        "if (pinned && card.created_at === pinned.card.created_at) {",
+      ],
+      [
+        "a machine takes the name of another one",
+        "if (holder && holder.daemon_id !== card.daemon_id) {",
+        'if (holder && holder.daemon_id === "") {',
+      ],
+      [
+        "a known machine takes a name with rights",
+        "if (this.#takesReserved(pinned, card)) return refused(refusals.nameReserved(card, pinned));",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/pinned_seal.ts",
+    tests: PINS,
+    faults: [
+      [
+        "a machine that was forgotten is still believed",
+        "if (revision !== this.#revision) this.#holders.clear();",
+        "",
+      ],
+    ],
+  },
+];
+
+const LINK_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/features/machines/links/incoming_link.ts",
+    tests: LINKS,
+    faults: [
+      [
+        "an entry has no receipt",
+        "store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());",
+        "",
+      ],
+      ["an entry that a batch holds twice is applied twice", "known.add(entry.tag);", ""],
+      [
+        "a batch behind a missing one is applied",
+        "return store.knownTags(db, this.#daemonId, [previous]).has(previous);",
+        "return true;",
+      ],
+      [
+        "an entry is applied whose receipt may be gone",
+        "return now - at <= ENTRY_MS_MAX && at - now <= AHEAD_MS_MAX;",
+        "return at - now <= AHEAD_MS_MAX;",
+      ],
+      [
+        "the sender of a refused entry does not hear of it",
+        "this.#answers.appendRefusal(tx, entry.tag, reason);",
+        "",
+      ],
+      [
+        "a refusal removes the entries before it without confirming them",
+        "this.#removeThrough(tx, refused.entry_id - 1);",
+        "store.deleteThrough(tx, this.#daemonId, refused.entry_id - 1);",
+      ],
+      [
+        "nobody asks for a missing batch",
+        'db.afterCommit(() => outgoing.answer("resend"));',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/links/links.ts",
+    tests: LINKS,
+    faults: [
+      [
+        "a batch that does not open is read as it came",
+        "const batch = opened ? decodeBatch(opened) : undefined;",
+        "const batch = decodeBatch(opened ?? bytes);",
+      ],
+      ["a batch is taken before it is on the disk", "await db.whenDurable();", ""],
+      [
+        "an entry is withdrawn that the bus may have",
+        "if (this.#links.get(daemonId)?.outgoing.wasHanded(entry_id)) return false;",
+        "",
+      ],
+      [
+        "an entry of an earlier run is withdrawn",
+        "if (entry_id === undefined || entry_id <= this.#before) return false;",
+        "if (entry_id === undefined) return false;",
+      ],
+      [
+        "receipts are deleted before their entries are too old",
+        "const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;",
+        "const RECEIPT_MS_MAX = ENTRY_MS_MAX - 86_400_000;",
+      ],
+      [
+        "an entry is sent for ever",
+        "const isDue = (oldest !== undefined && now - oldest > ENTRY_MS_MAX) ||",
+        "const isDue =",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/machines/links/outgoing_link.ts",
+    tests: LINKS,
+    faults: [
+      [
+        "a request to resend changes nothing",
+        "this.#chain = newChain();\n    this.wake();",
+        "this.wake();",
+      ],
+      [
+        "each batch behind a lost one causes everything to be sent again",
+        "if (at !== undefined && !hasPassed(RESEND_MS_MIN, at, now)) return;",
+        "",
+      ],
+      [
+        "a bus that lost its store is not noticed after a reconnection",
+        "this.#due.probe = true;\n    this.#retry.reset();",
+        "this.#retry.reset();",
+      ],
+      [
+        "a confirmation covers an entry whose refusal waits",
+        "if (store.hasRefusalAfter(db, this.#daemonId, last)) return null;",
+        "",
+      ],
+      [
+        "an entry that is too large for the bus holds up all others",
+        "if (others.length === 0) this.#refuse(first);",
+        "",
+      ],
+    ],
+  },
+];
+
+const NATS_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/host/nats/batches.ts",
+    tests: [`${NATS}/batches_test.ts`],
+    faults: [
+      [
+        "a batch is acknowledged before it is taken",
+        "await this.#deps.deliver(from, message.data);",
+        "message.ack();\n        await this.#deps.deliver(from, message.data);",
+      ],
+      [
+        "a batch that was taken is not acknowledged",
+        "message.ack();\n      handled++;",
+        "handled++;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/names.ts",
+    tests: [`${NATS}/names_test.ts`],
+    faults: [
+      [
+        "a subject names a sender that is no machine",
+        "from && DAEMON_ID.test(from) ? from : undefined;",
+        "from ? from : undefined;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/calls.ts",
+    tests: [`${NATS}/calls_test.ts`],
+    faults: [
+      [
+        "a caller chooses the subject on which this machine publishes",
+        "if (!isOwnReply || this.#served >= SERVED_MAX) return;",
+        "if (from === undefined || this.#served >= SERVED_MAX) return;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/directory.ts",
+    tests: [`${NATS}/directory_test.ts`],
+    faults: [
+      [
+        "an old entry that is read again keeps a machine online",
+        "if (this.#known.get(daemonId)?.version === version) return;",
+        "",
+      ],
+      [
+        "a silent machine stays online",
+        "this.#forget(daemonId);\n    }\n    this.#setTimer();",
+        "}",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/reasons.ts",
+    tests: [`${NATS}/reasons_test.ts`, `${NATS}/batches_test.ts`],
+    faults: [
+      [
+        "a full bus counts as a failure",
+        'const reason = FULL_CODES.has(code) ? "full" : ',
+        "const reason = ",
+      ],
+    ],
+  },
+];
+
+export const MACHINE_TARGETS: readonly Target[] = [
+  ...TRUST_TARGETS,
+  ...LINK_TARGETS,
+  ...NATS_TARGETS,
+];
