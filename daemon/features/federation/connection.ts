@@ -1,4 +1,4 @@
-/** The connection to the bus: opens it, reports how it is, and is the bus for what uses it. */
+/** The connection to the bus: opens the bus, reports its status, and passes calls on to it. */
 
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
@@ -16,9 +16,9 @@ import type { BusReport } from "./contract.ts";
 import { busConnectionMachine, type BusConnectionState } from "./machine.ts";
 
 const BACKOFF_MS = { first: 1000, max: 60_000 };
-/** The server may have written the reason of a failure, which is stored in an event. */
+/** The reason of a failure may be text from the server, and is stored in an event. */
 const REASON_LENGTH_MAX = 300;
-/** What was measured is used for this long. */
+/** How long a measurement is used. */
 const MEASURED_MS_MAX = 5000;
 /** How long a measurement may take. */
 const MEASURING_MS_MAX = 2000;
@@ -179,7 +179,7 @@ export class BusConnection implements Bus {
       this.#state = busConnectionMachine.step(this.#state, EVENTS[status]);
       this.#since = this.#ctx.clock.now();
     }
-    // An attempt to connect does not end the reason why the last one failed.
+    // While it is connecting, the reason of the last failure stays.
     if (status !== "connecting") {
       this.#reason = why === null ? null : cleanLine(why.slice(0, REASON_LENGTH_MAX));
     }
@@ -198,7 +198,7 @@ export class BusConnection implements Bus {
     const store = () => events.append("bus_status", { status, url, reason });
     try {
       db.transact(store);
-    } catch (error) { // The bus is as it is, also while the disk is full.
+    } catch (error) { // The status holds while the disk is full; the event is stored later.
       if (!isProblem(error, "storage_failed")) throw error;
       db.failures.repeatUntilStored(store);
     }

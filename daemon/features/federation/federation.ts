@@ -28,7 +28,7 @@ import { openLinks } from "./open_links.ts";
 import { describeMachine, type DescribingParts } from "./machine_report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
-/** How often what is too old is looked for. */
+/** How often the links look for entries and receipts that are too old. */
 const SWEEP_EVERY_MS = 60_000;
 
 /** The settings of the network (`mesh.bus`). */
@@ -58,7 +58,7 @@ export interface FederationDeps extends
   readonly access: BusAccess;
   readonly attachments: Attachments;
   readonly daemon_id: string;
-  /** When this machine got its name and its key: others replace its card by a newer one only. */
+  /** When this machine got its name and its key: others replace its card only by a newer one. */
   cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
   readonly remotePeers: RemotePeers;
   readonly settings: FederationSettings;
@@ -195,7 +195,7 @@ export class Federation {
     });
   }
 
-  /** Tells the others that this machine goes, and disconnects. */
+  /** Withdraws this machine's entry, so that the others see it go, and disconnects. */
   async close(): Promise<void> {
     this.#links.stop();
     await this.#directory.leave();

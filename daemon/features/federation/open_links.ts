@@ -9,7 +9,7 @@ import type { Exchange } from "./exchange/exchange.ts";
 import type { MachineFiles } from "./files/machine_files.ts";
 import type { WaitingMessages } from "./waiting_messages.ts";
 
-/** The seal of a batch is for nothing else. */
+/** The context of sealed batches, so that they open as nothing else. */
 const BATCH = "batch";
 
 export interface LinkedParts {

@@ -9,7 +9,7 @@ import type { Envelopes, KeyHolder } from "./trust/envelope.ts";
 export class PinnedSeal implements MachineSeal {
   readonly #db: Database;
   readonly #envelopes: Envelopes;
-  /** Holders by their id, as read at a revision of the table: reading a card takes 30 µs. */
+  /** Holders by id, as of the table's revision `#revision`: parsing a card takes 30 µs. */
   readonly #holders = new Map<string, KeyHolder>();
   #revision = -1;
 

@@ -1,4 +1,4 @@
-/** What one machine writes so that only another machine can read it, and knows who wrote it. */
+/** Sealing between two machines: only the receiver can read the bytes, and knows their sender. */
 
 /**
  * Seals what goes to another machine, and opens what comes from it. The context, such as `batch`,

@@ -1,4 +1,4 @@
-/** The entries of other machines in the directory, and when each lapses. */
+/** The entries of other machines in the directory, and when each expires. */
 
 import type { KV } from "@nats-io/kv";
 import type { Clock } from "kit/core/clock.ts";
@@ -12,7 +12,7 @@ interface Known {
 }
 
 /**
- * Survives the connections: an entry that is not written again lapses 60 s later on this machine's
+ * Outlives the connections: an entry that is not written again expires 60 s later on this machine's
  * clock, because the server does not report what it removes by age.
  */
 export class Directory {

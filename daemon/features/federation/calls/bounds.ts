@@ -1,6 +1,6 @@
 /**
- * What every call between machines keeps to: its method, its size and its time. A machine that is
- * on no bus loads this too, but not how a call is written.
+ * The limits of each call between machines: its methods, its size and its time. They are separate
+ * from the encoding of calls, which a machine that is on no bus does not load.
  */
 
 import * as z from "zod";
@@ -9,7 +9,7 @@ import { Problem } from "kit/core/problem.ts";
 /** The largest head and body of a call or of an answer, before it is sealed. */
 export const CALL_BYTES_MAX = 900 * 1024;
 
-/** A daemon answers each request within 60 s, and the way takes some time, too. */
+/** A daemon answers each request within 60 s; the other 5 s are for the bus. */
 export const CALL_MS_MAX = 65_000;
 
 export const RequestMethod = z.enum(["GET", "HEAD", "POST", "PATCH", "DELETE"]);

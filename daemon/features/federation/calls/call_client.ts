@@ -87,8 +87,8 @@ export class CallClient {
 
   /**
    * Calls a route of another machine, as a program of that machine would, and returns its response.
-   * Refuses with `machine_unreachable` if there is none. A call that the other machine refused for
-   * its time is sent once more, by that machine's clock: nothing was done.
+   * Refuses with `machine_unreachable` if no response comes. A call that the other machine refused
+   * for its time is sent once more, by that machine's clock: nothing was done.
    */
   async call(to: NamedMachine, request: MachineRequest): Promise<Response> {
     const ahead = this.#deps.clockAheadOf(to.daemon_id) ?? 0;

@@ -1,4 +1,4 @@
-/** Answers calls from other machines: pings of all, requests of those that may administer it. */
+/** Answers calls: pings from every machine, requests from those that may administer this one. */
 
 import type { Context } from "kit/data/context.ts";
 import { readUpTo } from "kit/http/body.ts";

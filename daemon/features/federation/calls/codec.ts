@@ -58,12 +58,12 @@ export interface HeadAndBody<Head> {
 
 const NO_BODY: Bytes = new Uint8Array();
 
-/** What a call is sealed for, so that it serves as no other call and as no answer. */
+/** The context of a sealed call, which opens as no other call and as no answer. */
 export function callContext(nonce: string): string {
   return `call ${nonce}`;
 }
 
-/** What an answer is sealed for: it answers this call only. */
+/** The context of a sealed answer, which answers only this call. */
 export function answerContext(nonce: string): string {
   return `answer ${nonce}`;
 }

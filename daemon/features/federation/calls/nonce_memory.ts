@@ -17,7 +17,7 @@ export class NonceMemory {
     this.#started_at = started_at;
   }
 
-  /** Whether a call may be answered, which it then may not be again. */
+  /** Whether a call may be answered. The same call is `repeated` the next time. */
   check(key: string, at: number, now: number): NonceCheck {
     if (Math.abs(now - at) > CALL_AGE_MS_MAX || at < this.#started_at) return "wrong_time";
     if (this.#expiries.has(key)) return "repeated";
@@ -31,7 +31,7 @@ export class NonceMemory {
     return this.#expiries.size;
   }
 
-  /** Forgets the first ones that are too old. One behind a younger one waits for that one. */
+  /** Forgets calls that are too old, in the order of arrival, up to the first that is not. */
   #forget(now: number): void {
     for (const [key, expires_at] of this.#expiries) {
       if (expires_at >= now) return;

@@ -1,4 +1,4 @@
-/** Measures how far away the other machines are, and how their clocks differ from this one's. */
+/** Measures the round trips to the other machines, and how their clocks differ from this one's. */
 
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
@@ -9,7 +9,7 @@ import type { NamedMachine } from "./machine_names.ts";
 export const PING_EVERY_MS = 30_000;
 /** How many pings start in one second: with many machines, a round takes longer than 30 s. */
 export const PINGS_PER_TICK_MAX = 4;
-/** Of so many measurements the median counts, so that one slow answer changes nothing. */
+/** How many measurements are kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
 
 export interface Measurements {
@@ -104,7 +104,7 @@ function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): vo
   ahead_ms.shift();
 }
 
-/** Of two values the later one counts. */
+/** The median of `KEPT` values; the last value while there are fewer. */
 function medianOf(values: readonly number[]): number | null {
   if (values.length < KEPT) return values.at(-1) ?? null;
   return values.toSorted((a, b) => a - b)[Math.floor(KEPT / 2)] ?? null;

@@ -19,7 +19,7 @@ export const Entry = z.object({
 });
 export type Entry = z.output<typeof Entry>;
 
-/** As it is read: a peer with a field that only a newer mesh knows does not hide the others. */
+/** For reading: its peers are parsed one by one, as only a newer mesh may know one's fields. */
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 

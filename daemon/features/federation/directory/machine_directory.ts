@@ -73,7 +73,7 @@ export class MachineDirectory {
   /** What was published last, without times; undefined before that, and after it failed. */
   #published: string | undefined;
   #published_at = 0;
-  /** The revision of the table from which the last look at the peers was. */
+  /** The revision of the table `peers` when the peers were last read. */
   #revision = -1;
   #publishing: Promise<void> | undefined;
   #hasLeft = false;
@@ -138,7 +138,7 @@ export class MachineDirectory {
     if (!this.#deps.isConnected()) return;
     try {
       await this.#deps.bus.withdraw();
-    } catch (error) { // The entry lapses by itself.
+    } catch (error) { // The bus drops the entry when it is not renewed.
       this.#ctx.log.warn("The entry of this machine was not withdrawn", { why: messageOf(error) });
     }
   }

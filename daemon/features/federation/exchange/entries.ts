@@ -1,5 +1,6 @@
 /**
- * What machines tell each other of messages: the bodies of link entries, checked when they arrive.
+ * What machines report to each other about messages: the bodies of link entries, checked when they
+ * arrive.
  */
 
 import * as z from "zod";
@@ -56,7 +57,7 @@ export const StepEntry = z.object({
 });
 export type StepEntry = z.output<typeof StepEntry>;
 
-/** An ask was closed. `sent`: the machine that tells it is the origin of the ask. */
+/** An ask was closed. `sent`: whether the machine that reports it is the origin of the ask. */
 export const ClosedEntry = z.object({
   sent: z.boolean(),
   correlation_id: Id,

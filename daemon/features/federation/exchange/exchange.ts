@@ -45,7 +45,7 @@ export class Exchange implements LinkHandlers {
 
   /**
    * Called for each ask that is closed here, in its transaction, before the end of its delivery is
-   * reported: the origin takes the reason from the first of both that it hears of.
+   * reported: the origin takes the reason from the report that arrives first.
    */
   askClosing(ask: Ask): void {
     this.#ctx.db.transact((tx) => {
@@ -123,7 +123,7 @@ function checked<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   return parsed.data;
 }
 
-/** What this machine needs of a message that it wrote itself; to check all of it takes 30 µs. */
+/** The fields needed of a message that this machine wrote; checking all of them takes 30 µs. */
 const OwnMessage = MessageEntry.pick({ delivery_id: true });
 
 /** The messages among entries of this machine. */

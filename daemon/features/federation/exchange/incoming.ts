@@ -131,7 +131,7 @@ export class IncomingMessages {
     const known = to && to.dropped_at === null && !to.closed;
     const isOpen = known && (to.role === "human" ? may_administer : this.#deps.isShared(to));
     if (!isOpen) throw new Problem("unknown_peer", { peer: to_peer_id });
-    // The human at home is reached here, even if another machine is the home of this one.
+    // Not passed on to the human's home: two machines could name each other as the home.
     return to.role === "human" ? to : directory.target(to_peer_id, {});
   }
 
@@ -166,7 +166,7 @@ export class IncomingMessages {
   }
 }
 
-/** A text, followed by what must be said about it. */
+/** A text, followed by lines about it, such as those for missing files. */
 export function withLines(text: string, lines: string): string {
   return [text, lines].filter((part) => part !== "").join("\n\n");
 }

@@ -79,7 +79,7 @@ export class OutgoingMessages implements RemoteDelivery {
     return known && !known.sent ? known.hops : undefined;
   }
 
-  /** The bus has stored the entry of a message. Does nothing for one that is further already. */
+  /** The bus has stored the entry of a message. Does nothing if its state is a later one. */
   published(tx: Tx, { delivery_id }: Pick<MessageEntry, "delivery_id">): void {
     const message = findStepped(tx, delivery_id);
     if (message) this.#written(tx, message);
@@ -93,8 +93,8 @@ export class OutgoingMessages implements RemoteDelivery {
 
   /**
    * The other machine refuses the message. What is for the human comes into the inbox of this
-   * machine then: it was accepted here, and a machine may refuse it that the human has not told yet
-   * to take messages from this one.
+   * machine then: it was accepted here, and the other machine may refuse it only because the human
+   * has not yet allowed messages from this machine there.
    */
   refused(tx: Tx, entry: Pick<MessageEntry, "delivery_id">, reason: string): void {
     const state = reason === "expired_on_the_way" ? "expired" : "failed";
@@ -126,7 +126,7 @@ export class OutgoingMessages implements RemoteDelivery {
     const { state, reason } = entry;
     if (state === "accepted") steps.accepted(message);
     else if (state === "seen") steps.seen(message);
-    // Of an ask, the other machine tells first how it was closed; else it counts as not delivered.
+    // An ask that is still open here was not delivered: how it was closed is reported before this.
     else this.ended(tx, message, state, reason ?? state);
   }
 
@@ -143,7 +143,7 @@ export class OutgoingMessages implements RemoteDelivery {
     }
   }
 
-  /** The message, which the bus has; the receiver drops repeats, so it may be published again. */
+  /** Steps a queued message to sent; a message that is published again has been stepped before. */
   #written(tx: Tx, message: SteppedMessage): SteppedMessage {
     if (message.state !== "queued") return message;
     const { steps } = this.#deps;

@@ -1,4 +1,4 @@
-/** Reports to the origin of a message how far the message is here. */
+/** Reports to the origin of a message which state the message has reached here. */
 
 import type { Context } from "kit/data/context.ts";
 import type { StoredMessage } from "../../messages/contract.ts";
@@ -30,7 +30,7 @@ export class Reports {
     const known = rows.byIdent(db, identOf(delivery_id));
     const message = known && !known.sent && ledger.findMessageBySeq(db, known.seq);
     if (!message) return;
-    // An ask whose delivery has ended is closed in this transaction, which the origin hears first.
+    // An ask whose delivery has ended is closed in this transaction, which is reported first.
     const isReportedByClosing = message.kind === "ask" && message.closed_at === null &&
       ENDS.has(state);
     if (!isReportedByClosing) db.transact((tx) => this.#report(tx, known, message));

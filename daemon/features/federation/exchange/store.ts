@@ -13,7 +13,7 @@ export const RemoteMessage = z.object({
   delivery_id: z.string(),
   correlation_id: z.string().nullable(),
   hops: z.number(),
-  /** Of the entry that takes it to the other machine, while that may be withdrawn. */
+  /** The tag of its link entry while that may be withdrawn; null after that, and if received. */
   entry_tag: z.string().nullable(),
   reported: z.string().nullable(),
 });
@@ -34,7 +34,7 @@ export function bySeq(db: Reader, seq: number): RemoteMessage | undefined {
   return db.get(Row, "select * from remote_messages where seq = :seq", { seq });
 }
 
-/** The message of these 12 hex digits, which all ids share that this machine gave it. */
+/** The message whose ids on this machine contain these 12 hex digits. */
 export function byIdent(db: Reader, ident: string): RemoteMessage | undefined {
   return db.get(Row, "select * from remote_messages where seq = seq_of(:ident)", { ident });
 }
@@ -77,7 +77,7 @@ export function clearEntryTag(tx: Tx, seq: number): void {
   tx.run("update remote_messages set entry_tag = null where seq = :seq", { seq });
 }
 
-/** Messages to a machine that it has not ended: their row numbers. */
+/** Messages to a machine whose delivery or ask has not ended: their row numbers. */
 export function unfinishedTo(db: Reader, daemon_id: string): number[] {
   return db.values(
     z.number(),

@@ -1,4 +1,4 @@
-/** Fetches the files of messages from other machines, and remembers those that cannot be had. */
+/** Fetches the files of messages from other machines, and records which cannot be fetched. */
 
 import { hasPassed } from "kit/core/clock.ts";
 import { isProblem } from "kit/core/problem.ts";
@@ -32,7 +32,7 @@ const ROW_MS_MAX = 38 * 86_400_000;
 const FAILURES_MAX = 12;
 const FAILURES_MS = 3_600_000;
 
-/** What the sender can cause as often as it likes, at the cost of a download each time. */
+/** Reasons that cost a download each time, and that the sender can cause without a limit. */
 const COSTLY: ReadonlySet<string> = new Set<MissingReason>(["damaged", "full"]);
 
 /** The files of a message as they are on this machine. */
@@ -115,7 +115,7 @@ export class Downloads {
     return fresh;
   }
 
-  /** Fetches and stores a file; returns the reason if it is certain that it cannot be had. */
+  /** Fetches and stores a file; returns the reason if it is certain that this cannot succeed. */
   async #transfer(from: string, file: SentFile): Promise<MissingReason | undefined> {
     const { attachments, bus, seal } = this.#deps;
     const { object, size } = file;

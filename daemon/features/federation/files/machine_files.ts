@@ -49,8 +49,8 @@ export class MachineFiles {
   }
 
   /**
-   * Fetches and stores the files of these entries, before they are applied. May be repeated: what
-   * became of a file is remembered. Rejects if it shall be repeated, at most twice for each file
+   * Fetches and stores the files of these entries, before they are applied. May be repeated: the
+   * outcome for each file is stored. Rejects if it must be repeated, at most twice for each file
    * while there is a connection.
    */
   fetch(from: string, entries: readonly Carrying[]): Promise<void> {

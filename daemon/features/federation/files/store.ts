@@ -123,7 +123,7 @@ export function countFetch(tx: Tx, key: ReceivedKey, expires_at: number): number
   return attempts;
 }
 
-/** Stores what became of a file, whose attempts were counted before. */
+/** Stores the outcome for a file, whose attempts were counted before. */
 export function setReceived(tx: Tx, key: ReceivedKey, outcome: Partial<Received>): void {
   const { attachment = null, reason = null } = outcome;
   tx.run(

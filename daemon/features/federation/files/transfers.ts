@@ -1,4 +1,4 @@
-/** What uploads and downloads share: names and limits of files on the bus, and their turns. */
+/** What uploads and downloads share: names and limits of files on the bus, and their queue. */
 
 import type { Context } from "kit/data/context.ts";
 import { crypto } from "kit/host/node_library.ts";

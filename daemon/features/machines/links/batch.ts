@@ -38,9 +38,9 @@ const Batch = z.object({
   entries: z.array(BatchEntry).max(BATCH_ENTRIES_MAX),
   /** The last entry that the sender has applied from the receiver, with all before it. */
   applied: Tag.nullable(),
-  /** The receiver shall begin a chain, because the sender misses some of its entries. */
+  /** Asks the receiver to begin a chain, because the sender misses some of its entries. */
   resend: z.boolean().default(false),
-  /** The receiver shall say what it has applied, although this batch may hold no entries. */
+  /** Asks the receiver to confirm what it has applied, even if this batch holds no entries. */
   confirm: z.boolean().default(false),
 });
 

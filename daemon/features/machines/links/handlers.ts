@@ -37,8 +37,8 @@ export interface LinkSealing {
 /**
  * Called in the transaction that stores the matching change of the link. If one throws
  * `storage_failed`, that transaction is rolled back and repeated later. Any other error of `apply`
- * refuses the entry, with its reason if it is an `EntryRefused` or a problem; any other error of
- * the others is logged, and the link goes on.
+ * refuses the entry, with its reason if it is an `EntryRefused` or a problem. Any other error of
+ * the other handlers is logged, and the link goes on.
  */
 export interface LinkHandlers {
   /** Applies an entry of another machine. What it wrote is rolled back if it throws. */

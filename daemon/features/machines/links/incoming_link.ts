@@ -3,7 +3,8 @@
  * machine has confirmed.
  *
  * The entries with receipts are always the first ones of the other machine's entries, up to some
- * point. So a batch is in order if there is a receipt of the entry before it, whatever it repeats.
+ * point. So a batch is in order if there is a receipt of the entry before it, even if it repeats
+ * entries.
  */
 
 import { hasPassed } from "kit/core/clock.ts";
@@ -83,7 +84,7 @@ export class IncomingLink {
       known.add(entry.tag);
       store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());
       if (entry.kind === REFUSED) this.#takeRefusal(tx, entry);
-      // The receipt of another one may have been deleted, so it may have been applied before.
+      // The receipt of an older entry may have been deleted, so it may have been applied before.
       else if (!isInTime(entry.at, clock.now())) {
         this.#answers.appendRefusal(tx, entry.tag, "expired");
         continue;

@@ -1,6 +1,6 @@
 /**
- * Links to other machines: entries that reach each of them once and in order, whatever the bus
- * repeats, loses or reorders.
+ * Links to other machines: entries that reach each of them once and in order, even if the bus
+ * repeats, loses or reorders batches.
  */
 
 import { hasPassed } from "kit/core/clock.ts";
@@ -63,8 +63,8 @@ export class Links {
   }
 
   /**
-   * Removes an entry that was not handed to the bus. Returns false if it may have been, and for one
-   * of an earlier run, of which this is not known.
+   * Removes an entry that was not handed to the bus. Returns false if the bus may have it, and for
+   * each entry of an earlier run, because nothing records which of them were handed over.
    */
   withdraw(tx: Tx, daemonId: string, tag: string): boolean {
     const entry_id = store.idOfTag(tx, daemonId, tag);
@@ -85,7 +85,7 @@ export class Links {
     const { db } = this.#deps;
     const { incoming } = this.#linkTo(from);
     const take = (tx: Tx) => incoming.take(tx, batch);
-    // What only confirms may be lost: the next confirmation, or the answer to a probe, covers it.
+    // A confirmation may be lost in a crash: the next one, or the answer to a probe, covers it.
     if (incoming.onlyConfirms(db, batch)) return db.transactLazily(take);
     await this.#deps.fetch(from, batch.entries);
     db.transact(take);

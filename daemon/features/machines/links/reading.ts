@@ -5,7 +5,7 @@ import { BATCH_ENTRIES_MAX, countFitting, REFUSED } from "./batch.ts";
 import type { LinkEntry } from "./handlers.ts";
 import * as store from "./store.ts";
 
-/** The entries after one of them, up to and with another, that fit into one batch, oldest first. */
+/** The entries after `after`, up to and including `last`, that fit into one batch, oldest first. */
 export function readPortion(
   db: Reader,
   { daemon_id, after, last: until = Number.MAX_SAFE_INTEGER, entries_max = BATCH_ENTRIES_MAX }: {
@@ -24,7 +24,7 @@ export function toLinkEntry({ tag, kind, body, created_at: at }: store.StoredEnt
   return { tag, kind, body, at };
 }
 
-/** The entries that the owner of the links appended, which are all but reports of refusals. */
+/** The entries that the owner of the links appended: all except reports of refused entries. */
 export function ownEntries(entries: readonly store.StoredEntry[]): LinkEntry[] {
   return entries.filter(({ kind }) => kind !== REFUSED).map(toLinkEntry);
 }

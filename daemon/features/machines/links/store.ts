@@ -41,7 +41,7 @@ export function lastEntryId(db: Reader): number {
   return db.value(z.number(), statement) ?? 0;
 }
 
-/** The ids and sizes of a machine's entries after one of them, up to and with another. */
+/** The ids and sizes of a machine's entries after `after`, up to and including `last`. */
 export function sizesAfter(
   db: Reader,
   { daemon_id, after, last, limit }: {
@@ -60,7 +60,7 @@ export function sizesAfter(
   );
 }
 
-/** A machine's entries after one of them, up to and with another, oldest first. */
+/** A machine's entries after `after`, up to and including `last`, oldest first. */
 export function entriesBetween(
   db: Reader,
   { daemon_id, after, last }: {
@@ -133,7 +133,7 @@ export function hasRefusalAfter(db: Reader, daemon_id: string, after: number): b
   return found !== undefined;
 }
 
-/** Whether so many refusals wait for a machine. */
+/** Whether at least `count` refusals wait for a machine. */
 export function hasRefusals(db: Reader, daemon_id: string, count: number): boolean {
   const found = db.value(
     z.number(),
@@ -162,7 +162,7 @@ export function deleteEntry(tx: Tx, entry_id: number): void {
   tx.run("delete from link_entries where entry_id = :entry_id", { entry_id });
 }
 
-/** Deletes a machine's entries up to and with one of them. */
+/** Deletes a machine's entries up to and including `last`. */
 export function deleteThrough(tx: Tx, daemon_id: string, last: number): void {
   const sql = "delete from link_entries where daemon_id = :daemon_id and entry_id <= :last";
   tx.run(sql, { daemon_id, last });

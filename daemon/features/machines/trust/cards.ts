@@ -75,7 +75,7 @@ export function signCard(
   };
 }
 
-/** Checks a card in the form in which machines send it; never throws, whatever is given. */
+/** Checks a card in the form in which machines send it. Never throws, for any value. */
 export function checkCard(given: unknown, network: NetworkKeys): CardCheck {
   const parsed = SignedCard.safeParse(given);
   if (!parsed.success) {

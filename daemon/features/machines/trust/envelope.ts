@@ -16,7 +16,7 @@ import { open, seal, SEAL_BYTES } from "./sealing.ts";
 /** How many bytes an envelope adds. */
 export const ENVELOPE_BYTES = SEAL_BYTES + SIGNATURE_BYTES;
 
-/** How many channels are kept in memory; another one is derived again, in 0.1 ms. */
+/** How many channels are kept in memory. Deriving one again takes 0.1 ms. */
 export const CHANNELS_MAX = 1024;
 
 /** The part of a card that decides about keys. */
@@ -36,8 +36,8 @@ interface Channel {
 
 /**
  * Seals and opens envelopes. Sender, receiver and context are part of what is signed and of what
- * the seal authenticates, so an envelope opens only for its receiver, as from its sender, and as
- * what it is. The same envelope opens again when it is repeated: its content must name itself.
+ * the seal authenticates, so an envelope opens only for its receiver, as its sender's, and in its
+ * context. A repeated envelope opens again: its content must hold what identifies a repeat.
  *
  * The signature lies inside the seal: outside, the bus could strip it or put another one in its
  * place, and would hold a proof of who said what. It covers the receiver, who could otherwise pass

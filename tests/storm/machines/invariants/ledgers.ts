@@ -17,7 +17,7 @@ export const LEDGER_INVARIANTS: readonly MachinesInvariant[] = [
   { name: "what a peer received is in the ledger", check: checkReceived },
 ];
 
-/** These take turns, in which the machines go on: they are checked after all others. */
+/** Checked after all others, because they send requests, during which the machines go on. */
 export const REQUEST_INVARIANTS: readonly MachinesInvariant[] = [
   { name: "no delivery is unaccounted for", check: checkAudit },
   { name: "a wait returns what the record holds", check: checkWaits },
