@@ -3,7 +3,8 @@
 import type { World } from "../../support/world.ts";
 import { TURNS } from "../../support/swift_clock.ts";
 import { type DatabaseImage, tornImage } from "../database_files.ts";
-import { identOf, takeSnapshot } from "./snapshot.ts";
+import { forgetLostReceipts, receiptsOf } from "./receipts.ts";
+import { takeSnapshot } from "./snapshot.ts";
 import type { Storm } from "./storm.ts";
 
 type Work = () => Promise<unknown>;
@@ -16,7 +17,7 @@ const COMMITS_MAX = 5;
  * by then. What was answered by then is accepted, and what was written by then is read.
  */
 export async function crash(storm: Storm, work: Work): Promise<void> {
-  const known = receiptsOf(storm);
+  const known = receiptsOf(storm.received);
   run(work);
   for (let turn = storm.chance.below(TURNS); turn > 0; turn--) {
     await new Promise((done) => setImmediate(done));
@@ -30,7 +31,7 @@ export async function crash(storm: Storm, work: Work): Promise<void> {
  */
 export async function crashAtCommit(storm: Storm, work: Work): Promise<void> {
   const { faults, runs, chance } = storm;
-  const known = receiptsOf(storm);
+  const known = receiptsOf(storm.received);
   const cut = Promise.withResolvers<World>();
   let commits = chance.below(COMMITS_MAX);
   let before: DatabaseImage | undefined;
@@ -72,25 +73,7 @@ async function restart(
   const readingActors = storm.actors.filter(() => storm.chance.oneIn(2));
   for (const actor of readingActors) actor.readReceived(storm.chance);
   storm.startAgain();
-  forgetLostReceipts(storm, known);
+  const rows = [...takeSnapshot(storm.w.daemon).byIdent.values()];
+  forgetLostReceipts(storm.received, known, rows);
   await old[Symbol.asyncDispose]();
-}
-
-function receiptsOf({ received }: Storm): ReadonlyMap<string, ReadonlySet<string>> {
-  return new Map([...received].map(([id, { receipted }]) => [id, new Set(receipted)]));
-}
-
-/** Forgets the receipts that reached neither the disk nor, before the crash, their sender. */
-function forgetLostReceipts(
-  { w, received }: Storm,
-  known: ReadonlyMap<string, ReadonlySet<string>>,
-): void {
-  const { byIdent } = takeSnapshot(w.daemon);
-  for (const [peer_id, { receipted }] of received) {
-    for (const id of receipted) {
-      const { state } = byIdent.get(identOf(id)) ?? {};
-      const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
-      if (!isDurable) receipted.delete(id);
-    }
-  }
 }

@@ -1,7 +1,7 @@
 /** Verbs that stop a daemon at any point, and verbs of a disk that fails. */
 
 import type { World } from "../../../support/world.ts";
-import { identOf } from "../../daemon/snapshot.ts";
+import { forgetLostReceipts, receiptsOf } from "../../daemon/receipts.ts";
 import { type DatabaseImage, tornImage } from "../../database_files.ts";
 import type { MachinesStorm } from "../machines_storm.ts";
 import type { StormMachine } from "../storm_machine.ts";
@@ -38,7 +38,7 @@ const WORK: readonly Work[] = [
 export async function kill(storm: MachinesStorm): Promise<void> {
   const { chance } = storm;
   const machine = storm.anyMachine();
-  const known = receiptsOf(machine);
+  const known = receiptsOf(machine.received);
   run(storm);
   for (let turn = chance.below(TURNS_MAX); turn > 0; turn--) {
     await new Promise((done) => setImmediate(done));
@@ -53,7 +53,7 @@ export async function kill(storm: MachinesStorm): Promise<void> {
 export async function crashAtCommit(storm: MachinesStorm): Promise<void> {
   const { chance, faults } = storm;
   const machine = storm.anyMachine();
-  const known = receiptsOf(machine);
+  const known = receiptsOf(machine.received);
   const cut = Promise.withResolvers<World | undefined>();
   let commits = chance.below(COMMITS_MAX);
   let before: DatabaseImage | undefined;
@@ -98,27 +98,8 @@ async function restart(
 ): Promise<void> {
   for (const actor of machine.actors) if (storm.chance.oneIn(2)) actor.readReceived(storm.chance);
   machine.start();
-  forgetLostReceipts(machine, known);
+  forgetLostReceipts(machine.received, known, machine.rows());
   await storm.clock.settle(); // What the dead daemon does yet leaves it no more.
   await old[Symbol.asyncDispose]();
   await storm.clock.settle();
-}
-
-function receiptsOf({ received }: StormMachine): ReadonlyMap<string, ReadonlySet<string>> {
-  return new Map([...received].map(([id, { receipted }]) => [id, new Set(receipted)]));
-}
-
-/** Forgets the receipts that reached neither the disk nor, before the crash, their sender. */
-function forgetLostReceipts(
-  machine: StormMachine,
-  known: ReadonlyMap<string, ReadonlySet<string>>,
-): void {
-  const states = new Map(machine.rows().map(({ ident, state }) => [ident, state]));
-  for (const [peer_id, { receipted }] of machine.received) {
-    for (const id of receipted) {
-      const state = states.get(identOf(id));
-      const isDurable = state === "accepted" || state === "seen" || known.get(peer_id)?.has(id);
-      if (!isDurable) receipted.delete(id);
-    }
-  }
 }
