@@ -25,7 +25,7 @@ const MESSAGE_TARGETS: readonly Target[] = [
       [
         "every machine speaks as the human",
         'if (voice === "human") return may_administer ? "human" : "unverified";',
-        "",
+        'if (voice === "human") return "human";',
       ],
       [
         "a machine reaches peers that are not shared",

@@ -126,6 +126,7 @@ const LINK_TARGETS: readonly Target[] = [
         "store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());",
         "",
       ],
+      ["a repeated entry is applied again", "if (known.has(entry.tag)) continue;", ""],
       ["an entry that a batch holds twice is applied twice", "known.add(entry.tag);", ""],
       [
         "a batch behind a missing one is applied",
@@ -162,6 +163,11 @@ const LINK_TARGETS: readonly Target[] = [
         "a batch that does not open is read as it came",
         "const batch = opened ? decodeBatch(opened) : undefined;",
         "const batch = decodeBatch(opened ?? bytes);",
+      ],
+      [
+        "a disk that is full when the bus is back stops the links",
+        "this.#deps.db.failures.repeatUntilStored((tx) => {\n      for",
+        "this.#deps.db.transactLazily((tx) => {\n      for",
       ],
       ["a batch is taken before it is on the disk", "await db.whenDurable();", ""],
       [
@@ -249,7 +255,7 @@ const NATS_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/host/nats/calls.ts",
-    tests: [`${NATS}/calls_test.ts`],
+    tests: [`${NATS}/permissions_test.ts`, `${NATS}/calls_test.ts`],
     faults: [
       [
         "a caller chooses the subject on which this machine publishes",

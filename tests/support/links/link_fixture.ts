@@ -1,6 +1,7 @@
 /** A machine with one link in a test, which plays the bus and the other machine. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { BusError, type BusFailure } from "../../../daemon/host/bus.ts";
 import {
   type Batch,
@@ -31,7 +32,8 @@ export class LinkFixture implements Disposable {
 
   constructor() {
     const publish = async (_from: string, { id, bytes }: { id: string; bytes: Uint8Array }) => {
-      const batch = decodeBatch(bytes.toReversed());
+      const opened = reversing.open(OTHER, bytes);
+      const batch = opened && decodeBatch(opened);
       assert.ok(batch);
       this.published.push({ id, bytes, batch });
       const failure = this.failures.shift();
@@ -56,10 +58,25 @@ export class LinkFixture implements Disposable {
     await this.clock.settle();
   }
 
-  async receive(batch: Partial<Batch>): Promise<void> {
+  async receive(batch: Partial<Batch>, { isSealed = true } = {}): Promise<void> {
     const whole = { previous: null, entries: [], applied: null, resend: false, confirm: false };
     const bytes = encodeBatch({ ...whole, ...batch });
-    await this.machine.links.receive(OTHER, reversing.seal(OTHER, bytes) ?? bytes);
+    const sealed = isSealed ? reversing.seal(OTHER, bytes) : bytes;
+    await this.machine.links.receive(OTHER, sealed ?? bytes);
+  }
+
+  /** Withdraws the appended entry of a number. */
+  withdraw(n: number): boolean {
+    const { db, links } = this.machine;
+    const tag = db.value(z.string(), "select tag from sent where n = :n", { n });
+    assert.ok(tag);
+    return db.transact((tx) => links.withdraw(tx, OTHER, tag));
+  }
+
+  /** Starts again with what the disk holds; all that was appended is there. */
+  crash(): void {
+    this.machine.db.flush();
+    this.machine.crash();
   }
 
   /** An entry of the other machine. */

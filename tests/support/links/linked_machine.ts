@@ -42,10 +42,18 @@ export interface LinkedMachineDeps {
   readonly bus: LinkedBus;
 }
 
-/** Reverses the bytes, so that what was not sealed is not read. */
+/** The first byte of what is sealed here; no batch in clear begins with it. */
+const SEALED = 1;
+
+/** Marks and reverses the bytes, so that what was not sealed does not open. */
 export const reversing: LinkSealing = {
-  seal: (_to, bytes) => bytes.toReversed(),
-  open: (_from, bytes) => bytes.toReversed(),
+  seal: (_to, bytes) => {
+    const sealed = new Uint8Array(bytes.length + 1);
+    sealed[0] = SEALED;
+    sealed.set(bytes.toReversed(), 1);
+    return sealed;
+  },
+  open: (_from, bytes) => bytes[0] === SEALED ? bytes.subarray(1).toReversed() : null,
 };
 
 export class LinkedMachine implements Disposable {

@@ -119,8 +119,9 @@ Deno.test("a home that cannot be reached is named, with the inbox that is left",
   await using _ = two;
   two.bus.carry = () => Promise.reject(new BusError("no_answer", "timed out"));
   const response = await here.fetch("/inbox");
-  const { error, machine, hint } = await response.json();
+  const { error, machine, hint, may_have_been_delivered } = await response.json();
   assert.deepEqual([response.status, error, machine], [503, "home_unreachable", "buildbox"]);
+  assert.equal(may_have_been_delivered, true);
   assert.match(hint, /mesh inbox --here/);
   assert.equal((await here.fetch("/inbox?here=true")).status, 200);
 });

@@ -6,8 +6,10 @@ import { listMachines } from "../../../../../daemon/features/federation/contract
 import { REFUSALS_MAX } from "../../../../../daemon/features/machines/links/links.ts";
 import { getTrace, listDeliveries } from "../../../../../daemon/features/messages/contract.ts";
 import { broadcast, notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
 import { ask, asked } from "../../../../support/federation/asking.ts";
 import { attackedLaptop } from "../../../../support/federation/hostile_machine.ts";
+import { pass } from "../../../../support/federation/memory_network.ts";
 
 /** The largest whole number of JSON that is exact: a date that far away cannot be written. */
 const FAR = Number.MAX_SAFE_INTEGER;
@@ -138,4 +140,69 @@ Deno.test("A broadcast goes to no other machine unless its circle is shared", as
   await laptop.call(broadcast, { body });
   await two.pass(2);
   assert.deepEqual(lurker.of("broadcast"), []);
+});
+
+Deno.test("A machine writes as no peer of this machine, and as none of a third one", async () => {
+  await using two = await attackedLaptop();
+  const { laptop, buildbox, message, send, web } = two;
+  await using third = two.network.join("third");
+  await third.socket().connect({ display_name: "docs", circle: "work" });
+  await pass([laptop, buildbox, third], 3);
+  const { peers } = await laptop.call(listPeers, { query: {} });
+  const docs_id = peers.find(({ display_name }) => display_name === "docs@third")?.peer_id;
+  assert.ok(docs_id);
+  for (const peer_id of [two.web_id, docs_id]) {
+    const from = { peer_id, name: "docs", circle: "work" };
+    await send([{ kind: "message", body: message({ from }) }]);
+  }
+  assert.deepEqual(web.of("notify"), []);
+  await send([{ kind: "message", body: message() }]);
+  assert.equal(web.of("notify").length, 1);
+});
+
+Deno.test("A machine that may not administer this one does not speak as its human", async () => {
+  await using two = await attackedLaptop();
+  await two.send([{ kind: "message", body: two.message({ voice: "human" }) }]);
+  const { messages } = await (await two.laptop.fetch("/messages?kind=notify")).json();
+  assert.deepEqual(messages.map(({ voice }: { voice: string }) => voice), ["unverified"]);
+});
+
+Deno.test("A message that expired on the way is not delivered", async () => {
+  await using two = await attackedLaptop();
+  const now = two.network.clock.now();
+  const times = { created_at: now - 20_000, expires_at: now - 10_000 };
+  await two.send([{ kind: "message", body: two.message(times) }]);
+  const { deliveries } = await two.laptop.call(listDeliveries, { query: {} });
+  assert.deepEqual([deliveries, two.web.of("notify")], [[], []]);
+});
+
+Deno.test("A message that comes again under its id, in another entry, is delivered once", async () => {
+  await using two = await attackedLaptop();
+  const body = two.message({ text: "once" });
+  for (let time = 0; time < 2; time++) await two.send([{ kind: "message", body }]);
+  await two.send([{ kind: "message", body: two.message({ text: "after" }) }]);
+  assert.deepEqual(two.web.of("notify").map(({ text }) => text), ["once", "after"]);
+  assert.deepEqual(two.laptop.logged.filter((line) => line.includes("was refused")), []);
+});
+
+Deno.test("A stage that a machine reports again is in the trace once", async () => {
+  await using two = await attackedLaptop();
+  const id = await ask(two);
+  await two.pass();
+  const { deliveries } = await two.laptop.call(listDeliveries, { query: {} });
+  const at = two.network.clock.now();
+  const body = {
+    delivery_id: deliveries.find(({ kind }) => kind === "ask")?.delivery_id,
+    state: "seen",
+    reason: null,
+    transport: null,
+    attempted_at: null,
+    sent_at: null,
+    accepted_at: null,
+    seen_at: at,
+    at,
+  };
+  await two.send([{ kind: "step", body }, { kind: "step", body }]);
+  const { stages } = await two.laptop.call(getTrace, { params: { trace_id: id } });
+  assert.equal(stages.filter(({ stage }) => stage === "seen_there").length, 1);
 });

@@ -115,3 +115,18 @@ Deno.test("bytes that are no batch are dropped", async () => {
   await f.clock.advance(1000);
   assert.equal(f.published.length, 0);
 });
+
+Deno.test("an entry that a batch holds twice is applied once", async () => {
+  using f = connectedLink();
+  const one = f.entry(1);
+  await f.receive({ entries: [one, one, f.entry(2)] });
+  assert.deepEqual(f.applied(), [1, 2]);
+});
+
+Deno.test("a batch that is not sealed is dropped, although it could be read", async () => {
+  using f = connectedLink();
+  await f.receive({ entries: [f.entry(1)] }, { isSealed: false });
+  assert.deepEqual(f.applied(), []);
+  await f.receive({ entries: [f.entry(1)] });
+  assert.deepEqual(f.applied(), [1]);
+});

@@ -7,6 +7,7 @@ import {
   LinkFixture,
   OTHER,
 } from "../../../../support/links/link_fixture.ts";
+import { SqliteFaults } from "../../../../support/storage/sqlite_faults.ts";
 
 Deno.test("an entry above 1 MB is refused when it is appended", async () => {
   using f = connectedLink();
@@ -70,4 +71,50 @@ Deno.test("a stopped link publishes nothing, and leaves batches to the bus", asy
   f.machine.links.busConnected();
   await f.clock.settle();
   assert.equal(f.published.length, 0);
+});
+
+Deno.test("an entry is withdrawn before the bus may have it, and not after that", async () => {
+  using f = new LinkFixture();
+  await f.append(2);
+  assert.equal(f.withdraw(1), true);
+  f.machine.connect();
+  await f.clock.settle();
+  assert.equal(f.withdraw(2), false);
+  assert.deepEqual(f.numbers, [[2]]);
+});
+
+Deno.test("an entry of an earlier run is not withdrawn, because the bus may have it", async () => {
+  using f = new LinkFixture();
+  await f.append(1);
+  f.crash();
+  assert.equal(f.withdraw(1), false);
+  f.machine.connect();
+  await f.clock.settle();
+  assert.deepEqual(f.numbers, [[1]]);
+});
+
+Deno.test("a receipt is kept for as long as its entry may come again", async () => {
+  using f = connectedLink();
+  const entry = f.entry(1);
+  await f.receive({ entries: [entry] });
+  await f.clock.advance(30 * DAY_MS);
+  f.machine.links.sweep();
+  await f.clock.settle();
+  await f.receive({ entries: [entry] });
+  assert.deepEqual(f.applied(), [1]);
+});
+
+Deno.test("a disk that is full when the bus is back delays the entries that wait", async () => {
+  using faults = new SqliteFaults();
+  using f = new LinkFixture();
+  await f.append(1);
+  f.crash();
+  faults.arm({ fault: "full", at: "any", after: 0, endsTransaction: false });
+  f.machine.connect();
+  assert.ok(faults.hit);
+  await f.clock.settle();
+  assert.deepEqual(f.numbers, []);
+  f.machine.db.failures.tick();
+  await f.clock.settle();
+  assert.deepEqual(f.numbers, [[1]]);
 });

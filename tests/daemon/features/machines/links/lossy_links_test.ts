@@ -153,3 +153,22 @@ Deno.test("a machine that was off for a week gets everything once and in order",
   run.check();
   assert.equal(receiver.numbers("select n from applied").length, 700);
 });
+
+Deno.test("a confirmation that a crash loses comes again, and nothing is applied twice", async () => {
+  using run = new Run(1);
+  run.bus.isFaulty = false;
+  const [sender, receiver] = run.machines;
+  const confirmed = () => sender.numbers("select n from outcomes order by n");
+  for (let count = 0; count < 3; count++) sender.append(receiver.name);
+  await run.clock.settle();
+  await run.deliverAll();
+  await run.clock.advance(20);
+  await run.bus.deliver(sender.name);
+  assert.deepEqual(confirmed(), [1, 2, 3]);
+  sender.crash();
+  assert.deepEqual(confirmed(), [], "the disk had the confirmation already");
+  sender.connect();
+  await run.settle();
+  run.check();
+  assert.deepEqual(confirmed(), [1, 2, 3]);
+});
