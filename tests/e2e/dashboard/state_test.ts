@@ -32,15 +32,22 @@ browserTest("a page that could not load the asks says so, and is not calm", asyn
   await web.request("ask", { to_peer: "sam", text: "May I deploy?" });
   const page = await lab.open();
   await page.getByText("May I deploy?").waitFor();
-  await page.route(
-    /\/asks\?/,
-    (route) => route.fulfill({ status: 503, json: { error: "busy", detail: "The disk is slow" } }),
-  );
+  // The page also loads by itself. Until the click, such a load has no answer, which would remove
+  // the button.
+  const clicked = Promise.withResolvers<void>();
+  let isSlow = true;
+  await page.route(/\/asks\?/, async (route) => {
+    const busy = { status: 503, json: { error: "busy", detail: "The disk is slow" } };
+    if (isSlow) return await route.fulfill(busy);
+    await clicked.promise;
+    await route.continue();
+  });
   await page.reload();
   await page.locator("main").getByText("The disk is slow").waitFor();
   assert.equal(await page.getByText("Nothing waits for you").count(), 0);
-  await page.unroute(/\/asks\?/);
+  isSlow = false;
   await page.getByRole("button", { name: "Try again" }).click();
+  clicked.resolve();
   await page.getByText("May I deploy?").waitFor();
   expectFailedLoads(lab);
 });
