@@ -7,8 +7,11 @@ import { BusError } from "../bus.ts";
 import type { NatsConnection } from "./libraries.ts";
 import { senderOf, SUBJECTS } from "./names.ts";
 
-/** Calls of other machines that are answered at once; further ones get no answer. */
-const SERVED_MAX = 64;
+/**
+ * Calls of other machines that are answered at once; further ones get no answer. It is more than
+ * the daemon executes at a time, so that there is room for its refusals and for pings.
+ */
+const SERVED_MAX = 128;
 const NONCE_BYTES = 8;
 /** The server's status where nobody listens on the subject of a request. */
 const NO_RESPONDERS = 503;

@@ -19,8 +19,8 @@ import {
 import type { Administrators, NamedMachine } from "./machine_names.ts";
 import { NonceMemory } from "./nonce_memory.ts";
 
-/** How many requests of other machines are answered at a time. */
-export const CALLS_AT_ONCE_MAX = 100;
+/** How many requests of other machines are executed at a time; further ones are refused. */
+export const CALLS_AT_ONCE_MAX = 64;
 /** A host name for the addresses of requests, which never leave this process. */
 const BASE_URL = "http://call.invalid";
 
