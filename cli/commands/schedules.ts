@@ -28,10 +28,12 @@ const TIMING_FLAGS = {
   "--cron <pattern>": 'repeat: "minute hour day month weekday", @hourly, @daily, …',
   "--timezone <name>": "the time zone of --cron; by default yours",
 } as const;
+/** The recipient of a message to oneself. */
+const MYSELF = "me";
 const CREATE_DETAILS =
-  "The peer's name is looked up when the message is due. Messages that came due while the " +
-  "daemon was down are sent once, when it is back up. A one-time message that cannot be sent is " +
-  "kept as failed, and its sender is notified.";
+  'The peer may be yourself: "me". A name is looked up when the message is due. Messages that ' +
+  "came due while the daemon was down are sent once, when it is back up. A one-time message " +
+  "that cannot be sent is kept as failed, and its sender is notified.";
 
 const list = answerCommand({
   usage: "schedule list",
@@ -70,7 +72,7 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
       "--ask": "send it as an ask, which needs a reply",
       ...CIRCLE_FLAG,
     },
-    example: 'mesh schedule create api "Send the report" --cron "0 9 * * 1-5"',
+    example: 'mesh schedule create me "Look at the build" --at 10m',
     hasSender: true,
     call: create,
     show: (created, { terminal }) => printChange(terminal, "scheduled", created),
@@ -114,7 +116,8 @@ async function create(context: CommandContext, args: Args): Promise<Schedule> {
   }
   const message = await context.message(args);
   const kind = args.flag("ask") ? "ask" : "notify";
-  const to = { to_peer: args.text("peer"), circle: args.get("circle") };
+  const to_peer = args.text("peer") === MYSELF ? message.from_peer : args.text("peer");
+  const to = { to_peer, circle: args.get("circle") };
   return await context.call(createSchedule, { body: { ...message, ...to, kind, ...timing } });
 }
 

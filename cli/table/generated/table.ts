@@ -804,8 +804,8 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "schedules",
   "usage": "schedule create <peer> <text>",
   "summary": "Schedule a message to a peer",
-  "details": "The peer's name is looked up when the message is due. Messages that came due while the daemon was down are sent once, when it is back up. A one-time message that cannot be sent is kept as failed, and its sender is notified.",
-  "example": "mesh schedule create api \"Send the report\" --cron \"0 9 * * 1-5\"",
+  "details": "The peer may be yourself: \"me\". A name is looked up when the message is due. Messages that came due while the daemon was down are sent once, when it is back up. A one-time message that cannot be sent is kept as failed, and its sender is notified.",
+  "example": "mesh schedule create me \"Look at the build\" --at 10m",
   "flags": {
    "--at <time>": "once: 10m, in 2h, 1h30m, 2026-11-21T09:00 (local time), or with an offset",
    "--cron <pattern>": "repeat: \"minute hour day month weekday\", @hourly, @daily, …",

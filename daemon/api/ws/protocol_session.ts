@@ -170,6 +170,7 @@ export class ProtocolSession {
       this.#sendFrame({
         type: "connected",
         peer_id,
+        session_id: peer_id,
         display_name,
         mesh_session_id,
         server_version: VERSION,

@@ -70,7 +70,9 @@ export class Asks {
     return this.#ctx.db.transact(() => {
       const { circle, bypass_circle, reply_to = null } = body;
       const from = directory.sender(body.from_peer, { circle });
-      const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
+      const may_be_caller = requestContext.by_schedule;
+      const scope = { circle, bypass_circle, caller: from, may_be_caller };
+      const to = directory.target(body.to_peer, scope);
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
       const attachments = files.attach(body.attachments);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
@@ -256,9 +258,8 @@ export class Asks {
     const before = now - ask_ttl_ms;
     const stale = rows.stale(db, { before, human_id, home_human_id, limit: EVICT_ROWS_MAX });
     if (stale.length === 0) return;
-    db.transact(() =>
-      stale.forEach((ask) => this.closer.close(ask, "evicted", { responder: null }))
-    );
+    const closing = { responder: null };
+    db.transact(() => stale.forEach((ask) => this.closer.close(ask, "evicted", closing)));
   }
 
   #responder(ask: Ask, from_peer: string | undefined): string {

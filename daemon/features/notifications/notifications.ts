@@ -40,7 +40,9 @@ export class Notifications {
     return db.transact(() => {
       const { circle, bypass_circle } = body;
       const from = directory.sender(body.from_peer, { circle });
-      const to = directory.target(body.to_peer, { circle, bypass_circle, caller: from });
+      const { by_schedule: may_be_caller } = requestContext;
+      const scope = { circle, bypass_circle, caller: from, may_be_caller };
+      const to = directory.target(body.to_peer, scope);
       const ticket = delivery.send({
         kind: "notify",
         from,

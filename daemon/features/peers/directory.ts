@@ -126,7 +126,8 @@ export class Directory {
     const found = this.resolveAnywhere(argument, scope);
     const { peer_id } = found;
     if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
-    if (scope.caller?.peer_id === peer_id) throw new Problem("to_self", { peer_id });
+    const isSelf = scope.caller?.peer_id === peer_id && !scope.may_be_caller;
+    if (isSelf) throw new Problem("to_self", { peer_id });
     if (!found.addressable) {
       throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
     }

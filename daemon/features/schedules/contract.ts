@@ -61,7 +61,7 @@ const byId = z.object({ id: z.string() });
  * Checked when the schedule is created. Whether the recipient is addressable is checked at each
  * fire.
  */
-const recipientFails = ["unknown_peer", "ambiguous_peer", "peer_retired", "to_self"] as const;
+const recipientFails = ["unknown_peer", "ambiguous_peer", "peer_retired"] as const;
 
 export const createSchedule = contract({
   id: "schedules.create",

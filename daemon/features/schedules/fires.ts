@@ -68,12 +68,14 @@ export class ScheduleFires {
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
     const named = circle ?? undefined;
-    const { peer_id: to_peer } = directory.target(
-      schedule.to_peer,
-      recipientScope({ ...schedule, circle }, directory.sender(from_peer, { circle: named })),
-    );
+    const caller = directory.sender(from_peer, { circle: named });
+    const scope = recipientScope({ ...schedule, circle }, caller);
+    const { peer_id: to_peer } = directory.target(schedule.to_peer, {
+      ...scope,
+      may_be_caller: true,
+    });
     const message = { from_peer, to_peer, text, circle: named };
-    const by = { proven_human, ...trace };
+    const by = { proven_human, by_schedule: true, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";

@@ -145,8 +145,8 @@ export class Schedules {
   }
 
   /**
-   * Refuses a recipient that cannot be resolved now, is retired, or is the sender. Whether the
-   * recipient is addressable is checked when the schedule fires.
+   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be one.
+   * Whether the recipient is addressable is checked when the schedule fires.
    */
   #mustBeRecipient(
     to_peer: string,
@@ -156,7 +156,6 @@ export class Schedules {
     const scope = recipientScope(circles, caller);
     const { peer_id, status, closed } = this.#deps.directory.resolveAnywhere(to_peer, scope);
     if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
-    if (caller.peer_id === peer_id) throw new Problem("to_self", { peer_id });
   }
 
   #mustBeActive(schedule_id: string, event: ScheduleEvent): StoredSchedule {

@@ -78,6 +78,7 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
     about: "The handshake has succeeded.",
     example: {
       peer_id: API,
+      session_id: API,
       display_name: "api",
       mesh_session_id: "ms-0c47e19b82d5",
       server_version: "0.1.0",

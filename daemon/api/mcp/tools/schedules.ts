@@ -48,7 +48,7 @@ const create = tool({
   hints: SEND_HINTS,
   trustedOnly: true,
   input: z.object({
-    peer: peer.describe("A name or a peer_id; a name is resolved when the message is due"),
+    peer: peer.describe('A name or a peer_id, looked up when the message is due; "me": yourself'),
     message: Text,
     kind: ScheduleKind.default("notify").describe("ask: needs a reply"),
     fire_at: z.string().optional()
@@ -62,7 +62,8 @@ const create = tool({
   }),
   output: Card,
   async run({ peer, message, idempotency_key, ...rest }, { caller, call }) {
-    const body = { from_peer: callerId(caller), to_peer: peer, text: message, ...rest };
+    const from_peer = callerId(caller);
+    const body = { from_peer, to_peer: peer === "me" ? from_peer : peer, text: message, ...rest };
     const headers = idempotencyHeaders(idempotency_key);
     const created = await call(createSchedule, { body, headers });
     return {

@@ -66,8 +66,11 @@ const SurfaceRef = z.union([
 const DeliveryAck = z.object({
   type: z.literal("delivery_ack"),
   delivery_id: z.string().describe("The id of the message"),
-  status: z.enum(["accepted", "seen", "pushed", "failed", "rejected"]).describe(
-    "`accepted`: the client has it; `seen`: its agent has read it; `failed`, `rejected`: it will " +
+  status: z.preprocess(
+    (status) => status === "injected" ? "accepted" : status,
+    z.enum(["accepted", "seen", "pushed", "failed", "rejected"]),
+  ).describe(
+    "`accepted`, or `injected`: the client has it; `seen`: its agent has read it; `failed`, `rejected`: it will " +
       "not be read; `pushed`: a surface has shown the inbox item",
   ),
   detail: z.string().max(4096).optional().describe("Why it failed or was rejected"),
@@ -82,7 +85,9 @@ export type DeliveryAck = z.output<typeof DeliveryAck>;
 const Status = z.object({
   type: z.literal("status"),
   status: z.enum(["online", "busy"]).describe("Whether the agent is at work"),
-  turn_state: TurnState.optional().describe("More exactly, what the agent does"),
+  turn_state: TurnState.nullish().transform((state) => state ?? undefined).describe(
+    "More exactly, what the agent does; null if the client does not know",
+  ),
   model: z.string().max(255).optional().describe("The model that it uses now"),
 });
 
@@ -95,7 +100,7 @@ const ChatTurn = z.object({
 
 const Pong = z.object({
   type: z.literal("pong"),
-  ping_id: z.string().describe("That of the ping"),
+  ping_id: z.string().nullish().describe("That of the ping; any pong shows that the client lives"),
 });
 
 /**

@@ -31,6 +31,7 @@ const messageFields = {
 const Connected = z.object({
   type: z.literal("connected"),
   peer_id: z.string().describe("The id of the client's peer"),
+  session_id: z.string().describe("The same id, for clients that were written for another mesh"),
   display_name: z.string().describe("Its name, which may have got a number"),
   mesh_session_id: nullableString.describe("The id of its session"),
   server_version: z.string().describe("The daemon's version"),

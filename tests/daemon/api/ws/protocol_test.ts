@@ -21,6 +21,7 @@ Deno.test("the handshake answers who the connection is [c4.greeting]", async () 
   assert.deepEqual(greeting, {
     type: "connected",
     peer_id: peer.peer_id,
+    session_id: peer.peer_id,
     display_name: "bob",
     mesh_session_id: peer.mesh_session_id,
     server_version: VERSION,
@@ -105,7 +106,13 @@ Deno.test("without a live socket a peer_id is claimed by a connect that agrees w
 Deno.test("bad frames are answered, and the twentieth in a minute closes with 4008 [c4.bad-frames]", async () => {
   await using w = world();
   const bob = await connectPeer(w, "bob");
-  const bad = ["{", "[]", { type: "nonsense" }, { type: "pong" }, "x".repeat(FRAME_BYTES_MAX + 1)];
+  const bad = [
+    "{",
+    "[]",
+    { type: "nonsense" },
+    { type: "pong", ping_id: 1 },
+    "x".repeat(FRAME_BYTES_MAX + 1),
+  ];
   for (let n = 1; n < 20; n++) await bob.send(bad[n % bad.length] ?? "{");
   assert.equal(bob.of("error").length, 19);
   await w.clock.advance(60_001);

@@ -62,6 +62,26 @@ Deno.test("a scheduled ask is answered like any other, and its sender gets the r
   assert.equal((await get(w, `/traces/${last_message_id}`)).status, 200);
 });
 
+Deno.test("a schedule wakes its own sender, which cannot notify itself now [c2.schedule.to-self]", async () => {
+  await using at = await worldWithPeers();
+  const { w, bob } = at;
+  const now = await post(w, "/notify", { from_peer: "bob", to_peer: "bob", text: "Hi" });
+  assert.equal(now.error, "to_self");
+  await schedule(w, { from_peer: "bob", to_peer: "bob", fire_at: "10m" });
+  const asked = { from_peer: "bob", to_peer: "bob", kind: "ask", fire_at: "20m" };
+  const { schedule_id } = await schedule(w, asked);
+  await schedule(w, { from_peer: "sam", to_peer: "dashboard", text: "Tea", fire_at: "10m" });
+  await w.tick(10 * MINUTE);
+  assert.deepEqual(bob.of("notify").map(({ from_peer, text }) => [from_peer, text]), [
+    ["bob", "Stand up"],
+  ]);
+  const { items } = await get(w, "/inbox");
+  assert.deepEqual(items.map(({ text }: { text: string }) => text), ["Tea"]);
+  await w.tick(10 * MINUTE);
+  const { last_message_id } = await readSchedule(w, schedule_id);
+  assert.equal(bob.of("ask")[0]?.correlation_id, last_message_id);
+});
+
 Deno.test("a recurring schedule fires until it is cancelled [4.schedules]", async () => {
   await using at = await worldWithPeers();
   const { w } = at;
