@@ -55,6 +55,8 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
       return `${to} confirmed receipt.`;
     case "seen":
       return `${to} has seen it: the agent's prompt contained its id.`;
+    case "reminded":
+      return `${to} ended its turn without an answer, and was reminded by its hook.`;
     case "unproved":
       return "Nothing confirms that it arrived. It may have, so it is not sent again.";
     case "expired":

@@ -103,6 +103,7 @@ export const SETTINGS = {
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "panes.allow_typing":               flag                                                   .default(false),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "asks.reminders":                   flag                                                   .default(true),
   "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "relay.enabled":                    flag                                                   .default(false),

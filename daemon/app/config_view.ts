@@ -38,6 +38,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.env":                          "names",
   "panes.allow_typing":                 "shown",
   "jobs.checks":                        "names",
+  "asks.reminders":                     "shown",
   "approvals.gated_tools":              "shown",
   "approvals.timeout_seconds":          "shown",
   "relay.enabled":                      "shown",

@@ -1,8 +1,10 @@
 /** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
 import { Approvals } from "../../features/asks/questions/approvals.ts";
+import { AskReminders } from "../../features/asks/reminders.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
+import { StopReminders } from "../../features/hooks/stop_reminders.ts";
 import { WakeHooks } from "../../features/hooks/wake_hooks.ts";
 import { Executors } from "../../features/jobs/executors.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
@@ -132,6 +134,7 @@ export function openAgents(
     handover,
     receipts,
     approvals,
+    reminders: new StopReminders(ctx, new AskReminders(ctx, config["asks.reminders"])),
   });
   const wakeHooks = new WakeHooks(ctx, {
     transports,

@@ -189,6 +189,11 @@ export interface HookReport {
   /** The prompt. A message's id in it proves that the message was seen. */
   readonly prompt?: string | undefined;
   readonly last_message?: string | undefined;
+  /**
+   * True if the event ends a turn, and its answer can keep the turn going with a text. False if a
+   * hook has already done so.
+   */
+  readonly may_hold_turn?: boolean | undefined;
   /** Why the session ended. Absent if it continues, even if it continues under another id. */
   readonly end_reason?: string | undefined;
   /** How the session began, in the agent's own term; set only by events that begin a session. */

@@ -90,6 +90,8 @@ export const Ask = z.object({
   created_at: Instant,
   delivered_at: Instant.nullable(),
   seen_at: Instant.nullable(),
+  /** When the recipient's stop hook reminded it of the ask. */
+  reminded_at: Instant.nullable(),
   closed_at: Instant.nullable(),
 }).meta({ id: "Ask" });
 export type Ask = z.output<typeof Ask>;

@@ -12,7 +12,9 @@ const ASK_COLUMNS =
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
-  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at`;
+  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
+  (select min(ts) from stages
+   where stages.ident = messages.ident and stage = 'reminded') as reminded_at`;
 const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;
 /** Selects asks with their row numbers, which are the cursors of pages. */
 const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
@@ -31,6 +33,24 @@ export function openTo(db: Reader, to_peer_id: string): Ask[] {
     `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
     { to_peer_id },
   );
+}
+
+/** The oldest open asks to a peer that it has seen, and was not reminded of. */
+export function unanswered(db: Reader, to_peer_id: string, limit: number): Ask[] {
+  return db.all(
+    AskRow,
+    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id
+       and seen_at is not null and reminded_at is null
+     order by created_at, seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
+/** Whether a peer waits for the answer to an ask of its own. */
+export function hasOpenFrom(db: Reader, from_peer_id: string): boolean {
+  const statement = `select 1 from messages
+    where ask_state = 'open' and from_peer_id = :from_peer_id limit 1`;
+  return db.value(z.number(), statement, { from_peer_id }) !== undefined;
 }
 
 export function openFrom(

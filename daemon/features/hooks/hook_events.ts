@@ -14,6 +14,7 @@ import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
 import type { HookFacts, HookReader, HookReport, Hooks } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
+import type { StopReminders } from "./stop_reminders.ts";
 
 /** How many messages, and how many bytes of all of them, one prompt's context carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -30,6 +31,7 @@ export interface HookEventsDeps {
   readonly receipts: Receipts;
   /** Tools that run only with the human's permission. */
   readonly approvals: Approvals;
+  readonly reminders: StopReminders;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -75,16 +77,29 @@ export class HookEvents {
           agent_pid,
         });
         db.afterCommit(() => this.#contextMessages.delete(report.session_id));
+        this.#deps.reminders.release(report.session_id);
         return () => ({});
       }
       this.#markContextSeen(report.session_id);
+      if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message } = report;
       this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message });
       const context = reader.context_event === report.event
         ? this.#context(peer_id, report.session_id)
-        : null;
+        : this.#reminder(peer_id, report);
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+  }
+
+  /** What keeps the turn going that this event would end. The turn then goes on. */
+  #reminder(
+    peer_id: string,
+    { session_id, may_hold_turn }: HookReport,
+  ): string | null {
+    const { reminders, turns } = this.#deps;
+    const reminder = may_hold_turn ? reminders.atStop(session_id, peer_id) : null;
+    if (reminder !== null) turns.reportTurn(peer_id, { turn_state: "working" });
+    return reminder;
   }
 
   /** The answer for a gated tool; undefined if the human has nothing to decide. */

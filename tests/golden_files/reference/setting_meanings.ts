@@ -35,6 +35,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "spawn.env": "Environment variables of every started agent.",
   "panes.allow_typing": "Whether you may type into an agent's pane from the dashboard; see [security.md](../security.md#the-dashboard).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
+  "asks.reminders": "Whether an agent that ends its turn is reminded once of an ask that it did not answer; see [agents.md](../agents.md#reminders).",
   "approvals.gated_tools": "Tools whose permission is also asked of you in the inbox; see [approvals.md](../approvals.md).",
   "approvals.timeout_seconds": "How long such a question waits. Then the tool is denied.",
   "relay.enabled": "Whether the daemon connects to a relay.",

@@ -67,6 +67,7 @@ export function askOf(from: string, to: string, second = 0): Ask {
     created_at: new Date(Date.parse(MADE_AT) + second * 1000).toISOString(),
     delivered_at: null,
     seen_at: null,
+    reminded_at: null,
     closed_at: null,
   };
 }

@@ -57,7 +57,10 @@ const readCommon = payloadReader({
     { prompt: z.string() },
     ({ prompt }) => ({ turn_state: "working", prompt }),
   ),
-  agentStop: event({}, () => ({ turn_state: "idle" })),
+  agentStop: event(
+    { stop_hook_active: z.boolean().optional() },
+    ({ stop_hook_active }) => ({ turn_state: "idle", may_hold_turn: stop_hook_active === false }),
+  ),
   // The type is permission_prompt, elicitation_dialog, …
   notification: event(
     { notification_type: z.string() },
@@ -99,8 +102,10 @@ const MeshToolRequest = z.object({
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const normalized = normalize(payload);
   if (MeshToolRequest.safeParse(normalized).success) return { behavior: "allow" };
-  const hasContext = context && readCommon(normalized).event === CONTEXT_EVENT;
-  return hasContext ? { additionalContext: context } : {};
+  if (!context) return {};
+  const report = readCommon(normalized);
+  if (report.may_hold_turn) return { decision: "block", reason: context };
+  return report.event === CONTEXT_EVENT ? { additionalContext: context } : {};
 }
 
 /** Answers for the user; the agent reads the message of a denial. */

@@ -17,10 +17,14 @@ const read = payloadReader({
     ({ reason }) => reason === "clear" ? {} : { end_reason: reason },
   ),
   BeforeAgent: event({ prompt: z.string() }, ({ prompt }) => ({ turn_state: "working", prompt })),
-  AfterAgent: event({ prompt_response: z.string().optional() }, ({ prompt_response: text }) => ({
-    turn_state: "idle",
-    last_message: text ?? "",
-  })),
+  AfterAgent: event(
+    { prompt_response: z.string().optional(), stop_hook_active: z.boolean().optional() },
+    ({ prompt_response: text, stop_hook_active }) => ({
+      turn_state: "idle",
+      last_message: text ?? "",
+      may_hold_turn: stop_hook_active === false,
+    }),
+  ),
   Notification: event(
     { notification_type: z.string() },
     ({ notification_type }) =>
@@ -38,7 +42,8 @@ const CONTEXT_EVENT = "BeforeAgent";
 
 /** Gemini CLI wraps added context in tags and escapes `<` and `>`. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { event: hookEventName } = read(payload);
+  const { event: hookEventName, may_hold_turn } = read(payload);
+  if (context && may_hold_turn) return { decision: "block", reason: context };
   if (!context || hookEventName !== CONTEXT_EVENT) return {};
   return { hookSpecificOutput: { hookEventName, additionalContext: context } };
 }

@@ -24,7 +24,11 @@ export const readHook = payloadReader({
   Stop: event(
     { stop_hook_active: z.boolean(), last_assistant_message: z.string().nullish() },
     // The message is absent for a turn without text.
-    ({ last_assistant_message: text }) => ({ turn_state: "idle", last_message: text ?? "" }),
+    ({ last_assistant_message: text, stop_hook_active }) => ({
+      turn_state: "idle",
+      last_message: text ?? "",
+      may_hold_turn: !stop_hook_active,
+    }),
   ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
@@ -40,11 +44,6 @@ export const readHook = payloadReader({
   ),
 });
 
-const BlockableStop = z.object({
-  hook_event_name: z.literal("Stop"),
-  stop_hook_active: z.literal(false),
-});
-
 const CONTEXT_EVENT = "UserPromptSubmit";
 
 /**
@@ -54,12 +53,11 @@ const CONTEXT_EVENT = "UserPromptSubmit";
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
-  const { event: hookEventName } = readHook(payload);
+  const { event: hookEventName, may_hold_turn } = readHook(payload);
   if (hookEventName === CONTEXT_EVENT) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }
-  const mayBlock = BlockableStop.safeParse(payload).success;
-  return mayBlock ? { decision: "block", reason: context } : {};
+  return may_hold_turn ? { decision: "block", reason: context } : {};
 }
 
 /** Answers a permission dialog for the user; the agent reads the message of a denial. */

@@ -50,7 +50,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["UserPromptSubmit",  { turn_state: "working", prompt: "@@SAY hello", model: "fake-1" }],
   ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
   ["Interrupt",         { turn_state: "idle", model: "fake-1" }],
-  ["Stop",              { turn_state: "idle", last_message: "hello", model: "fake-1" }],
+  ["Stop",              { turn_state: "idle", last_message: "hello", may_hold_turn: true, model: "fake-1" }],
   ["SessionEnd",        { end_reason: "other", model: undefined }],
 ];
 

@@ -18,7 +18,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
   ["postToolUse",         { turn_state: "working" }],
   ["notification",        { turn_state: "awaiting_input" }],
-  ["agentStop",           { turn_state: "idle" }],
+  ["agentStop",           { turn_state: "idle", may_hold_turn: true }],
   ["sessionEnd",          { end_reason: "complete" }],
 ];
 

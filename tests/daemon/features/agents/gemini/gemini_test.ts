@@ -33,7 +33,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["BeforeModel",  { turn_state: "working", model: "gemini-2.5-flash" }],
   ["BeforeTool",   { turn_state: "working" }],
   ["Notification", { turn_state: "awaiting_input" }],
-  ["AfterAgent",   { turn_state: "idle", last_message: "checking \nfinal answer " }],
+  ["AfterAgent",   { turn_state: "idle", last_message: "checking \nfinal answer ", may_hold_turn: true }],
 ];
 
 for (const [event, expected] of REPORTS) {
