@@ -10,6 +10,7 @@ import type * as federation from "../../daemon/features/federation/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
+import type * as panes from "../../daemon/features/lifecycle/panes/contract.ts";
 import type * as messages from "../../daemon/features/messages/contract.ts";
 import type * as log from "../../daemon/features/messages/log/contract.ts";
 import type * as notifications from "../../daemon/features/notifications/contract.ts";
@@ -60,7 +61,10 @@ export const killPeer = endpoint<typeof lifecycle.killPeer>("POST", "/peers/:id/
 export const linkPane = endpoint<typeof lifecycle.linkPane>("POST", "/panes/:pane_id/link");
 export const listOrphans = endpoint<typeof lifecycle.listOrphans>("GET", "/panes/orphans");
 export const prunePeers = endpoint<typeof lifecycle.prunePeers>("POST", "/peers/prune");
+export const showPane = endpoint<typeof lifecycle.showPane>("GET", "/peers/:id/pane");
 export const rehookPeer = endpoint<typeof lifecycle.rehookPeer>("POST", "/peers/:id/rehook");
+
+export const typeIntoPane = endpoint<typeof panes.typeIntoPane>("POST", "/peers/:id/keys");
 
 export const getTrace = endpoint<typeof messages.getTrace>("GET", "/traces/:trace_id");
 export const listDeliveries = endpoint<typeof messages.listDeliveries>("GET", "/deliveries");

@@ -6,7 +6,7 @@ import { getPeer, killPeer, notifyPeer, openAsk } from "../client/endpoints.ts";
 import type { replyInboxItem } from "../../daemon/features/inbox/contract.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type CommandContext } from "../command/command.ts";
-import { paneOf, showPane } from "../commands/attach.ts";
+import { paneOf, showPane } from "../commands/panes/attach.ts";
 import { createDashboardLink, openInBrowser } from "../commands/daemon/open.ts";
 import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts";
 import { SHOW_ITEM } from "../commands/inbox/inbox.ts";

@@ -73,6 +73,10 @@ export function styled(style: Style, text: string): StyledText {
 // deno-lint-ignore no-control-regex -- It matches control characters in order to remove them.
 const SEQUENCE = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g;
 
+/** A colour or another style of text (SGR). */
+// deno-lint-ignore no-control-regex -- It matches escape sequences in order to keep these.
+const COLOUR = /(\x1b\[[\d;:]*m)/;
+
 /**
  * Returns one line without control and invisible characters, so that untrusted text cannot move or
  * hide output.
@@ -113,6 +117,20 @@ export class Terminal {
   /** Prints a text of several lines, and cleans each line. */
   printText(text: string, indent = ""): void {
     for (const line of text.split(/\r\n|[\n\r]/)) this.print(indent, line);
+  }
+
+  /**
+   * Prints the rows of another screen. Their colours are kept if this terminal has colours, or
+   * `coloured` says so; everything else is cleaned.
+   */
+  printScreen(rows: readonly string[], coloured: boolean): void {
+    const keepsColours = coloured || this.device.colours;
+    const lines = rows.map((row) =>
+      row.split(COLOUR).map((part, at) => at % 2 === 0 ? clean(part) : keepsColours ? part : "")
+        .join("").trimEnd()
+    );
+    const reset = keepsColours && rows.some((row) => COLOUR.test(row)) ? "\x1b[0m" : "";
+    this.device.out(lines.map((line) => `${line}\n`).join("") + reset);
   }
 
   /** Prints a table that fits the terminal. */

@@ -1080,6 +1080,32 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "screens",
+  "usage": "screen <peer>",
+  "summary": "Print what a peer's pane shows now",
+  "details": "The pane has to be proved to be the peer's. Blank rows at the end are left out.",
+  "example": "mesh screen api",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--color": "keep the colours, also in a pipe",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "screens",
+  "usage": "type <peer> [text]",
+  "summary": "Type into a peer's pane, as a person at its keyboard",
+  "details": "Only for a person, and only with panes.allow_typing. Nothing is typed over a draft, into a dialog, a shell or another program than the agent, unless --force is given. The text is pasted if it has several lines; the keys come after it.",
+  "example": "mesh type api \"Yes, go on\" --enter",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--enter": "press Enter at the end",
+   "--key <name> ...": "press this key, such as Escape, Up or Ctrl-c; may be repeated",
+   "--force": "type although a draft, a dialog, a shell or another program is there",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",

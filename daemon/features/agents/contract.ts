@@ -33,7 +33,7 @@ const CONTROLS_AND_NEWLINES = /[\p{Cc}\u2028\u2029]/u;
 /** All controls but tab and newline. */
 const CONTROLS = /[^\P{Cc}\t\n]/u;
 
-const NamedKey = z.enum([
+export const NamedKey = z.enum([
   "Enter",
   "Tab",
   "BackTab",

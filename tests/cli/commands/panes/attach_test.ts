@@ -1,7 +1,7 @@
 /** `mesh attach`: the tmux command that shows a peer's pane. */
 
 import assert from "node:assert/strict";
-import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";
+import { answeringDaemon, PEER } from "../../../support/cli/answering_daemon.ts";
 
 const SOCKET = "/tmp/tmux-1/default";
 const IN_PANE = { ...PEER, pane_id: "%3", tmux_socket: SOCKET };

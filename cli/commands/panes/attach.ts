@@ -1,17 +1,17 @@
 /** `mesh attach`: shows an agent's tmux pane in this terminal. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer } from "../client/endpoints.ts";
-import type { Env } from "../../daemon/host/paths.ts";
-import { tmuxSocketOf } from "../client/daemon_client.ts";
-import { CommandError } from "../client/failures.ts";
+import { getPeer } from "../../client/endpoints.ts";
+import type { Env } from "../../../daemon/host/paths.ts";
+import { tmuxSocketOf } from "../../client/daemon_client.ts";
+import { CommandError } from "../../client/failures.ts";
 import {
   answerCommand,
   type Args,
   CIRCLE_FLAG,
   type Command,
   type CommandContext,
-} from "../command/command.ts";
+} from "../../command/command.ts";
 
 /** The pane of a peer, and the program that shows it. */
 interface PaneOfPeer {
