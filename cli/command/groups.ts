@@ -13,7 +13,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Messages", commands: [
     "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "trace",
-    "why",
+    "why", "wait",
   ] },
   { title: "Agents", commands: ["peer", "screen", "type", "attach", "run", "orphans", "link", "share"] },
   { title: "Machines", commands: ["machines"] },

@@ -36,7 +36,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   tell: "mesh notify PEER TEXT",
   test: "mesh selftest, or mesh doctor",
   ui: "mesh open",
-  wait: "mesh show ID --wait",
   web: "mesh open",
   whoami: "mesh status",
 };

@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { answerAsk, askMany, getMany } from "../client/endpoints.ts";
-import { pollForReply } from "./reply_wait.ts";
+import { pollForReply } from "./waiting/reply_wait.ts";
 import {
   answerCommand,
   type Args,

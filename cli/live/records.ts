@@ -105,9 +105,10 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
 
 export const ALL_TOPICS: readonly Topic[] = ["peers", "asks", "inbox", "messages", "queued"];
 
-/** What an event of the stream changes, the step of a delivery included. */
+/** What an event of the stream changes, those that are only sent live included. */
 export function topicsOf(type: string): readonly Topic[] {
   if (type === "delivery") return ["messages", "queued"];
+  if (type === "turn") return ["peers"];
   // The log has dropped events that were not read yet.
   if (type === "gap" || type === "ready") return ALL_TOPICS;
   return isEventType(type) ? CONCERNS[type] : [];

@@ -64,7 +64,7 @@ export function lastEventId(): number {
 }
 
 const stream = new SharedStream({
-  types: [...Object.keys(CONCERNS), "delivery", "gap"],
+  types: [...Object.keys(CONCERNS), "delivery", "turn", "gap"],
   address() {
     const query = new URLSearchParams({ surface: "dashboard" });
     if (last_id !== undefined) query.set("since", String(last_id));
@@ -95,8 +95,9 @@ function receive({ type, data, id }: Frame): void {
     connection.value = "live";
     refreshAll();
   } else if (type === "gap") refreshAll();
-  // Steps are not stored: what they changed while the stream was down is loaded when it opens.
+  // Steps and turns are not stored: what they changed in the meantime is loaded when it opens.
   else if (type === "delivery") refreshTopics(["messages"], namedIds(data));
+  else if (type === "turn") refreshTopics(["peers"], namedIds(data));
   else if (isEventType(type)) {
     refreshTopics(CONCERNS[type], NAMES_ALL.has(type) ? namedIds(data) : undefined);
   }

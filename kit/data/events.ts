@@ -131,9 +131,17 @@ export interface DeliveryStep {
   readonly transport: string | null;
 }
 
+/** A peer began or ended a turn, or waits for its user. Like a step, it is only sent live. */
+export interface TurnChange {
+  readonly peer_id: string;
+  readonly status: string;
+  readonly turn_state: string | null;
+}
+
 export interface Listener {
   event?(event: MeshEvent): void;
   delivery?(step: DeliveryStep): void;
+  turn?(change: TurnChange): void;
 }
 
 const Row = z.object({
@@ -210,6 +218,12 @@ export class EventLog {
   step(step: DeliveryStep): void {
     if (this.#listeners.size === 0) return;
     this.#db.afterCommit(() => this.#notify((listener) => listener.delivery?.(step)));
+  }
+
+  /** Publishes what a peer does now, after the transaction commits. */
+  turn(change: TurnChange): void {
+    if (this.#listeners.size === 0) return;
+    this.#db.afterCommit(() => this.#notify((listener) => listener.turn?.(change)));
   }
 
   /** Returns committed events in order. */

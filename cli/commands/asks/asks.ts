@@ -185,7 +185,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   const { correlation_id, to_peer_id, to_peer_name } = opened;
   if (args.flag("wait") && correlation_id !== null) {
     const handle = { correlation_id, to_peer_id, to_peer_name, peer_id: from_peer };
-    const { waitForReply } = await import("../reply_wait.ts");
+    const { waitForReply } = await import("../waiting/reply_wait.ts");
     return await waitForReply(context, args, handle);
   }
   if (args.flag("json")) terminal.printJson(opened);

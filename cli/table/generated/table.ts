@@ -1080,6 +1080,20 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "wait",
+  "usage": "wait",
+  "summary": "Wait until a peer, a job or an ask is in a state",
+  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline, job:ID ended, ask:ID closed. A condition that holds already ends the wait at once. A peer that reports no turns is idle when it is online and not busy; blocked means that it waits for its user. The exit code is 0 when the condition holds, 1 when the time is up, 130 after Ctrl-C.",
+  "needs": "this machine",
+  "example": "mesh wait --for 'peer:api idle' --timeout 10m",
+  "flags": {
+   "--for <condition>": "what to wait for, such as 'peer:api idle'",
+   "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m",
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "screens",
   "usage": "screen <peer>",
   "summary": "Print what a peer's pane shows now",

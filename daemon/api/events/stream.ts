@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type { DeliveryStep, EventLog, MeshEvent } from "kit/data/events.ts";
+import type { DeliveryStep, EventLog, MeshEvent, TurnChange } from "kit/data/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ": keep-alive\n\n";
@@ -94,6 +94,10 @@ class ReceiveBuffer {
 
   delivery(step: DeliveryStep): void {
     this.#push(frame("delivery", { type: "delivery", ...step }));
+  }
+
+  turn(change: TurnChange): void {
+    this.#push(frame("turn", { type: "turn", ...change }));
   }
 
   take(): (MeshEvent | string)[] {

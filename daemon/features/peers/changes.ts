@@ -90,11 +90,14 @@ export class PeerChanges {
     event: PeerEvent,
     apply: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
   ): void {
-    const { db } = this.#ctx;
+    const { db, events } = this.#ctx;
     db.transact((tx) => {
       const before = this.mustGet(peer_id);
-      const status = peerMachine.step(before.status, event);
-      rows.update(tx, apply(before, { ...before, status }));
+      const peer = apply(before, { ...before, status: peerMachine.step(before.status, event) });
+      rows.update(tx, peer);
+      const { status, turn_state } = peer;
+      const isNews = status !== before.status || turn_state !== before.turn_state;
+      if (isNews) events.turn({ peer_id, status, turn_state });
     });
   }
 

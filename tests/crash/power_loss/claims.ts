@@ -55,10 +55,21 @@ export class Claims {
     return this.#ids.get("message")?.has(id.split("-")[1] ?? "") ?? false;
   }
 
-  /** What an image lacks, or has twice, in sentences. */
+  /** What an image lacks, or has twice, in sentences. SQLite refuses to read a damaged one. */
   missingIn(state: string): string[] {
     const path = join(state, "mesh.db");
     if (!existsSync(path)) return this.total === 0 ? [] : ["there is no database"];
+    try {
+      return this.#missingInDatabase(path, state);
+    } catch (error) {
+      if (error instanceof Error && /malformed|not a database/.test(error.message)) {
+        return [`integrity: ${error.message}`];
+      }
+      throw error;
+    }
+  }
+
+  #missingInDatabase(path: string, state: string): string[] {
     using db = new DatabaseSync(path);
     const integrity = db.prepare("pragma integrity_check").get()?.["integrity_check"];
     if (integrity !== "ok") return [`integrity: ${integrity}`];

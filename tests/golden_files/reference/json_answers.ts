@@ -38,7 +38,9 @@ import {
   listOrphans,
   prunePeers,
   rehookPeer,
+  showPane,
 } from "../../../daemon/features/lifecycle/contract.ts";
+import { typeIntoPane } from "../../../daemon/features/lifecycle/panes/contract.ts";
 import { uploadAttachment } from "../../../daemon/features/messages/attachments/contract.ts";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
@@ -106,6 +108,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "jobs pause":      [{ contract: pauseJob }],
   "jobs resume":     [{ contract: resumeJob }],
   "jobs update":     [{ contract: updateJob }],
+  "screen":          [{ contract: showPane }],
+  "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],
   "schedule create": [{ contract: createSchedule }],
@@ -130,6 +134,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "dashboard":    { url: "as `mesh open`", human: "as `mesh open`", reason: "optional: as `mesh open`" },
   "doctor":       { findings: "of each check: `area`, `code`, `severity`, `detail`, `fix`", health: "as `mesh status`, or null", peers: "how many in each status", waiting: "the peers with waiting messages", counts: "how many messages in each state", total: "how many messages, or null", unproved: "how many without proof, or null", unaccounted: "messages in no state" },
   "peer show":    { peer: "the record, as in `GET /peers/{id}`", doctor: "the evidence, as in `GET /peers/{id}/doctor`" },
+  "wait":         { for: "the condition", id: "of the peer, job or ask", state: "its state at the end", met: "whether the condition holds", interrupted: "whether Ctrl-C ended the wait" },
   "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`" },
   "search":       { messages: "as in `GET /messages`", next: "null, or where more begin" },
   "attach":       { peer_id: "the peer", name: "its name", pane_id: "its pane", tmux_socket: "its tmux server", command: "the command that shows it" },

@@ -117,8 +117,14 @@ export class FakeNetwork {
   /** From now on, the lists of peers hold those of other machines, too. */
   async addPeers(context: BrowserContext): Promise<void> {
     await context.route(/\/peers\?/, async (route) => {
-      const { peers } = await (await route.fetch()).json();
-      await route.fulfill({ json: { peers: [...peers, ...this.remote] } });
+      try {
+        const { peers } = await (await route.fetch()).json();
+        await route.fulfill({ json: { peers: [...peers, ...this.remote] } });
+      } catch (error) {
+        // The page may close while a list of its peers is on the way.
+        const isClosed = error instanceof Error && /closed|disposed/.test(error.message);
+        if (!isClosed) throw error;
+      }
     });
   }
 }

@@ -209,6 +209,24 @@ Deno.test("delivery steps are sent live only, without an id, and are not in the 
   await reader.hangUp();
 });
 
+Deno.test("a change of what a peer does is sent live only, without an id, and not in the log", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "ada");
+  const reader = await Reader.open(w);
+  await reader.next();
+  const report = (turn_state: string) => post(w, "/peers/ada/turn", { turn_state });
+  await report("working");
+  await report("working");
+  await report("idle");
+  assert.deepEqual(await reader.take(2), [
+    { event: "turn", data: { type: "turn", peer_id, status: "busy", turn_state: "working" } },
+    { event: "turn", data: { type: "turn", peer_id, status: "online", turn_state: "idle" } },
+  ]);
+  const { events } = await get(w, "/events");
+  assert.ok(!events.some(({ type }: { type: string }) => type === "turn"));
+  await reader.hangUp();
+});
+
 Deno.test("no event contains message text [c2.event.no-text]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const secret = "the words themselves";

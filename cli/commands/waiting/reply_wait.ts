@@ -5,14 +5,14 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
-import { type getAsk, waitAsk } from "../client/endpoints.ts";
-import { PENDING, WAIT_SECONDS } from "../../daemon/features/asks/contract.ts";
-import { type ShownAsk, withProgress } from "./asks/progress.ts";
-import { type Args, type CommandContext, interruptible } from "../command/command.ts";
-import { EXIT } from "../client/failures.ts";
-import { DaemonUnreachable } from "../client/daemon_client.ts";
-import { styled } from "../output/terminal.ts";
-import { showResolution } from "../output/views.ts";
+import { type getAsk, waitAsk } from "../../client/endpoints.ts";
+import { PENDING, WAIT_SECONDS } from "../../../daemon/features/asks/contract.ts";
+import { type ShownAsk, withProgress } from "../asks/progress.ts";
+import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
+import { EXIT } from "../../client/failures.ts";
+import { DaemonUnreachable } from "../../client/daemon_client.ts";
+import { styled } from "../../output/terminal.ts";
+import { showResolution } from "../../output/views.ts";
 
 /** How long a wait continues while the daemon is unreachable, such as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;

@@ -1,0 +1,174 @@
+/** `mesh wait`: blocks a script until a peer, a job or an ask is in a state. */
+
+import type { WireResponse } from "kit/http/client.ts";
+import { getAsk, getJob, getPeer } from "../../client/endpoints.ts";
+import { watchEvents } from "../../client/event_stream.ts";
+import { DaemonUnreachable } from "../../client/daemon_client.ts";
+import { EXIT, UsageError } from "../../client/failures.ts";
+import {
+  answerCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+  interruptible,
+} from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+import { TERMINAL_STATES } from "../../../daemon/features/jobs/contract.ts";
+
+type Peer = WireResponse<typeof getPeer>;
+
+/** What may be waited for, and how a script writes it. */
+interface Condition {
+  /** The peer, job or ask, by its id. */
+  readonly id: string;
+  /** Its state now, and whether the wait is over. */
+  check(signal: AbortSignal): Promise<{ state: string; met: boolean }>;
+}
+
+/** The outcome of a wait; printed with `--json`. */
+interface Outcome {
+  readonly for: string;
+  readonly id: string;
+  readonly state: string;
+  /** False if the time was up first. */
+  readonly met: boolean;
+  readonly interrupted: boolean;
+}
+
+// deno-fmt-ignore
+const PEER_STATES: Readonly<Record<string, (peer: Peer) => boolean>> = {
+  idle:    (peer) => isOnline(peer) && doing(peer) === "idle",
+  working: (peer) => isOnline(peer) && doing(peer) === "working",
+  blocked: (peer) => isOnline(peer) && doing(peer) === "awaiting_input",
+  online:  (peer) => isOnline(peer),
+  offline: (peer) => !isOnline(peer),
+};
+
+const FORMS = `peer:NAME ${Object.keys(PEER_STATES).join("|")}, job:ID ended, ask:ID closed`;
+
+export const WAIT_COMMAND: Command = answerCommand({
+  usage: "wait",
+  summary: "Wait until a peer, a job or an ask is in a state",
+  details: `The condition is one of: ${FORMS}. A condition that holds already ends the wait at ` +
+    "once. A peer that reports no turns is idle when it is online and not busy; blocked means " +
+    "that it waits for its user. The exit code is 0 when the condition holds, 1 when the time " +
+    "is up, 130 after Ctrl-C.",
+  needs: "this machine",
+  flags: {
+    "--for <condition>": "what to wait for, such as 'peer:api idle'",
+    "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m",
+    ...CIRCLE_FLAG,
+  },
+  example: "mesh wait --for 'peer:api idle' --timeout 10m",
+  call: wait,
+  show: ({ id, state, met }, { terminal }) => {
+    const text = met ? styled("green", state) : styled("yellow", `still ${state}`);
+    terminal.print(text, "  ", styled("dim", id));
+  },
+  exitCode: ({ met, interrupted }) => {
+    if (met) return EXIT.done;
+    return interrupted ? EXIT.interrupted : EXIT.refused;
+  },
+});
+
+/**
+ * Checks the condition when the event stream is open, and again after each event that concerns it,
+ * so that no change is missed between a check and the next.
+ */
+async function wait(context: CommandContext, args: Args): Promise<Outcome> {
+  const { clock, daemon } = context;
+  const seconds = args.seconds("timeout");
+  const expiry = new AbortController();
+  const cancelTimer = seconds === undefined
+    ? undefined
+    : clock.setTimer(seconds * 1000, () => expiry.abort());
+  try {
+    return await interruptible(async (interrupt) => {
+      const condition = await conditionOf(context, args);
+      const signal = AbortSignal.any([interrupt, expiry.signal]);
+      let last = { state: "unknown", met: false };
+      for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
+        if (!concerns(type, data, condition.id)) continue;
+        last = await checkAgain(condition, signal) ?? last;
+        if (last.met) break;
+      }
+      const { id } = condition;
+      return { for: args.get("for") ?? "", id, ...last, interrupted: interrupt.aborted };
+    });
+  } finally {
+    cancelTimer?.();
+  }
+}
+
+/** Undefined if the wait ended meanwhile, or the daemon is gone: the stream then opens again. */
+async function checkAgain(condition: Condition, signal: AbortSignal) {
+  try {
+    return await condition.check(signal);
+  } catch (error) {
+    if (signal.aborted || error instanceof DaemonUnreachable) return undefined;
+    throw error;
+  }
+}
+
+/** Whether something may have changed. Missed events are told by `gap`, or the stream is new. */
+function concerns(type: string, data: unknown, id: string): boolean {
+  if (type === "ready" || type === "gap") return true;
+  return typeof data === "object" && data !== null && Object.values(data).includes(id);
+}
+
+async function conditionOf(context: CommandContext, args: Args): Promise<Condition> {
+  const { call } = context;
+  const given = args.get("for");
+  if (given === undefined) throw new UsageError(`Nothing to wait for: give --for; ${FORMS}`);
+  const [, kind = "", name = "", state = ""] = /^(\w+):(\S+)\s+(\w+)$/.exec(given.trim()) ?? [];
+  const isPeerState = PEER_STATES[state];
+  if (kind === "peer" && isPeerState) {
+    const { peer_id: id } = await call(getPeer, {
+      params: { id: name },
+      query: { circle: args.get("circle") },
+    });
+    return {
+      id,
+      check: async (signal) => {
+        const peer = await call(getPeer, { params: { id }, query: {}, signal });
+        return { state: stateOf(peer), met: isPeerState(peer) };
+      },
+    };
+  }
+  if (kind === "job" && state === "ended") return jobEnded(context, name);
+  if (kind === "ask" && state === "closed") {
+    return {
+      id: name,
+      check: async (signal) => {
+        const { state } = await call(getAsk, { params: { id: name }, signal });
+        return { state, met: state === "closed" };
+      },
+    };
+  }
+  throw new UsageError(`"${given}" is no condition; allowed: ${FORMS}`);
+}
+
+function jobEnded({ call }: CommandContext, id: string): Condition {
+  return {
+    id,
+    check: async (signal) => {
+      const job = await call(getJob, { params: { id }, signal });
+      if (!("job_id" in job)) throw new UsageError(`${id} is a recurring job, which does not end`);
+      return { state: job.state, met: TERMINAL_STATES.includes(job.state) };
+    },
+  };
+}
+
+function isOnline({ status }: Peer): boolean {
+  return status === "online" || status === "busy";
+}
+
+/** What an online peer does, by its turns or, without any, by its status. */
+function doing({ status, turn_state }: Peer): string {
+  return turn_state ?? (status === "busy" ? "working" : "idle");
+}
+
+function stateOf(peer: Peer): string {
+  return isOnline(peer) ? doing(peer) : peer.status;
+}
