@@ -117,14 +117,20 @@ export class FakeNetwork {
   /** From now on, the lists of peers hold those of other machines, too. */
   async addPeers(context: BrowserContext): Promise<void> {
     await context.route(/\/peers\?/, async (route) => {
-      try {
+      await unlessClosed(async () => {
         const { peers } = await (await route.fetch()).json();
         await route.fulfill({ json: { peers: [...peers, ...this.remote] } });
-      } catch (error) {
-        // The page may close while a list of its peers is on the way.
-        const isClosed = error instanceof Error && /closed|disposed/.test(error.message);
-        if (!isClosed) throw error;
-      }
+      });
     });
+  }
+}
+
+/** Changes an answer on its way to a page, which may close or load again meanwhile. */
+export async function unlessClosed(change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    const isClosed = error instanceof Error && /closed|disposed/.test(error.message);
+    if (!isClosed) throw error;
   }
 }

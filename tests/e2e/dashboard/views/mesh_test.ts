@@ -1,6 +1,7 @@
 /** The mesh list: its order, and how old the evidence about each peer is. */
 
 import assert from "node:assert/strict";
+import { unlessClosed } from "../../../support/dashboard/network.ts";
 import type { Page } from "playwright-core";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
@@ -11,12 +12,14 @@ const names = async (page: Page) =>
 /** Peers whose records say when they were seen, in seconds before now. */
 async function withAges(lab: DashboardLab, page: Page, ages: Record<string, number>) {
   await page.route(/\/peers\?/, async (route) => {
-    const body = await (await route.fetch()).json();
-    for (const peer of body.peers) {
-      const age = ages[peer.name];
-      if (age !== undefined) peer.last_seen = new Date(Date.now() - age * 1000).toISOString();
-    }
-    await route.fulfill({ json: body });
+    await unlessClosed(async () => {
+      const body = await (await route.fetch()).json();
+      for (const peer of body.peers) {
+        const age = ages[peer.name];
+        if (age !== undefined) peer.last_seen = new Date(Date.now() - age * 1000).toISOString();
+      }
+      await route.fulfill({ json: body });
+    });
   });
   await page.goto(`${lab.daemon.base}/dashboard#/mesh`);
   await page.reload();
