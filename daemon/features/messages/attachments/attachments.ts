@@ -196,7 +196,11 @@ export class Attachments {
         throw new Problem("attachment_too_large", { bytes_max: file_bytes_max });
       }
       const uploading_bytes = [...this.#uploads].reduce((sum, { bytes }) => sum + bytes, 0);
-      if (stored_bytes + uploading_bytes > total_bytes_max) throw storageFull(total_bytes_max);
+      if (stored_bytes + uploading_bytes > total_bytes_max) {
+        // It no longer counts at once, so that of two that exceed the limit together one remains.
+        this.#uploads.delete(upload);
+        throw storageFull(total_bytes_max);
+      }
       hash.update(chunk);
       yield chunk;
     }
