@@ -17,6 +17,7 @@ import type * as notifications from "../../daemon/features/notifications/contrac
 import type * as peers from "../../daemon/features/peers/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
+import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
 
@@ -97,3 +98,20 @@ export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork
 export const spawnPeer = endpoint<typeof spawn.spawnPeer>("POST", "/spawn");
 
 export const restartPeer = endpoint<typeof restarts.restartPeer>("POST", "/peers/:id/restart");
+
+export const cancelSubscription = endpoint<typeof subscriptions.cancelSubscription>(
+  "DELETE",
+  "/subscriptions/:id",
+);
+export const createSubscription = endpoint<typeof subscriptions.createSubscription>(
+  "POST",
+  "/subscriptions",
+);
+export const getSubscription = endpoint<typeof subscriptions.getSubscription>(
+  "GET",
+  "/subscriptions/:id",
+);
+export const listSubscriptions = endpoint<typeof subscriptions.listSubscriptions>(
+  "GET",
+  "/subscriptions",
+);

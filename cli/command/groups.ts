@@ -17,7 +17,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Agents", commands: ["peer", "screen", "type", "attach", "run", "orphans", "link", "share"] },
   { title: "Machines", commands: ["machines"] },
-  { title: "Work for later", commands: ["jobs", "schedule"] },
+  { title: "Work for later", commands: ["jobs", "schedule", "when"] },
   { title: "The daemon", commands: [
     "down", "restart", "logs", "watch", "top", "config", "token", "backup", "docs", "dashboard",
     "selftest", "demo",

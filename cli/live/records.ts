@@ -98,6 +98,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   job_template_changed: [],
   schedule_changed: [],
   schedule_fired: ["messages"],
+  subscription_changed: [],
+  subscription_fired: ["messages"],
   relay_status: [],
   bus_status: [],
   machine_changed: [],

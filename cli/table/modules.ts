@@ -22,6 +22,7 @@ export const MODULES = {
   upload: async () => [(await import("../commands/upload.ts")).UPLOAD_COMMAND],
   attach: async () => [(await import("../commands/panes/attach.ts")).ATTACH_COMMAND],
   wait: async () => [(await import("../commands/waiting/wait_command.ts")).WAIT_COMMAND],
+  when: async () => (await import("../commands/waiting/when.ts")).WHEN_COMMANDS,
   screens: async () => (await import("../commands/panes/screens.ts")).SCREEN_COMMANDS,
   run: async () => (await import("../commands/run/run.ts")).RUN_COMMANDS,
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,

@@ -27,6 +27,7 @@ import { Peer } from "../features/peers/schemas.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
 import type { SpawnDeps } from "../features/spawn/deps.ts";
+import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 
 /** The features that react. */
 export interface ReactingFeatures {
@@ -42,6 +43,7 @@ export interface ReactingFeatures {
   readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
+  readonly subscriptions: Subscriptions;
   readonly surfaces: Surfaces;
   readonly telemetry: Telemetry | undefined;
 }
@@ -103,6 +105,8 @@ export class Reactions {
       session.send({ type: "peer_update", peer_id, peer });
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
+    stateChanged: (before, after) => this.#features.subscriptions.peerChanged(before, after),
+    turnHeld: (peer_id) => this.#features.subscriptions.turnHeld(peer_id),
 
     // Messages
     stepped: (delivery_id, state) => {

@@ -38,6 +38,7 @@ import { appRoutes } from "../features/apps/routes.ts";
 import { shareRoutes } from "../features/shares/routes.ts";
 import type { Shares } from "../features/shares/shares.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
+import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
 import { getConfig } from "./contract.ts";
@@ -88,6 +89,7 @@ export function featureRoutes(
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
+    ...subscriptionRoutes(features, checks),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

@@ -21,6 +21,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.spawns.registrations.tick(now);
   features.jobs.tick(now);
   features.schedules.tick(now);
+  features.subscriptions.tick(now);
   features.spawnLog.tick(now);
   idempotency.tick(now);
   features.meters.hour.tick(() => features.deliveryAudit.queued());

@@ -16,6 +16,7 @@ export type Topic =
   | "inbox"
   | "jobs"
   | "schedules"
+  | "subscriptions"
   | "health"
   | "turns"
   | "machines";

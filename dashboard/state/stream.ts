@@ -50,6 +50,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   job_template_changed: ["jobs"],
   schedule_changed: ["schedules"],
   schedule_fired: ["schedules", "messages"],
+  subscription_changed: ["subscriptions"],
+  subscription_fired: ["subscriptions", "messages"],
   relay_status: ["health"],
   bus_status: ["machines"],
   machine_changed: ["machines"],

@@ -141,6 +141,10 @@ export const PROBLEMS = {
   unknown_schedule:     refusal(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     refusal(409, "{schedule_id} is {state}, and only an active one can be changed", "create a new schedule", { schedule_id: id, state: text }, "illegal_state"),
   schedules_full:       refusal(429, "{active_max} scheduled messages are active", "cancel some with `mesh schedule delete`", { active_max: number }),
+  // Subscriptions.
+  unknown_subscription: refusal(404, "Unknown subscription: {subscription_id}", "list them with `mesh when list`", { subscription_id: id }),
+  subscription_settled: refusal(409, "{subscription_id} is {state}, and only an active one can be cancelled", "", { subscription_id: id, state: text }, "illegal_state"),
+  subscriptions_full:   refusal(429, "{active_max} subscriptions of {whose} are active", "cancel some with `mesh when cancel`", { whose: text, active_max: number }),
   // The human inbox.
   no_human:             refusal(503, "No human is registered", "set a name with `mesh config set human.name YOU`, then restart the daemon"),
   unknown_item:         refusal(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

@@ -108,6 +108,17 @@ export const EVENTS = {
     ...from,
     to: z.string(), // The name that the schedule holds, because the peer may be gone.
   }),
+  /** A subscription was created, or has ended. */
+  subscription_changed: z.object({ subscription_id: id, state: id }),
+  subscription_fired: z.object({
+    subscription_id: id,
+    state: id,
+    outcome: id,
+    error: nullableString,
+    message_id: nullableString,
+    ...from,
+    to: z.string(), // The name that the subscription holds, because the peer may be gone.
+  }),
   relay_status: z.object({ status: id, url: id, reason: nullableString }),
   bus_status: z.object({ status: id, url: id, reason: nullableString }),
   /** Another machine of the network came online, went offline, joined or was forgotten. */

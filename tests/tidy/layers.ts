@@ -24,6 +24,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/spawn",
   "daemon/features/jobs",
   "daemon/features/schedules",
+  "daemon/features/subscriptions",
   "daemon/features/shares",
   "daemon/features/apps",
   "daemon/api/mcp",

@@ -15,6 +15,13 @@ import {
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { TERMINAL_STATES } from "../../../daemon/features/jobs/contract.ts";
+import {
+  doing,
+  isOnline,
+  parseCondition,
+  PEER_STATES,
+  STATE_FORMS,
+} from "../../../daemon/features/subscriptions/conditions.ts";
 
 type Peer = WireResponse<typeof getPeer>;
 
@@ -36,21 +43,11 @@ interface Outcome {
   readonly interrupted: boolean;
 }
 
-// deno-fmt-ignore
-const PEER_STATES: Readonly<Record<string, (peer: Peer) => boolean>> = {
-  idle:    (peer) => isOnline(peer) && doing(peer) === "idle",
-  working: (peer) => isOnline(peer) && doing(peer) === "working",
-  blocked: (peer) => isOnline(peer) && doing(peer) === "awaiting_input",
-  online:  (peer) => isOnline(peer),
-  offline: (peer) => !isOnline(peer),
-};
-
-const FORMS = `peer:NAME ${Object.keys(PEER_STATES).join("|")}, job:ID ended, ask:ID closed`;
-
 export const WAIT_COMMAND: Command = answerCommand({
   usage: "wait",
   summary: "Wait until a peer, a job or an ask is in a state",
-  details: `The condition is one of: ${FORMS}. A condition that holds already ends the wait at ` +
+  details:
+    `The condition is one of: ${STATE_FORMS}. A condition that holds already ends the wait at ` +
     "once. A peer that reports no turns is idle when it is online and not busy; blocked means " +
     "that it waits for its user. The exit code is 0 when the condition holds, 1 when the time " +
     "is up, 130 after Ctrl-C.",
@@ -120,9 +117,9 @@ function concerns(type: string, data: unknown, id: string): boolean {
 async function conditionOf(context: CommandContext, args: Args): Promise<Condition> {
   const { call } = context;
   const given = args.get("for");
-  if (given === undefined) throw new UsageError(`Nothing to wait for: give --for; ${FORMS}`);
-  const [, kind = "", name = "", state = ""] = /^(\w+):(\S+)\s+(\w+)$/.exec(given.trim()) ?? [];
-  const isPeerState = PEER_STATES[state];
+  if (given === undefined) throw new UsageError(`Nothing to wait for: give --for; ${STATE_FORMS}`);
+  const { kind, subject: name = "", expected = "" } = parseCondition(given) ?? {};
+  const isPeerState = PEER_STATES[expected];
   if (kind === "peer" && isPeerState) {
     const { peer_id: id } = await call(getPeer, {
       params: { id: name },
@@ -136,8 +133,8 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
       },
     };
   }
-  if (kind === "job" && state === "ended") return jobEnded(context, name);
-  if (kind === "ask" && state === "closed") {
+  if (kind === "job") return jobEnded(context, name);
+  if (kind === "ask") {
     return {
       id: name,
       check: async (signal) => {
@@ -146,7 +143,7 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
       },
     };
   }
-  throw new UsageError(`"${given}" is no condition; allowed: ${FORMS}`);
+  throw new UsageError(`"${given}" is no condition; allowed: ${STATE_FORMS}`);
 }
 
 function jobEnded({ call }: CommandContext, id: string): Condition {
@@ -158,15 +155,6 @@ function jobEnded({ call }: CommandContext, id: string): Condition {
       return { state: job.state, met: TERMINAL_STATES.includes(job.state) };
     },
   };
-}
-
-function isOnline({ status }: Peer): boolean {
-  return status === "online" || status === "busy";
-}
-
-/** What an online peer does, by its turns or, without any, by its status. */
-function doing({ status, turn_state }: Peer): string {
-  return turn_state ?? (status === "busy" ? "working" : "idle");
 }
 
 function stateOf(peer: Peer): string {

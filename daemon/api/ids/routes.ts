@@ -11,6 +11,7 @@ import type { Messages } from "../../features/messages/log/message_log.ts";
 import * as remoteRows from "../../features/peers/remote/store.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import * as scheduleRows from "../../features/schedules/store.ts";
+import * as subscriptionRows from "../../features/subscriptions/store.ts";
 import { completeId } from "./contract.ts";
 
 /** An optional prefix, and the first digits. */
@@ -23,6 +24,7 @@ const STARTING: Readonly<Record<string, (db: Reader, short: string) => string[]>
   work: jobRows.idsFrom,
   cal: templateRows.idsFrom,
   sched: scheduleRows.idsFrom,
+  sub: subscriptionRows.idsFrom,
 };
 
 export interface ShortIdsDeps {

@@ -102,6 +102,7 @@ export const SAMPLES: Samples = {
   "schedules.id": "sch-6f20b8d3c1a7",
   "shares.id": "share-83d2c6b40f17",
   "spawn.id": "api",
+  "subscriptions.id": "sub-6f20b8d3c1a7",
 };
 
 /** Request bodies by the id of the route, where the samples alone make none that says much. */
@@ -160,6 +161,12 @@ export const BODIES: Readonly<Record<string, unknown>> = {
     backend: EXAMPLE_AGENT,
     name: "api",
     message: "Start with the tests.",
+  },
+  "subscriptions.create": {
+    from_peer: "api",
+    condition: "peer:web idle",
+    text: "You may review my branch now.",
+    to_peer: "web",
   },
 };
 

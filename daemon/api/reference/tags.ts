@@ -25,6 +25,8 @@ export const TAGS: readonly Tag[] = [
   { name: "Jobs", ids: ["jobs"], description:
     "Durable work that outlives the peer that asked for it, once or on a schedule." },
   { name: "Schedules", ids: ["schedules"], description: "Messages that are sent later, once or repeatedly." },
+  { name: "Subscriptions", ids: ["subscriptions"], description:
+    "Messages that are sent when a peer, a job, an ask or a file is in a state." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:

@@ -4,6 +4,7 @@
  */
 
 import { Schedules } from "../../features/schedules/schedules.ts";
+import { Subscriptions } from "../../features/subscriptions/subscriptions.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { Reactions } from "../reactions.ts";
@@ -31,6 +32,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
   const schedules = new Schedules(foundation.ctx, { ...foundation, ...peers, ...asks });
+  const subscriptions = new Subscriptions(foundation.ctx, { ...foundation, ...peers, ...asks });
   const features = {
     ...foundation,
     ...peers,
@@ -42,6 +44,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...agents,
     ...jobs,
     schedules,
+    subscriptions,
     calls: federation?.calls,
     telemetry: openTraces(foundation),
     db_path,

@@ -98,7 +98,7 @@ export class HookEvents {
   ): string | null {
     const { reminders, turns } = this.#deps;
     const reminder = may_hold_turn ? reminders.atStop(session_id, peer_id) : null;
-    if (reminder !== null) turns.reportTurn(peer_id, { turn_state: "working" });
+    if (reminder !== null) turns.holdTurn(peer_id);
     return reminder;
   }
 

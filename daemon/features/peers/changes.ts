@@ -29,7 +29,14 @@ export interface PeerReactions {
   /** The record changed: sends it to the peer. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
+  /** What the peer does changed: its status or its turn. */
+  stateChanged(before: PeerState, after: PeerState): void;
+  /** A turn goes on that was reported as ended in this same transaction. */
+  turnHeld(peer_id: string): void;
 }
+
+/** What a peer does, since when, and who reported it. */
+export type PeerState = Pick<StoredPeer, keyof typeof rows.PeerState.shape>;
 
 /** The dependencies of the classes that make up the peer registry. */
 export interface RegistryDeps {
@@ -97,7 +104,9 @@ export class PeerChanges {
       rows.update(tx, peer);
       const { status, turn_state } = peer;
       const isNews = status !== before.status || turn_state !== before.turn_state;
-      if (isNews) events.turn({ peer_id, status, turn_state });
+      if (!isNews) return;
+      events.turn({ peer_id, status, turn_state });
+      this.#reactions.stateChanged(before, peer);
     });
   }
 

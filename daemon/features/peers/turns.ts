@@ -67,6 +67,14 @@ export class PeerTurns {
     });
   }
 
+  /** The turn that the agent reported as ended goes on, because it was given something to do. */
+  holdTurn(peer_id: string): void {
+    this.#ctx.db.transact(() => {
+      this.reportTurn(peer_id, { turn_state: "working" });
+      this.#deps.reactions.turnHeld(peer_id);
+    });
+  }
+
   /** Publishes a chat message without its text. Ids in a user's text prove messages seen. */
   reportChat(peer_id: string, { role, text, turn_id, tool_calls = [] }: Chat): void {
     const { db, events } = this.#ctx;

@@ -13,6 +13,7 @@ import { NOTE_TOOLS } from "./notify_tools.ts";
 import { PEER_TOOLS } from "./peers.ts";
 import { SHARE_TOOLS } from "./shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
+import { SUBSCRIPTION_TOOLS } from "./subscriptions.ts";
 
 export const TOOLS: readonly Tool[] = [
   ...ASKING_TOOLS,
@@ -24,6 +25,7 @@ export const TOOLS: readonly Tool[] = [
   ...MESSAGE_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
+  ...SUBSCRIPTION_TOOLS,
   ...LIFECYCLE_TOOLS,
   ...SPAWN_TOOLS,
   ...SHARE_TOOLS,

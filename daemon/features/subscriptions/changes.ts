@@ -1,0 +1,47 @@
+/** Changes of subscriptions: notes an occurrence, and ends a subscription. Each is one write. */
+
+import type { Context } from "kit/data/context.ts";
+import type { SubscriptionEvent } from "./machine.ts";
+import { subscriptionMachine } from "./machine.ts";
+import * as rows from "./store.ts";
+import type { StoredSubscription } from "./store.ts";
+
+/**
+ * The least time between two messages of one subscription. It bounds a loop in which the message
+ * brings about the next occurrence. Occurrences in between are told together.
+ */
+export const REPEAT_MS_MIN = 60_000;
+
+/** Notes that the condition came true; the next tick that may tell it does. */
+export function noteOccurrence(
+  { db, clock }: Context,
+  one: StoredSubscription,
+  pending_proof: string,
+): void {
+  const { last_fired_at, pending } = one;
+  const earliest = last_fired_at === null ? 0 : last_fired_at + REPEAT_MS_MIN;
+  const due_at = one.due_at ?? Math.max(clock.now(), earliest);
+  const noted = { ...one, holds: true, pending: pending + 1, pending_proof, due_at };
+  db.transact((tx) => rows.update(tx, noted));
+}
+
+/** Takes the step, and publishes it unless the subscription stays active. */
+export function stepSubscription(
+  { db, clock, events }: Context,
+  one: StoredSubscription,
+  event: SubscriptionEvent,
+  change: Partial<StoredSubscription> = {},
+): StoredSubscription {
+  const state = subscriptionMachine.step(one.state, event);
+  const isFinal = subscriptionMachine.isFinal(state);
+  const told = { pending: 0, pending_proof: null, due_at: null };
+  const end = isFinal ? { settled_at: clock.now(), scan_at: null } : {};
+  const next: StoredSubscription = { ...one, ...told, ...change, ...end, state };
+  db.transact((tx) => {
+    rows.update(tx, next);
+    if (isFinal) {
+      events.append("subscription_changed", { subscription_id: one.subscription_id, state });
+    }
+  });
+  return next;
+}

@@ -1,0 +1,144 @@
+/** Checks conditions: at each tick what lasts, and in the change itself what passes. */
+
+import type { Context } from "kit/data/context.ts";
+import { toDisplayName } from "kit/core/text.ts";
+import type { Asks } from "../asks/asks.ts";
+import * as jobRows from "../jobs/store.ts";
+import { TERMINAL_STATES } from "../jobs/contract.ts";
+import * as peerRows from "../peers/store.ts";
+import type { PeerState } from "../peers/changes.ts";
+import { noteOccurrence } from "./changes.ts";
+import { doing, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
+import * as rows from "./store.ts";
+import type { StoredSubscription } from "./store.ts";
+
+/** What was observed of the subject of a condition. */
+interface Observed {
+  readonly holds: boolean;
+  readonly proof: string;
+  /** Whether the condition can never hold any more. */
+  readonly never?: boolean;
+}
+
+export interface ConditionChecksDeps {
+  readonly asks: Asks;
+  /** The condition can never hold any more. */
+  fail(one: StoredSubscription, error: string): void;
+}
+
+export class ConditionChecks {
+  readonly #ctx: Context;
+  readonly #deps: ConditionChecksDeps;
+
+  constructor(ctx: Context, deps: ConditionChecksDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /**
+   * Compares each condition with what is true now. This finds also what happened while the daemon
+   * was down.
+   */
+  tick(): void {
+    const { db } = this.#ctx;
+    for (const one of rows.active(db)) {
+      const { holds, proof, never } = this.#observe(one);
+      if (never && one.pending === 0) this.#deps.fail(one, proof);
+      else if (holds && !one.holds) noteOccurrence(this.#ctx, one, proof);
+      else if (!holds && one.holds) this.#noLongerHolds(one);
+    }
+  }
+
+  /** A peer's status or turn changed, in this transaction. */
+  peerChanged(before: PeerState, after: PeerState): void {
+    if (!isOnline(before)) return;
+    const { peer_id } = after;
+    if (!isOnline(after)) return this.#occurred(peer_id, "offline", offlineProof(after));
+    const ended = doing(before) !== "idle" && doing(after) === "idle";
+    if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
+  }
+
+  /** A turn goes on that was reported as ended in this same transaction. */
+  turnHeld(peer_id: string): void {
+    const { db } = this.#ctx;
+    for (const one of rows.ofPeer(db, peer_id, FINISHED)) {
+      if (one.pending === 0) continue;
+      const pending = one.pending - 1;
+      const rest = pending === 0 ? { pending_proof: null, due_at: null } : {};
+      db.transact((tx) => rows.update(tx, { ...one, ...rest, pending }));
+    }
+  }
+
+  #occurred(peer_id: string, expected: string, proof: string): void {
+    for (const one of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
+      noteOccurrence(this.#ctx, one, proof);
+    }
+  }
+
+  /** A state that has passed before it was told is not told; that a peer went offline is. */
+  #noLongerHolds(one: StoredSubscription): void {
+    const passed = one.expected === "offline"
+      ? {}
+      : { pending: 0, pending_proof: null, due_at: null };
+    this.#ctx.db.transact((tx) => rows.update(tx, { ...one, ...passed, holds: false }));
+  }
+
+  #observe({ kind, subject_id, ...one }: StoredSubscription): Observed {
+    if (kind === "job") return this.#observeJob(subject_id);
+    if (kind === "ask") return this.#observeAsk(subject_id);
+    const peer = peerRows.stateOf(this.#ctx.db, subject_id);
+    const isGone = !peer || peer.status === "retired";
+    if (one.expected === FINISHED) {
+      // Its ends of turns are noted as they happen; between them it does not hold.
+      return { holds: one.holds, proof: goneProof(subject_id), never: isGone };
+    }
+    if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
+    const holds = PEER_STATES[one.expected]?.(peer) ?? false;
+    const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
+    return { holds, proof, never: isGone && !holds };
+  }
+
+  #observeJob(job_id: string): Observed {
+    const job = jobRows.get(this.#ctx.db, job_id);
+    if (!job) return { holds: false, proof: goneProof(job_id), never: true };
+    const proof = `The job ${job_id} is ${job.state} since ${iso(job.updated_at)}.`;
+    return { holds: TERMINAL_STATES.includes(job.state), proof };
+  }
+
+  #observeAsk(correlation_id: string): Observed {
+    const ask = this.#deps.asks.get(correlation_id);
+    if (!ask) return { holds: false, proof: goneProof(correlation_id), never: true };
+    const [from, to] = [ask.from_peer_name, ask.to_peer_name].map(toDisplayName);
+    const proof = `The ask ${correlation_id} of ${from} to ${to} was closed ` +
+      `(${ask.close_reason}) at ${iso(ask.closed_at)}.`;
+    return { holds: ask.state === "closed", proof };
+  }
+}
+
+/** What an online peer does now, since when, and who reported it. */
+function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: PeerState): string {
+  const activity = doing(peer);
+  const text = activity === "awaiting_input" ? "waits for its user" : `is ${activity}`;
+  const byTurn = peer.turn_state !== null;
+  const at = byTurn ? turn_at : status_at;
+  const by = byTurn ? turn_by : status_by;
+  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${reported(by)}.`;
+}
+
+function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {
+  const why = offline_reason === null ? "" : ` (${toDisplayName(offline_reason)})`;
+  const since = status_at === null ? "" : ` since ${iso(status_at)}`;
+  return `${toDisplayName(name)} is ${status}${why}${since}${reported(status_by)}.`;
+}
+
+function reported(by: string | null): string {
+  return by === null ? "" : `, by its ${toDisplayName(by)}`;
+}
+
+function goneProof(id: string): string {
+  return `${toDisplayName(id)} does not exist any more.`;
+}
+
+function iso(at: number | null): string {
+  return at === null ? "an unknown time" : new Date(at).toISOString();
+}

@@ -1,0 +1,88 @@
+/**
+ * Finds edited files: scans the folders of file subscriptions, one at a time. The times of the file
+ * system prove that and when a file was modified, but not by whom.
+ */
+
+import type { Context } from "kit/data/context.ts";
+import { cleanLine, messageOf } from "kit/core/text.ts";
+import { type Edit, editsIn } from "../../host/edited_files.ts";
+import { noteOccurrence } from "./changes.ts";
+import * as rows from "./store.ts";
+import type { StoredSubscription } from "./store.ts";
+
+/** The time between two scans for one subscription. */
+export const SCAN_MS = 5000;
+/** The kernel's times of files are late by some milliseconds; a scan leaves out the latest. */
+const LATE_MS = 100;
+/** How many files one proof names, and how long their paths may be. */
+const NAMED_MAX = 5;
+const PATH_CHARS_MAX = 200;
+
+export interface FileEditsDeps {
+  readonly shutdownSignal: AbortSignal;
+  /** The folder cannot be scanned. */
+  fail(one: StoredSubscription, error: string): void;
+}
+
+export class FileEdits {
+  readonly #ctx: Context;
+  readonly #deps: FileEditsDeps;
+  #scanning = false;
+
+  constructor(ctx: Context, deps: FileEditsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Starts the scan that is due the longest, unless one is running. */
+  tick(now: number): void {
+    if (this.#scanning) return;
+    const one = rows.nextScan(this.#ctx.db, now);
+    if (!one) return;
+    this.#scanning = true;
+    this.#scan(one, now - LATE_MS).catch((error) => {
+      this.#ctx.log.error("A scan for edited files failed", { error });
+    }).finally(() => this.#scanning = false);
+  }
+
+  async #scan({ subscription_id, ...one }: StoredSubscription, until: number): Promise<void> {
+    const { db, clock } = this.#ctx;
+    const since = one.files_since ?? until;
+    const { folder, glob } = one;
+    if (folder === null || glob === null) return;
+    const found = await editsIn(folder, glob, { since, until }).catch((error: unknown) =>
+      `${quoted(folder)} cannot be read: ${cleanLine(messageOf(error))}`
+    );
+    if (this.#deps.shutdownSignal.aborted) return;
+    db.transact((tx) => {
+      const now = rows.get(db, subscription_id);
+      if (now?.state !== "active") return;
+      if (typeof found === "string") return this.#deps.fail(now, found);
+      const { edits, is_complete } = found;
+      if (!is_complete) {
+        return this.#deps.fail(now, `${quoted(folder)} holds too many files to watch ${glob}`);
+      }
+      // A clock that was set back must not hide edits.
+      const files_since = Math.min(until, clock.now());
+      const scanned = { ...now, files_since, scan_at: clock.now() + SCAN_MS };
+      rows.update(tx, scanned);
+      if (edits.length > 0) noteOccurrence(this.#ctx, scanned, proofOf(edits, folder));
+    });
+  }
+}
+
+function proofOf(edits: readonly Edit[], folder: string): string {
+  const latest = edits.toSorted((a, b) => b.modified_at - a.modified_at);
+  const named = latest.slice(0, NAMED_MAX).map(({ path, modified_at }) =>
+    `${quoted(path)} at ${new Date(modified_at).toISOString()}`
+  );
+  const more = latest.length - named.length;
+  const others = more > 0 ? `, and ${more} more` : "";
+  return `Edited in ${quoted(folder)}: ${named.join(", ")}${others}. ` +
+    "The file system says when, but not who edited it.";
+}
+
+function quoted(path: string): string {
+  const line = cleanLine(path);
+  return JSON.stringify(line.length > PATH_CHARS_MAX ? `…${line.slice(-PATH_CHARS_MAX)}` : line);
+}

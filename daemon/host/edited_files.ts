@@ -1,0 +1,60 @@
+/** Finds the files of a folder that match a pattern and were modified in a span of time. */
+
+import { matchesGlob, splitGlob } from "kit/core/glob.ts";
+import { join } from "kit/core/path.ts";
+import { unlessMissing } from "./paths.ts";
+
+/** How many entries of folders one scan reads. */
+export const ENTRIES_MAX = 20_000;
+/** Folders that hold no work of an agent, and very many files. */
+const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules"]);
+
+export interface Edit {
+  /** The path in the folder. */
+  readonly path: string;
+  readonly modified_at: number;
+}
+
+interface Found {
+  readonly edits: readonly Edit[];
+  /** False if the folder holds more entries than one scan reads. */
+  readonly is_complete: boolean;
+}
+
+/** Modified after `since`, and not after `until`. Follows no symbolic link. */
+export async function editsIn(
+  folder: string,
+  glob: string,
+  { since, until }: { readonly since: number; readonly until: number },
+): Promise<Found> {
+  const { fixed, pattern, depth_max } = splitGlob(glob);
+  const edits: Edit[] = [];
+  const folders: (readonly string[])[] = [fixed];
+  let entries = 0;
+  for (let parents = folders.pop(); parents; parents = folders.pop()) {
+    for await (const { name, isDirectory, isFile } of entriesOf(join(folder, ...parents))) {
+      entries += 1;
+      if (entries > ENTRIES_MAX) return { edits, is_complete: false };
+      const path = [...parents, name];
+      if (isDirectory && !SKIPPED.has(name) && path.length < depth_max) folders.push(path);
+      if (!isFile || !matchesGlob(pattern, path)) continue;
+      const file = unlessMissing(() => Deno.lstatSync(join(folder, ...path)));
+      const modified_at = file?.mtime?.getTime();
+      if (modified_at === undefined || modified_at <= since || modified_at > until) continue;
+      edits.push({ path: path.join("/"), modified_at });
+    }
+  }
+  return { edits, is_complete: true };
+}
+
+/** The entries of a folder; none if it does not exist, as it may come to exist. */
+async function* entriesOf(folder: string): AsyncIterable<Deno.DirEntry> {
+  try {
+    yield* Deno.readDir(folder);
+  } catch (error) {
+    const isAbsent = error instanceof Deno.errors.NotFound ||
+      error instanceof Deno.errors.NotADirectory ||
+      error instanceof Deno.errors.PermissionDenied;
+    if (!isAbsent) throw error;
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Matches paths against patterns: `*` and `?` within a name, `**` for any number of folders. The
+ * time is bounded by the product of the lengths, so that a hostile pattern costs no more.
+ */
+
+/** A pattern in parts, and what a search of folders needs of it. */
+export interface SplitGlob {
+  readonly pattern: readonly string[];
+  /** The folders at its beginning that hold no wildcard: only they are searched. */
+  readonly fixed: readonly string[];
+  /** How many parts a matching path has at most. */
+  readonly depth_max: number;
+}
+
+export function splitGlob(glob: string): SplitGlob {
+  const pattern = glob.split("/");
+  const wild = pattern.findIndex((part) => /[*?]/.test(part));
+  const fixed = pattern.slice(
+    0,
+    wild < 0 ? pattern.length - 1 : Math.min(wild, pattern.length - 1),
+  );
+  const depth_max = pattern.includes("**") ? Infinity : pattern.length;
+  return { pattern, fixed, depth_max };
+}
+
+/** Whether a path matches, each in its parts. */
+export function matchesGlob(pattern: readonly string[], path: readonly string[]): boolean {
+  return matches(pattern, path, "**", matchesName);
+}
+
+function matchesName(pattern: string, name: string): boolean {
+  return matches([...pattern], [...name], "*", (one, char) => one === "?" || one === char);
+}
+
+/**
+ * Goes back only to the last wildcard for any number of items, since an earlier one can take no
+ * more than the last.
+ */
+function matches(
+  pattern: readonly string[],
+  items: readonly string[],
+  any: string,
+  matchesOne: (pattern: string, item: string) => boolean,
+): boolean {
+  let at = 0;
+  let lastAny = -1;
+  let retry = 0;
+  for (let item = 0; item < items.length;) {
+    const one = pattern[at];
+    if (one === any) {
+      lastAny = at++;
+      retry = item;
+    } else if (one !== undefined && matchesOne(one, items[item] ?? "")) {
+      at++;
+      item++;
+    } else if (lastAny >= 0) {
+      at = lastAny + 1;
+      item = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (pattern[at] === any) at++;
+  return at === pattern.length;
+}
