@@ -1094,6 +1094,54 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "when",
+  "usage": "when <condition...>",
+  "summary": "Send a message when a peer, a job, an ask or a file is in a state",
+  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
+  "example": "mesh when web idle -- notify api \"The branch is yours\"",
+  "flags": {
+   "--once": "tell the first occurrence only; this is the default",
+   "--until <time>": "tell each occurrence until then: 2h, or 2026-11-21T09:00:00+01:00",
+   "--circle <name>": "look up the peer's name in this circle",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "when",
+  "usage": "when list",
+  "aliases": [
+   "ls"
+  ],
+  "summary": "List active subscriptions",
+  "example": "mesh when list",
+  "flags": {
+   "--all": "also those that fired, failed, expired or were cancelled",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "when",
+  "usage": "when show <id>",
+  "summary": "Show a subscription and what was observed last",
+  "example": "mesh when show sub-3f9c04d1a2b7",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "when",
+  "usage": "when cancel <id>",
+  "aliases": [
+   "rm"
+  ],
+  "summary": "Cancel a subscription",
+  "example": "mesh when cancel sub-3f9c04d1a2b7",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "screens",
   "usage": "screen <peer>",
   "summary": "Print what a peer's pane shows now",

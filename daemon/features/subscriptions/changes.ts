@@ -21,7 +21,7 @@ export function noteOccurrence(
   const { last_fired_at, pending } = one;
   const earliest = last_fired_at === null ? 0 : last_fired_at + REPEAT_MS_MIN;
   const due_at = one.due_at ?? Math.max(clock.now(), earliest);
-  const noted = { ...one, holds: true, pending: pending + 1, pending_proof, due_at };
+  const noted = { ...one, pending: pending + 1, pending_proof, due_at };
   db.transact((tx) => rows.update(tx, noted));
 }
 

@@ -12,9 +12,16 @@ import { doing, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
+/**
+ * For how long a peer that was taken offline because the daemon started again may be on its way
+ * back. Until then nothing is known of it.
+ */
+const RETURN_MS = 60_000;
+
 /** What was observed of the subject of a condition. */
 interface Observed {
-  readonly holds: boolean;
+  /** Undefined if it is not known at present. */
+  readonly holds: boolean | undefined;
   readonly proof: string;
   /** Whether the condition can never hold any more. */
   readonly never?: boolean;
@@ -42,10 +49,14 @@ export class ConditionChecks {
   tick(): void {
     const { db } = this.#ctx;
     for (const one of rows.active(db)) {
+      if (one.expected === FINISHED) {
+        this.#checkTurn(one);
+        continue;
+      }
       const { holds, proof, never } = this.#observe(one);
       if (never && one.pending === 0) this.#deps.fail(one, proof);
-      else if (holds && !one.holds) noteOccurrence(this.#ctx, one, proof);
-      else if (!holds && one.holds) this.#noLongerHolds(one);
+      else if (holds && !one.holds) noteOccurrence(this.#ctx, { ...one, holds: true }, proof);
+      else if (holds === false && one.holds) this.#noLongerHolds(one);
     }
   }
 
@@ -53,7 +64,10 @@ export class ConditionChecks {
   peerChanged(before: PeerState, after: PeerState): void {
     if (!isOnline(before)) return;
     const { peer_id } = after;
-    if (!isOnline(after)) return this.#occurred(peer_id, "offline", offlineProof(after));
+    if (!isOnline(after)) {
+      if (!isReturning(after)) this.#occurred(peer_id, "offline", offlineProof(after));
+      return;
+    }
     const ended = doing(before) !== "idle" && doing(after) === "idle";
     if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
   }
@@ -65,14 +79,30 @@ export class ConditionChecks {
       if (one.pending === 0) continue;
       const pending = one.pending - 1;
       const rest = pending === 0 ? { pending_proof: null, due_at: null } : {};
-      db.transact((tx) => rows.update(tx, { ...one, ...rest, pending }));
+      db.transact((tx) => rows.update(tx, { ...one, ...rest, pending, holds: true }));
     }
   }
 
   #occurred(peer_id: string, expected: string, proof: string): void {
     for (const one of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
-      noteOccurrence(this.#ctx, one, proof);
+      noteOccurrence(this.#ctx, { ...one, holds: expected !== FINISHED }, proof);
     }
+  }
+
+  /**
+   * Of a subscription for the end of a turn, `holds` says whether a turn is in progress. Thus a
+   * turn is found that ended while the daemon was down.
+   */
+  #checkTurn(one: StoredSubscription): void {
+    const peer = peerRows.stateOf(this.#ctx.db, one.subject_id);
+    if (!peer || peer.status === "retired") {
+      const proof = peer ? offlineProof(peer) : goneProof(one.subject_id);
+      return one.pending === 0 ? this.#deps.fail(one, proof) : undefined;
+    }
+    if (!isOnline(peer) || !isTurnKnown(peer)) return;
+    const holds = doing(peer) !== "idle";
+    if (one.holds && !holds) noteOccurrence(this.#ctx, { ...one, holds }, turnProof(peer));
+    else if (holds && !one.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...one, holds }));
   }
 
   /** A state that has passed before it was told is not told; that a peer went offline is. */
@@ -87,15 +117,15 @@ export class ConditionChecks {
     if (kind === "job") return this.#observeJob(subject_id);
     if (kind === "ask") return this.#observeAsk(subject_id);
     const peer = peerRows.stateOf(this.#ctx.db, subject_id);
-    const isGone = !peer || peer.status === "retired";
-    if (one.expected === FINISHED) {
-      // Its ends of turns are noted as they happen; between them it does not hold.
-      return { holds: one.holds, proof: goneProof(subject_id), never: isGone };
-    }
     if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
-    const holds = PEER_STATES[one.expected]?.(peer) ?? false;
     const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
-    return { holds, proof, never: isGone && !holds };
+    if (isReturning(peer) && this.#ctx.clock.now() - (peer.status_at ?? 0) < RETURN_MS) {
+      return { holds: undefined, proof };
+    }
+    const isOfTurn = one.expected !== "online" && one.expected !== "offline";
+    if (isOfTurn && isOnline(peer) && !isTurnKnown(peer)) return { holds: undefined, proof };
+    const holds = PEER_STATES[one.expected]?.(peer) ?? false;
+    return { holds, proof, never: peer.status === "retired" && !holds };
   }
 
   #observeJob(job_id: string): Observed {
@@ -113,6 +143,16 @@ export class ConditionChecks {
       `(${ask.close_reason}) at ${iso(ask.closed_at)}.`;
     return { holds: ask.state === "closed", proof };
   }
+}
+
+/** Whether a peer is offline only because the daemon started, and may be back at any time. */
+function isReturning({ status, offline_reason }: PeerState): boolean {
+  return status === "offline" && offline_reason === "daemon_restart";
+}
+
+/** After a start the daemon knows of an agent that its process runs, and not what it does. */
+function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
+  return turn_state !== null || status_by !== "process";
 }
 
 /** What an online peer does now, since when, and who reported it. */

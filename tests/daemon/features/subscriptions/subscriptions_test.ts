@@ -91,7 +91,10 @@ Deno.test("the end of an ask is told [w.when.records]", async () => {
   assert.deepEqual(told(), []);
   await post(w, "/ack", { correlation_id: id, from_peer: "web", message: "Yes" });
   await w.tick(1);
-  assert.match(told()[0]?.[1] ?? "", /The ask \S+ of ada to web was closed \(ack_with_msg\) at 2030-/);
+  assert.match(
+    told()[0]?.[1] ?? "",
+    /The ask \S+ of ada to web was closed \(ack_with_msg\) at 2030-/,
+  );
 });
 
 Deno.test("the end of a job is told [w.when.records]", async () => {
@@ -189,22 +192,58 @@ Deno.test("subscriptions end with their subscriber, and one about a removed peer
 
 Deno.test("what happened before the daemon was killed is told once afterwards [w.when.durable]", async () => {
   using files = restartableWorld();
-  const first = files.start();
+  await using first = files.start();
   await addPeer(first, "ada");
   await addPeer(first, "web");
   await turn(first, "web", "working");
   const { subscription_id: id } = await subscribe(first, "peer:web finished");
-  const again = await subscribe(first, "peer:web idle", { until: "2h" });
   await turn(first, "web", "idle");
   await using w = files.startFromCrash();
-  console.log((await get(w,"/peers/web")));
   await w.tick(1);
-  console.log((await get(w,"/peers/web")), w.events);
   await w.tick(300);
-  assert.equal((await readSubscription(w, id)).state, "fired");
-  const { state, fires } = await readSubscription(w, again.subscription_id);
-  assert.deepEqual([state, fires], ["active", 1]);
-  await first[Symbol.asyncDispose]();
+  const { state, fires, last_proof } = await readSubscription(w, id);
+  assert.deepEqual([state, fires], ["fired", 1]);
+  assert.match(last_proof ?? "", /^web is idle since 2030-01-01T00:00:00.000Z, by its hook\.$/);
+});
+
+Deno.test("a start of the daemon is no news of peers: only what they then report is told [w.when.durable]", async () => {
+  using files = restartableWorld();
+  await using first = files.start();
+  await addPeer(first, "ada");
+  await addPeer(first, "web");
+  await turn(first, "web", "working");
+  const made = await Promise.all(
+    ["idle", "offline", "finished"].map((state) => subscribe(first, `peer:web ${state}`)),
+  );
+  await first.tick(1);
+  await using w = files.startFromCrash();
+  const states = () =>
+    Promise.all(made.map(async ({ subscription_id: id }) => (await readSubscription(w, id)).state));
+  await w.tick(10);
+  assert.deepEqual(await states(), ["active", "active", "active"]);
+  // The turn ended while the daemon was down, which the next report shows.
+  await turn(w, "web", "idle");
+  await w.tick(1);
+  assert.deepEqual(await states(), ["fired", "active", "fired"]);
+  await post(w, "/peers/web/offline", { reason: "crashed" });
+  await w.tick(1);
+  assert.deepEqual(await states(), ["fired", "fired", "fired"]);
+});
+
+Deno.test("a peer that does not come back after a start of the daemon is told as offline [w.when.durable]", async () => {
+  using files = restartableWorld();
+  await using first = files.start();
+  await addPeer(first, "ada");
+  await addPeer(first, "web");
+  const { subscription_id: id } = await subscribe(first, "peer:web offline");
+  await first.tick(1);
+  await using w = files.startFromCrash();
+  await w.tick(59);
+  assert.equal((await readSubscription(w, id)).state, "active");
+  await w.tick(2);
+  const { state, last_proof } = await readSubscription(w, id);
+  assert.equal(state, "fired");
+  assert.match(last_proof ?? "", /^web is offline \(daemon_restart\) since /);
 });
 
 Deno.test("a peer in another circle is not found, as for a notification [w.when.circle]", async () => {
