@@ -1,6 +1,6 @@
 /** Finds the files of a folder that match a pattern and were modified in a span of time. */
 
-import { matchesGlob, splitGlob } from "kit/core/glob.ts";
+import { matchesGlob, splitGlob } from "./glob.ts";
 import { join } from "kit/core/path.ts";
 import { unlessMissing } from "./paths.ts";
 

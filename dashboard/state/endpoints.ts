@@ -18,6 +18,7 @@ import type * as deliveries from "../../daemon/features/messages/contract.ts";
 import type { listMessages } from "../../daemon/features/messages/log/contract.ts";
 import type { notifyPeer } from "../../daemon/features/notifications/contract.ts";
 import type * as peerRoutes from "../../daemon/features/peers/contract.ts";
+import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
@@ -75,6 +76,15 @@ export const createSchedule = endpoint<typeof schedules.createSchedule>("POST", 
 export const cancelSchedule = endpoint<typeof schedules.cancelSchedule>(
   "DELETE",
   "/schedules/:id",
+);
+
+export const subscriptionList = endpoint<typeof subscriptions.listSubscriptions>(
+  "GET",
+  "/subscriptions",
+);
+export const cancelSubscription = endpoint<typeof subscriptions.cancelSubscription>(
+  "DELETE",
+  "/subscriptions/:id",
 );
 
 export const shareList = endpoint<typeof shares.listShares>("GET", "/shares");

@@ -27,6 +27,7 @@ export type ScheduleRequest = z.input<typeof at.createSchedule.body>;
 export type JobRequest = z.input<typeof at.createJob.body>;
 export type Figures = WireResponse<typeof at.figures>;
 export type Selftest = WireResponse<typeof at.selftests>["tested"][number];
+export type Subscription = WireResponse<typeof at.subscriptionList>["subscriptions"][number];
 export type Schedule = WireResponse<typeof at.scheduleList>["schedules"][number];
 export type Health = WireResponse<typeof at.health>;
 export type LogEvent = WireResponse<typeof at.eventList>["events"][number];

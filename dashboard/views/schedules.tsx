@@ -13,8 +13,9 @@ import { agendaOf } from "./schedules/agenda.ts";
 import { Agenda } from "./schedules/agenda_list.tsx";
 import { ScheduleCard } from "./schedules/card.tsx";
 import { CreateSchedule } from "./schedules/create.tsx";
+import { Subscriptions } from "./schedules/subscriptions.tsx";
 
-type Tab = "calendar" | "all" | "ended";
+type Tab = "calendar" | "all" | "ended" | "when";
 
 export function Schedules() {
   const load = () => call(at.scheduleList, { query: {} });
@@ -29,7 +30,10 @@ export function Schedules() {
           label="Schedules"
           chosen={tab}
           choose={(next) => filter({ tab: next === "calendar" ? "" : next })}
-          options={[["calendar", "Calendar"], ["all", "Active"], ["ended", "Ended"]]}
+          options={[["calendar", "Calendar"], ["all", "Active"], ["ended", "Ended"], [
+            "when",
+            "When",
+          ]]}
         />
         <span class="grow" />
         <button
@@ -45,9 +49,11 @@ export function Schedules() {
       {creating && humanName.value !== null && (
         <CreateSchedule from={humanName.value} created={created} />
       )}
-      <Loaded resource={resource}>
-        {({ schedules }) => <Shown tab={tab} schedules={schedules} refresh={resource.refresh} />}
-      </Loaded>
+      {tab === "when" ? <Subscriptions /> : (
+        <Loaded resource={resource}>
+          {({ schedules }) => <Shown tab={tab} schedules={schedules} refresh={resource.refresh} />}
+        </Loaded>
+      )}
     </>
   );
 }
@@ -77,5 +83,5 @@ function Shown(
 }
 
 function toTab(text: string | null): Tab {
-  return text === "all" || text === "ended" ? text : "calendar";
+  return text === "all" || text === "ended" || text === "when" ? text : "calendar";
 }

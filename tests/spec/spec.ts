@@ -13,6 +13,7 @@ import { SECTION_4 } from "./requirements/section_4.ts";
 import { SECTION_6 } from "./requirements/section_6.ts";
 import { SECTION_7 } from "./requirements/section_7.ts";
 import { SECTION_8 } from "./requirements/section_8.ts";
+import { SUBSCRIPTIONS } from "./requirements/subscriptions.ts";
 
 export const REQUIREMENTS: readonly Requirement[] = [
   ...SECTION_2,
@@ -24,6 +25,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...CONTRACT_1,
   ...CONTRACT_3,
   ...SCHEDULES,
+  ...SUBSCRIPTIONS,
   ...OAUTH,
   ...RELAY_FEATURES,
   ...RELAY_TUNNEL,

@@ -36,7 +36,18 @@ export interface PeerReactions {
 }
 
 /** What a peer does, since when, and who reported it. */
-export type PeerState = Pick<StoredPeer, keyof typeof rows.PeerState.shape>;
+export type PeerState = Pick<
+  StoredPeer,
+  | "peer_id"
+  | "name"
+  | "status"
+  | "status_at"
+  | "status_by"
+  | "turn_state"
+  | "turn_at"
+  | "turn_by"
+  | "offline_reason"
+>;
 
 /** The dependencies of the classes that make up the peer registry. */
 export interface RegistryDeps {

@@ -54,19 +54,6 @@ const WatchedPeer = StoredPeer.pick({
 });
 export type WatchedPeer = z.output<typeof WatchedPeer>;
 
-/** The fields of a peer that say what it does. */
-export const PeerState = StoredPeer.pick({
-  peer_id: true,
-  name: true,
-  status: true,
-  status_at: true,
-  status_by: true,
-  turn_state: true,
-  turn_at: true,
-  turn_by: true,
-  offline_reason: true,
-});
-
 /** The fields of a peer that transports and observation use. */
 const StoredAgentPeer = StoredPeer.pick({
   peer_id: true,
@@ -92,10 +79,8 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
 const Row = rowOf(StoredPeer);
 const WatchedPeerRow = rowOf(WatchedPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
-const PeerStateRow = rowOf(PeerState);
 const columns = Object.keys(StoredPeer.shape);
 const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
-const peerStateColumns = Object.keys(PeerState.shape).join(", ");
 const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
 const INSERT = `insert into peers (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
@@ -155,12 +140,6 @@ export function startingWith(db: Reader, short: string): Address[] {
 
 export function get(db: Reader, peer_id: string): StoredPeer | undefined {
   return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
-}
-
-/** What a peer does now. */
-export function stateOf(db: Reader, peer_id: string): z.output<typeof PeerState> | undefined {
-  const statement = `select ${peerStateColumns} from peers where peer_id = :peer_id`;
-  return db.get(PeerStateRow, statement, { peer_id });
 }
 
 export function all(db: Reader): StoredPeer[] {

@@ -48,12 +48,17 @@ export class ConditionChecks {
    */
   tick(): void {
     const { db } = this.#ctx;
+    const peers = new Map<string, PeerState | undefined>();
+    const peerOf = (peer_id: string) =>
+      peers.getOrInsertComputed(peer_id, () => peerRows.get(db, peer_id));
     for (const one of rows.active(db)) {
       if (one.expected === FINISHED) {
-        this.#checkTurn(one);
+        this.#checkTurn(one, peerOf(one.subject_id));
         continue;
       }
-      const { holds, proof, never } = this.#observe(one);
+      const { holds, proof, never } = one.kind === "peer"
+        ? this.#observePeer(one, peerOf(one.subject_id))
+        : this.#observeRecord(one);
       if (never && one.pending === 0) this.#deps.fail(one, proof);
       else if (holds && !one.holds) noteOccurrence(this.#ctx, { ...one, holds: true }, proof);
       else if (holds === false && one.holds) this.#noLongerHolds(one);
@@ -93,8 +98,7 @@ export class ConditionChecks {
    * Of a subscription for the end of a turn, `holds` says whether a turn is in progress. Thus a
    * turn is found that ended while the daemon was down.
    */
-  #checkTurn(one: StoredSubscription): void {
-    const peer = peerRows.stateOf(this.#ctx.db, one.subject_id);
+  #checkTurn(one: StoredSubscription, peer: PeerState | undefined): void {
     if (!peer || peer.status === "retired") {
       const proof = peer ? offlineProof(peer) : goneProof(one.subject_id);
       return one.pending === 0 ? this.#deps.fail(one, proof) : undefined;
@@ -113,18 +117,22 @@ export class ConditionChecks {
     this.#ctx.db.transact((tx) => rows.update(tx, { ...one, ...passed, holds: false }));
   }
 
-  #observe({ kind, subject_id, ...one }: StoredSubscription): Observed {
-    if (kind === "job") return this.#observeJob(subject_id);
-    if (kind === "ask") return this.#observeAsk(subject_id);
-    const peer = peerRows.stateOf(this.#ctx.db, subject_id);
+  #observeRecord({ kind, subject_id }: StoredSubscription): Observed {
+    return kind === "job" ? this.#observeJob(subject_id) : this.#observeAsk(subject_id);
+  }
+
+  #observePeer(
+    { subject_id, expected }: StoredSubscription,
+    peer: PeerState | undefined,
+  ): Observed {
     if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
     const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
     if (isReturning(peer) && this.#ctx.clock.now() - (peer.status_at ?? 0) < RETURN_MS) {
       return { holds: undefined, proof };
     }
-    const isOfTurn = one.expected !== "online" && one.expected !== "offline";
+    const isOfTurn = expected !== "online" && expected !== "offline";
     if (isOfTurn && isOnline(peer) && !isTurnKnown(peer)) return { holds: undefined, proof };
-    const holds = PEER_STATES[one.expected]?.(peer) ?? false;
+    const holds = PEER_STATES[expected]?.(peer) ?? false;
     return { holds, proof, never: peer.status === "retired" && !holds };
   }
 

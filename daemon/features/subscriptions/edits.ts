@@ -11,7 +11,7 @@ import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
 /** The time between two scans for one subscription. */
-export const SCAN_MS = 5000;
+const SCAN_MS = 5000;
 /** The kernel's times of files are late by some milliseconds; a scan leaves out the latest. */
 const LATE_MS = 100;
 /** How many files one proof names, and how long their paths may be. */

@@ -17,7 +17,7 @@ function folderOf(files: Readonly<Record<string, number>>) {
 
 const SPAN = { since: 1000_000, until: 2000_000 };
 
-Deno.test("files that match and were modified in the span are found [w.when.files]", async () => {
+Deno.test("files that match and were modified in the span are found [4.when.files]", async () => {
   using at = folderOf({
     "src/old.ts": 1000,
     "src/new.ts": 1001,
@@ -42,7 +42,7 @@ Deno.test("a folder that does not exist holds no edits, and a link leads nowhere
   assert.deepEqual((await editsIn(at.folder, "none/*", SPAN)).edits, []);
 });
 
-Deno.test("a folder of too many files is reported as incomplete [w.when.files]", async () => {
+Deno.test("a folder of too many files is reported as incomplete [4.when.files]", async () => {
   using at = folderOf({});
   for (let file = 0; file < ENTRIES_MAX; file++) {
     Deno.openSync(join(at.folder, `${file}`), { write: true, create: true }).close();

@@ -3,7 +3,7 @@
 /** The output without what differs from run to run: ids, times, durations, processes, addresses. */
 export function comparable(output: string): string {
   return output.trim()
-    .replaceAll(/\b(ask|inb|notif|peer|work|cal|sched|qd|dm|att)-[0-9a-f]{4,32}\b/g, "$1-0")
+    .replaceAll(/\b(ask|inb|notif|peer|work|cal|sched|sub|qd|dm|att)-[0-9a-f]{4,32}\b/g, "$1-0")
     .replaceAll(/\d\d:\d\d(?::\d\d)?(?:\.\d+)?/g, "00:00")
     .replaceAll(/\b\d{4}-\d\d-\d\d\b/g, "0000-00-00")
     .replaceAll(/\d+(?:\.\d+)? ?(?:ms|s|min|h|d)\b/g, "0 s")

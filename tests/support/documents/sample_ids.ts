@@ -3,7 +3,7 @@
 import type { DocumentMesh } from "./document_mesh.ts";
 
 /** `ask-3f9c04d1a2b7`, and its first digits. An ask that begins with 7d is a question with options. */
-const EXAMPLE_ID = /\b(ask|inb|notif|peer|work|cal|sched)-([0-9a-f]{4,12})\b/g;
+const EXAMPLE_ID = /\b(ask|inb|notif|peer|work|cal|sched|sub)-([0-9a-f]{4,12})\b/g;
 
 /** The script with fresh records for its ids, so that no block depends on what ran before it. */
 export async function withSampleIds(mesh: DocumentMesh, script: string): Promise<string> {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { ENTRIES_MAX } from "../../../../daemon/host/edited_files.ts";
 import { addPeer, connectPeer } from "../../../support/daemon/peer_clients.ts";
-import { readSubscription, subscribe } from "../../../support/daemon/subscriptions.ts";
+import { readSubscription, subscribe } from "../../../support/daemon/schedules.ts";
 import { until } from "../../../support/waiting.ts";
 import { world } from "../../../support/world.ts";
 
@@ -35,7 +35,7 @@ async function fixture() {
   };
 }
 
-Deno.test("an edit of a file in a peer's folder is told, with its path and time [w.when.files]", async () => {
+Deno.test("an edit of a file in a peer's folder is told, with its path and time [4.when.files]", async () => {
   await using at = await fixture();
   const { w, folder, told, edit, ticksUntil } = at;
   edit("src/before.ts");
@@ -52,7 +52,7 @@ Deno.test("an edit of a file in a peer's folder is told, with its path and time 
   assert.equal((await readSubscription(w, id)).state, "fired");
 });
 
-Deno.test("a folder of too many files ends the subscription, and its subscriber is told [w.when.files]", async () => {
+Deno.test("a folder of too many files ends the subscription, and its subscriber is told [4.when.files]", async () => {
   await using at = await fixture();
   const { w, folder, told, ticksUntil } = at;
   for (let file = 0; file <= ENTRIES_MAX; file++) {

@@ -17,7 +17,7 @@ import {
   subscribe,
   turn,
   unsubscribe,
-} from "../../../support/daemon/subscriptions.ts";
+} from "../../../support/daemon/schedules.ts";
 import { world } from "../../../support/world.ts";
 
 /** A daemon with @ada, who listens, and @web, who works. */
@@ -30,7 +30,7 @@ async function fixture() {
   return { w, ada, web, told, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-Deno.test("a subscriber is told by the daemon once, with what was observed, by whom and when [w.when.told]", async () => {
+Deno.test("a subscriber is told by the daemon once, with what was observed, by whom and when [4.when.told]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const { subscription_id: id } = await subscribe(w, "peer:web idle");
@@ -52,7 +52,7 @@ Deno.test("a subscriber is told by the daemon once, with what was observed, by w
   ]);
 });
 
-Deno.test("a condition that holds already is told at once [w.when.told]", async () => {
+Deno.test("a condition that holds already is told at once [4.when.told]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   for (const condition of ["peer:web working", "peer:web online"]) await subscribe(w, condition);
@@ -60,7 +60,7 @@ Deno.test("a condition that holds already is told at once [w.when.told]", async 
   assert.equal(told().length, 2);
 });
 
-Deno.test("blocked and offline are told, and an end of a turn that the next tick does not see [w.when.peer-states]", async () => {
+Deno.test("blocked and offline are told, and an end of a turn that the next tick does not see [4.when.peer-states]", async () => {
   await using at = await fixture();
   const { w, web, told } = at;
   await subscribe(w, "peer:web blocked");
@@ -82,7 +82,7 @@ Deno.test("blocked and offline are told, and an end of a turn that the next tick
   assert.match(offline?.[1] ?? "", /: web is offline \(crashed\) since /);
 });
 
-Deno.test("the end of an ask is told [w.when.records]", async () => {
+Deno.test("the end of an ask is told [4.when.records]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const id = await ask(w, "ada", "web");
@@ -97,7 +97,7 @@ Deno.test("the end of an ask is told [w.when.records]", async () => {
   );
 });
 
-Deno.test("the end of a job is told [w.when.records]", async () => {
+Deno.test("the end of a job is told [4.when.records]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const { job_id } = await post(w, "/jobs", { prompt: "Test it", assigned_peer: "web" });
@@ -109,7 +109,7 @@ Deno.test("the end of a job is told [w.when.records]", async () => {
   assert.match(told().at(-1)?.[1] ?? "", /: The job work-\S+ is cancelled since 2030-/);
 });
 
-Deno.test("a message with a text goes to the named peer in the subscriber's name [w.when.recipient]", async () => {
+Deno.test("a message with a text goes to the named peer in the subscriber's name [4.when.recipient]", async () => {
   await using at = await fixture();
   const { w } = at;
   const bob = await connectPeer(w, "bob");
@@ -125,7 +125,7 @@ Deno.test("a message with a text goes to the named peer in the subscriber's name
   );
 });
 
-Deno.test("until a time each occurrence is told, at most one message a minute [w.when.rate]", async () => {
+Deno.test("until a time each occurrence is told, at most one message a minute [4.when.rate]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const made = await subscribe(w, "peer:web finished", { until: "2h" });
@@ -145,7 +145,7 @@ Deno.test("until a time each occurrence is told, at most one message a minute [w
   assert.equal(told().length, 2);
 });
 
-Deno.test("a loop of a subscription with its own message ends [w.when.rate]", async () => {
+Deno.test("a loop of a subscription with its own message ends [4.when.rate]", async () => {
   await using at = await fixture();
   const { w } = at;
   const { subscription_id: id } = await subscribe(w, "peer:web finished", { until: "7d" });
@@ -158,7 +158,7 @@ Deno.test("a loop of a subscription with its own message ends [w.when.rate]", as
   assert.deepEqual([state, fires], ["expired", FIRES_MAX]);
 });
 
-Deno.test("one peer has at most 20 active subscriptions [w.when.limit]", async () => {
+Deno.test("one peer has at most 20 active subscriptions [4.when.limit]", async () => {
   await using at = await fixture();
   const { w } = at;
   const made = await Promise.all(
@@ -173,7 +173,7 @@ Deno.test("one peer has at most 20 active subscriptions [w.when.limit]", async (
   assert.equal((await listed(w, { state: "active" })).length, PER_PEER_MAX + 1);
 });
 
-Deno.test("subscriptions end with their subscriber, and one about a removed peer says so [w.when.removed]", async () => {
+Deno.test("subscriptions end with their subscriber, and one about a removed peer says so [4.when.removed]", async () => {
   await using at = await fixture();
   const { w, web, told } = at;
   await addPeer(w, "bob");
@@ -190,7 +190,7 @@ Deno.test("subscriptions end with their subscriber, and one about a removed peer
   );
 });
 
-Deno.test("what happened before the daemon was killed is told once afterwards [w.when.durable]", async () => {
+Deno.test("what happened before the daemon was killed is told once afterwards [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");
@@ -206,7 +206,7 @@ Deno.test("what happened before the daemon was killed is told once afterwards [w
   assert.match(last_proof ?? "", /^web is idle since 2030-01-01T00:00:00.000Z, by its hook\.$/);
 });
 
-Deno.test("a start of the daemon is no news of peers: only what they then report is told [w.when.durable]", async () => {
+Deno.test("a start of the daemon is no news of peers: only what they then report is told [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");
@@ -230,7 +230,7 @@ Deno.test("a start of the daemon is no news of peers: only what they then report
   assert.deepEqual(await states(), ["fired", "fired", "fired"]);
 });
 
-Deno.test("a peer that does not come back after a start of the daemon is told as offline [w.when.durable]", async () => {
+Deno.test("a peer that does not come back after a start of the daemon is told as offline [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");
@@ -246,7 +246,7 @@ Deno.test("a peer that does not come back after a start of the daemon is told as
   assert.match(last_proof ?? "", /^web is offline \(daemon_restart\) since /);
 });
 
-Deno.test("a peer in another circle is not found, as for a notification [w.when.circle]", async () => {
+Deno.test("a peer in another circle is not found, as for a notification [4.when.circle]", async () => {
   await using at = await fixture();
   const { w } = at;
   await addPeer(w, "far", { circle: "other" });
@@ -260,7 +260,7 @@ Deno.test("a peer in another circle is not found, as for a notification [w.when.
   assert.equal(condition, "peer:far idle");
 });
 
-Deno.test("what is no condition is refused with those that are allowed [w.when.refused]", async () => {
+Deno.test("what is no condition is refused with those that are allowed [4.when.refused]", async () => {
   await using at = await fixture();
   const { w } = at;
   const refused = [

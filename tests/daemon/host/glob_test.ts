@@ -1,13 +1,13 @@
 /** Patterns of paths. */
 
 import assert from "node:assert/strict";
-import { matchesGlob, splitGlob } from "kit/core/glob.ts";
+import { matchesGlob, splitGlob } from "../../../daemon/host/glob.ts";
 
 function matches(glob: string, path: string): boolean {
   return matchesGlob(splitGlob(glob).pattern, path.split("/"));
 }
 
-Deno.test("* and ? match within a name, and ** any number of folders [w.when.files]", () => {
+Deno.test("* and ? match within a name, and ** any number of folders [4.when.files]", () => {
   const yes = [
     ["a.ts", "a.ts"],
     ["*.ts", "a.ts"],
