@@ -42,6 +42,8 @@ async function sampleId(mesh: DocumentMesh, kind: string, isQuestion: boolean): 
     case "cal":
       return (await json("jobs", "create", "A sample", "--to", "web", "--cron", "0 9 * * 1"))
         .calendar_id;
+    case "sub":
+      return (await json("when", "web", "offline", "--from", "api")).subscription_id;
     default:
       return (await json("schedule", "create", "web", "A sample", "--at", "1h")).schedule_id;
   }
