@@ -64,8 +64,21 @@ const SCHEDULED = {
   last_message_id: null,
   created_at: "2030-01-01T00:00:00.000Z",
 };
+const SUBSCRIBED = {
+  subscription_id: "sub-1",
+  condition: "peer:web idle",
+  to_peer: null,
+  until: null,
+  state: "active",
+  fires: 0,
+  last_error: null,
+  last_proof: null,
+};
 const SCHEDULES = {
   "POST /schedules": () => SCHEDULED,
+  "POST /subscriptions": () => SUBSCRIBED,
+  "GET /subscriptions": () => ({ subscriptions: [SUBSCRIBED] }),
+  "DELETE /subscriptions/sub-1": () => ({ ...SUBSCRIBED, state: "cancelled" }),
   "GET /schedules": () => ({ schedules: [SCHEDULED] }),
   "DELETE /schedules/sched-1": () => ({ ...SCHEDULED, state: "cancelled" }),
 };
@@ -73,6 +86,9 @@ const SCHEDULE_CALLS: [string, Record<string, unknown>][] = [
   ["schedule_create", { peer: "web", message: "Stand up", fire_at: "10m" }],
   ["schedule_list", {}],
   ["schedule_delete", { schedule_id: "sched-1" }],
+  ["subscribe", { condition: "peer:web idle" }],
+  ["subscribe", { action: "list" }],
+  ["subscribe", { action: "cancel", subscription_id: "sub-1" }],
 ];
 const ASKED = {
   "POST /ask": () => OPENED,
@@ -178,6 +194,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "schedule_create",
       "schedule_list",
       "schedule_delete",
+      "subscribe",
       "kill_peer",
       "claim_orchestrator_role",
       "orchestrator_status",

@@ -18,7 +18,7 @@ import {
   turn,
   unsubscribe,
 } from "../../../support/daemon/schedules.ts";
-import { world } from "../../../support/world.ts";
+import { FakeProcesses, world } from "../../../support/world.ts";
 
 /** A daemon with @ada, who listens, and @web, who works. */
 async function fixture() {
@@ -228,6 +228,28 @@ Deno.test("a start of the daemon is no news of peers: only what they then report
   await post(w, "/peers/web/offline", { reason: "crashed" });
   await w.tick(1);
   assert.deepEqual(await states(), ["fired", "fired", "fired"]);
+});
+
+Deno.test("of an agent that runs on during a start of the daemon, its next report is awaited [4.when.durable]", async () => {
+  const processes = new FakeProcesses();
+  using files = restartableWorld({ processes });
+  processes.start(7);
+  await using first = files.start();
+  await addPeer(first, "ada");
+  await addPeer(first, "web", { agent_pid: 7 });
+  await turn(first, "web", "working");
+  const made = await Promise.all(
+    ["idle", "finished", "offline"].map((state) => subscribe(first, `peer:web ${state}`)),
+  );
+  await first.tick(1);
+  await using w = files.startFromCrash();
+  const states = () =>
+    Promise.all(made.map(async ({ subscription_id: id }) => (await readSubscription(w, id)).state));
+  await w.tick(300);
+  assert.deepEqual(await states(), ["active", "active", "active"]);
+  await turn(w, "web", "idle");
+  await w.tick(1);
+  assert.deepEqual(await states(), ["fired", "fired", "active"]);
 });
 
 Deno.test("a peer that does not come back after a start of the daemon is told as offline [4.when.durable]", async () => {
