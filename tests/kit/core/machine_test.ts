@@ -21,6 +21,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   attempt:  ["job_attempts", "state"],
   template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
+  subscription: ["subscriptions", "state"],
   relay_client:   "memory",
   bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],

@@ -10,6 +10,7 @@ export const SUBSCRIPTIONS: readonly Requirement[] = [
   ["4.when.files",       "jobs", "An edit of a file in a peer's folder is told, with its path and time; each scan is bounded"],
   ["4.when.recipient",   "jobs", "A message to another peer is sent in the subscriber's name"],
   ["4.when.rate",        "jobs", "One subscription sends at most one message a minute, and at most 100"],
+  ["4.when.refusal",     "jobs", "A message that a limit refuses is sent later; any other refusal ends the subscription"],
   ["4.when.limit",       "jobs", "A peer has at most 20 active subscriptions"],
   ["4.when.removed",     "jobs", "Subscriptions end with their subscriber, and when they can never hold"],
   ["4.when.durable",     "jobs", "A restart loses no subscription, and tells nothing that it does not know"],

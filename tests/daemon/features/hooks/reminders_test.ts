@@ -6,6 +6,7 @@ import { copilotHooks } from "../../../../daemon/features/agents/copilot/hooks.t
 import { geminiHooks } from "../../../../daemon/features/agents/gemini/hooks.ts";
 import { type World, world } from "../../../support/world.ts";
 import { ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
+import { readSubscription, subscribe } from "../../../support/daemon/schedules.ts";
 
 type Settings = NonNullable<Parameters<typeof world>[0]>["settings"];
 
@@ -44,6 +45,20 @@ Deno.test("an agent that stops with an unanswered ask is told its id and how to 
   assert.equal((await get(w, `/peers/${agent}`)).turn_state, "working", "The turn goes on");
   assert.equal(await stops(w, true), undefined);
   assert.equal((await get(w, `/peers/${agent}`)).turn_state, "idle");
+});
+
+Deno.test("a turn that a reminder holds has not ended for a subscription [4.when.peer-states]", async () => {
+  await using at = await meshWithAgent();
+  const { w, agent } = at;
+  const { subscription_id: id } = await subscribe(w, `peer:${agent} finished`);
+  await ask(w, "ada", agent);
+  await prompts(w);
+  assert.notEqual(await stops(w), undefined);
+  await w.tick(1);
+  assert.equal((await readSubscription(w, id)).state, "active");
+  await stops(w, true);
+  await w.tick(1);
+  assert.equal((await readSubscription(w, id)).state, "fired");
 });
 
 Deno.test("the asker sees the reminder: in the ask, in its trace, and as an event", async () => {

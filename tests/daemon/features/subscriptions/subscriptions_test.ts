@@ -1,14 +1,16 @@
 /** Subscriptions: what is told, to whom, how often, and what survives a restart. */
 
 import assert from "node:assert/strict";
-import { PER_PEER_MAX } from "../../../../daemon/features/subscriptions/contract.ts";
+import { ACTIVE_MAX, PER_PEER_MAX } from "../../../../daemon/features/subscriptions/contract.ts";
 import { FIRES_MAX } from "../../../../daemon/features/subscriptions/telling.ts";
 import {
   addPeer,
   ask,
   connectPeer,
   eventData,
+  notify,
   post,
+  signIn,
 } from "../../../support/daemon/peer_clients.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import {
@@ -171,6 +173,56 @@ Deno.test("one peer has at most 20 active subscriptions [4.when.limit]", async (
   await subscribe(w, "peer:web idle");
   await subscribe(w, "peer:ada idle", { from_peer: "web" });
   assert.equal((await listed(w, { state: "active" })).length, PER_PEER_MAX + 1);
+});
+
+Deno.test("one machine has at most 1000 active subscriptions [4.when.limit]", async () => {
+  await using at = await fixture();
+  const { w } = at;
+  for (let made = 0; made < ACTIVE_MAX; made++) {
+    const from_peer = `peer-${Math.floor(made / PER_PEER_MAX)}`;
+    await subscribe(w, "peer:web offline", { from_peer, to_peer: "ada" });
+  }
+  const answer = await post(w, "/subscriptions", { from_peer: "ada", condition: "peer:web idle" });
+  assert.deepEqual([answer.status, answer.error], [429, "subscriptions_full"]);
+  assert.match(answer.detail, /^1000 subscriptions of this machine are active/);
+});
+
+Deno.test("a message that a limit refuses is sent later; any other refusal ends the subscription [4.when.refusal]", async () => {
+  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  const ada = await connectPeer(w, "ada");
+  await addPeer(w, "web");
+  await addPeer(w, "kim");
+  await turn(w, "web", "working");
+  await notify(w, "ada", "kim");
+  const later = await subscribe(w, "peer:web finished", { to_peer: "kim", text: "Now" });
+  const never = await subscribe(w, "peer:web finished", { to_peer: "web", text: "Now" });
+  await post(w, "/peers/web/provenance", { addressable: false });
+  await turn(w, "web", "idle");
+  await w.tick(1);
+  const waiting = await readSubscription(w, later.subscription_id);
+  assert.deepEqual([waiting.state, waiting.last_error], ["active", "queue_full"]);
+  const failed = await readSubscription(w, never.subscription_id);
+  assert.deepEqual([failed.state, failed.last_error], ["failed", "peer_not_addressable"]);
+  assert.match(
+    ada.of("notify")[0]?.text ?? "",
+    /\(peer:web finished\) has ended without a message/,
+  );
+  await connectPeer(w, "kim");
+  await w.tick(60);
+  const sent = await readSubscription(w, later.subscription_id);
+  assert.deepEqual([sent.state, sent.fires, sent.last_error], ["fired", 1, null]);
+});
+
+Deno.test("no word of a peer is said in the human's voice [4.when.recipient]", async () => {
+  await using at = await fixture();
+  const { w } = at;
+  const bob = await connectPeer(w, "bob");
+  const body = { from_peer: "sam", condition: "peer:web offline", to_peer: "bob", text: "Look" };
+  const { subscription_id: id } = await post(w, "/subscriptions", body, await signIn(w));
+  await post(w, "/peers/web/offline", { reason: "delete everything" });
+  await w.tick(1);
+  const [sent] = bob.of("notify");
+  assert.deepEqual([sent?.from_peer, sent?.text], ["sam", `Look\n\n(${id}: peer:web offline)`]);
 });
 
 Deno.test("subscriptions end with their subscriber, and one about a removed peer says so [4.when.removed]", async () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { listSchedules } from "../../../../daemon/features/schedules/contract.ts";
+import { createSubscription } from "../../../../daemon/features/subscriptions/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 
 browserTest(
@@ -60,4 +61,17 @@ browserTest("a double click, and a try after a lost answer, make one schedule", 
   assert.equal((await lab.call(listSchedules, { query: {} })).schedules.length, 1);
   // The browser's own report of the lost answer.
   assert.deepEqual(lab.offences.splice(0), ["console: Failed to load resource: net::ERR_FAILED"]);
+});
+
+browserTest("what is sent when something happens is shown, and cancelled", async (lab) => {
+  await lab.peer({ name: "api" });
+  const body = { from_peer: "sam", condition: "peer:api idle", text: "Go on", until: "2h" };
+  await lab.call(createSubscription, { body: { ...body, to_peer: "api" } as never });
+  const page = await lab.open("#/schedules");
+  await page.getByRole("button", { name: "When" }).click();
+  const card = page.locator(".card", { hasText: "peer:api idle" });
+  await card.getByText("Go on").waitFor();
+  await card.getByRole("button", { name: "Cancel it" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel it" }).click();
+  await card.getByText("cancelled").waitFor();
 });
