@@ -188,7 +188,7 @@ Deno.test("one machine has at most 1000 active subscriptions [4.when.limit]", as
 });
 
 Deno.test("a message that a limit refuses is sent later; any other refusal ends the subscription [4.when.refusal]", async () => {
-  await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
+  await using w = world({ settings: { "daemon.limits.pair_per_minute": "1" } });
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "web");
   await addPeer(w, "kim");
@@ -200,15 +200,14 @@ Deno.test("a message that a limit refuses is sent later; any other refusal ends 
   await turn(w, "web", "idle");
   await w.tick(1);
   const waiting = await readSubscription(w, later.subscription_id);
-  assert.deepEqual([waiting.state, waiting.last_error], ["active", "queue_full"]);
+  assert.deepEqual([waiting.state, waiting.last_error], ["active", "rate_limited"]);
   const failed = await readSubscription(w, never.subscription_id);
   assert.deepEqual([failed.state, failed.last_error], ["failed", "peer_not_addressable"]);
   assert.match(
     ada.of("notify")[0]?.text ?? "",
     /\(peer:web finished\) has ended without a message/,
   );
-  await connectPeer(w, "kim");
-  await w.tick(60);
+  await w.tick(61);
   const sent = await readSubscription(w, later.subscription_id);
   assert.deepEqual([sent.state, sent.fires, sent.last_error], ["fired", 1, null]);
 });
