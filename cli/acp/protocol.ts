@@ -31,8 +31,8 @@ const ToolCall = z.object({
   title: z.string().nullish(),
   kind: z.string().nullish(),
   status: z.string().nullish(),
-  rawInput: z.unknown(),
-  content: z.unknown(),
+  rawInput: z.unknown().optional(),
+  content: z.unknown().optional(),
 });
 export type ToolCall = z.output<typeof ToolCall>;
 
