@@ -1,6 +1,8 @@
 /** Real agents over the Agent Client Protocol: asked, permitted, continued, all without a terminal. */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { getAsk } from "../../../daemon/features/asks/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
 import { AcpLab, GEMINI_ACP, OPENCODE_ACP } from "../../support/e2e/acp_lab.ts";
@@ -29,19 +31,41 @@ withLab(import.meta.url, "opencode acp is asked, answers, and continues its sess
   assert.equal((await lab.answered(second)).responder, "api");
 }, OPENCODE_ACP.cli);
 
-withLab(
-  import.meta.url,
-  "gemini --experimental-acp uses a tool once the human allows it",
-  async () => {
-    await using lab = new AcpLab(GEMINI_ACP, [ANSWERS]);
-    await lab.up();
-    await lab.start();
-    const id = await lab.ask("Which port?");
-    const { item_id, text } = await lab.permission();
-    assert.match(text, /^@api wants to use ack \(mesh MCP Server\): .*Port 8080/);
-    await lab.reply(item_id, "allow");
-    assert.equal((await lab.answered(id)).reply, "Port 8080");
-    assert((await lab.stages(id)).includes("seen"));
-  },
-  GEMINI_ACP.cli,
-);
+/**
+ * Gemini CLI names the file of a session by the minute of its start. Within that minute, it writes
+ * over the session that it loads.
+ */
+function olderChats(folder: string): void {
+  for (const { name } of Deno.readDirSync(folder)) {
+    const older = name.replace(/^session-[^-]+-[^-]+-[^-]+-[^-]+-/, "session-2026-01-01T00-00-");
+    Deno.renameSync(join(folder, name), join(folder, older));
+  }
+}
+
+/** Gemini CLI has several tools of mesh whose names end in `ack`. */
+const ACK = { correlation_id: "$1", message: "Port 8080" };
+const ACKS = { ...ANSWERS, steps: [{ tool: "mesh_ack", args: ACK }, { say: "Done" }] };
+
+withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", async () => {
+  await using lab = new AcpLab(GEMINI_ACP, [ACKS]);
+  await lab.up();
+  const { metadata } = await lab.start();
+  const first = await lab.ask("Which port?");
+  const { item_id, text } = await lab.permission();
+  assert.match(text, /^@api wants to use ack \(mesh MCP Server\): .*Port 8080/);
+  assert.equal((await lab.peer())?.turn_state, "awaiting_input");
+  await lab.reply(item_id, "allow");
+  assert.equal((await lab.answered(first)).reply, "Port 8080");
+  assert((await lab.stages(first)).includes("seen"));
+  await until("the end of the turn", async () => (await lab.peer())?.turn_state === "idle");
+
+  assert.equal(await lab.stop("SIGINT"), 130);
+  olderChats(join(lab.dir, "home/.gemini/tmp/api/chats"));
+  assert.equal((await lab.start()).metadata?.["acp_session"], metadata?.["acp_session"]);
+  const second = await lab.ask("And now?");
+  await lab.reply((await lab.permission()).item_id, "deny");
+  await until("the end of the turn", async () => (await lab.stages(second)).includes("seen"));
+  const [latest = ""] = lab.model.transcripts().slice(-1);
+  assert(latest.includes(first) && latest.includes(second), "the earlier session");
+  assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");
+}, GEMINI_ACP.cli);

@@ -123,12 +123,16 @@ export class AcpLab implements AsyncDisposable {
     const args = ["run", "--acp", "--name", "api", "--", ...this.#agent.command];
     this.#running = mesh(this, args, join(this.dir, "api"));
     const peer = await until("the peer", async () => {
-      const { peers } = await this.call(listPeers, { query: {} });
-      const found = peers.find(({ backend }) => backend === "acp");
+      const found = await this.peer();
       return found?.ws_connected && found.turn_state === "idle" ? found : undefined;
     }, START_MS);
     assert.equal(peer.metadata?.["agent"], this.#agent.name);
     return peer;
+  }
+
+  async peer() {
+    const { peers } = await this.call(listPeers, { query: {} });
+    return peers.find(({ backend }) => backend === "acp");
   }
 
   /** Ends it with a signal, and returns its exit code. */
