@@ -4,16 +4,18 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { CommandError } from "../client/failures.ts";
 import { type Env } from "../../daemon/host/paths.ts";
-import { startTimeOf, terminate } from "../../daemon/host/processes.ts";
+import { startTimeOf, terminate, treeOf } from "../../daemon/host/processes.ts";
 import type { RpcStreams } from "./json_rpc.ts";
 
 /** How long an agent may take to end by itself, after SIGTERM, and after SIGKILL. */
-const END_MS = { by_itself: 3_000, after_term: 3_000, after_kill: 1_000 } as const;
+const END_MS = { by_itself: 1_500, after_term: 3_000, after_kill: 1_000 } as const;
+
+/** An agent, its launchers, its MCP servers and what its tools run. */
+const PROCESSES_MAX = 256;
 
 export class AgentProcess {
   readonly #clock: Clock;
   readonly #child: Deno.ChildProcess;
-  readonly #started: string | undefined;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
 
   /** Starts the program. What it writes on its standard error is shown as it is. */
@@ -22,7 +24,6 @@ export class AgentProcess {
     const stdio = { stdin: "piped", stdout: "piped", stderr: "inherit" } as const;
     const command = new Deno.Command(program, { args, env: { ...env }, clearEnv: true, ...stdio });
     this.#child = command.spawn();
-    this.#started = startTimeOf(this.#child.pid);
     this.#writer = this.#child.stdin.getWriter();
   }
 
@@ -43,15 +44,21 @@ export class AgentProcess {
     // The pipe may be broken, if it has ended already.
     await this.#writer.close().catch(() => undefined);
     if (await timeout(this.#clock, END_MS.by_itself, this.#child.status)) return;
-    if (this.#started === undefined) return;
-    const process = { pid: this.#child.pid, started: this.#started };
-    const ended = await terminate(process, {
-      clock: this.#clock,
-      term_ms: END_MS.after_term,
-      kill_ms: END_MS.after_kill,
+    // Some agents run below a launcher, which would leave them behind.
+    const tree = treeOf(this.#child.pid, PROCESSES_MAX).flatMap((pid) => {
+      const started = startTimeOf(pid);
+      return started === undefined ? [] : [{ pid, started }];
     });
-    if (ended === "alive" || ended === "forbidden") {
-      throw new CommandError(`The agent does not end; its process is ${process.pid}`);
-    }
+    const ends = await Promise.all(tree.map((process) =>
+      terminate(process, {
+        clock: this.#clock,
+        term_ms: END_MS.after_term,
+        kill_ms: END_MS.after_kill,
+      })
+    ));
+    const left = tree.filter((_, at) => ends[at] === "alive" || ends[at] === "forbidden");
+    if (left.length === 0) return;
+    const pids = left.map(({ pid }) => pid).join(", ");
+    throw new CommandError(`The agent does not end; its processes are ${pids}`);
   }
 }

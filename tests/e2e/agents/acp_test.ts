@@ -16,7 +16,7 @@ withLab(import.meta.url, "opencode acp is asked, answers, and continues its sess
   assert.deepEqual([peer.transport, peer.pane_id], ["websocket", null]);
   const first = await lab.ask("Which port?");
   assert.equal((await lab.answered(first)).reply, "Port 8080");
-  assert((await lab.stages(first)).includes("seen"));
+  await lab.isSeen(first);
   const { peers } = await lab.call(listPeers, { query: {} });
   assert.deepEqual(peers.map(({ name }) => name).toSorted(), ["api", "sam", "web"]);
   await until("the end of the turn", async () => (await lab.turns()).length === 2);
@@ -56,7 +56,7 @@ withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", as
   assert.equal((await lab.peer())?.turn_state, "awaiting_input");
   await lab.reply(item_id, "allow");
   assert.equal((await lab.answered(first)).reply, "Port 8080");
-  assert((await lab.stages(first)).includes("seen"));
+  await lab.isSeen(first);
   await until("the end of the turn", async () => (await lab.peer())?.turn_state === "idle");
 
   assert.equal(await lab.stop("SIGINT"), 130);
@@ -64,7 +64,7 @@ withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", as
   assert.equal((await lab.start()).metadata?.["acp_session"], metadata?.["acp_session"]);
   const second = await lab.ask("And now?");
   await lab.reply((await lab.permission()).item_id, "deny");
-  await until("the end of the turn", async () => (await lab.stages(second)).includes("seen"));
+  await lab.isSeen(second);
   const [latest = ""] = lab.model.transcripts().slice(-1);
   assert(latest.includes(first) && latest.includes(second), "the earlier session");
   assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");

@@ -21,6 +21,7 @@ import {
   opencodeSettings,
 } from "../../../daemon/features/agents/opencode/fixture.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { isAlive, treeOf } from "../../../daemon/host/processes.ts";
 import { writeFiles } from "../../../cli/selftest/agent_run.ts";
 import { isRemoved } from "../../../cli/selftest/harness.ts";
 import { ChatModel } from "../../../cli/selftest/model/chat.ts";
@@ -139,8 +140,11 @@ export class AcpLab implements AsyncDisposable {
   async stop(signal: Deno.Signal = "SIGTERM"): Promise<number | undefined> {
     const running = this.#running;
     this.#running = undefined;
+    const processes = running ? treeOf(running.pid, 100) : [];
     running?.kill(signal);
-    return (await running?.status)?.code;
+    const code = (await running?.status)?.code;
+    assert(!processes.some((pid) => isAlive(pid)), "no process of the agent is left");
+    return code;
   }
 
   async ask(text: string): Promise<string> {
@@ -156,9 +160,12 @@ export class AcpLab implements AsyncDisposable {
     }, START_MS);
   }
 
-  async stages(id: string): Promise<string[]> {
-    const { stages } = await this.call(getTrace, { params: { trace_id: id } });
-    return stages.map(({ stage }) => stage);
+  /** The agent may answer before the report of its first update has arrived. */
+  async isSeen(id: string): Promise<void> {
+    await until(`${id} to be seen`, async () => {
+      const { stages } = await this.call(getTrace, { params: { trace_id: id } });
+      return stages.some(({ stage }) => stage === "seen");
+    });
   }
 
   /** The permission request in the human's inbox. */
