@@ -1,4 +1,4 @@
-/** An agent that speaks the Agent Client Protocol: opens its session, and runs one prompt at a time. */
+/** An agent of the Agent Client Protocol: opens its session, and runs one prompt at a time. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { cleanLine } from "kit/core/text.ts";
@@ -69,7 +69,7 @@ export class AcpAgent {
   #session_id: string | undefined;
   #running: RunningTurn | undefined;
   #updates = 0;
-  /** False until updates can no longer be those of an earlier turn, which a loaded session sends. */
+  /** False while updates may be those of an earlier turn, which a loaded session sends. */
   #updatesProve = true;
 
   constructor(streams: RpcStreams, deps: AgentDeps) {

@@ -1,5 +1,6 @@
-/** What makes a restarted agent the same peer with the same session: a file in the state directory. */
+/** What makes a restarted agent the same peer with the same session: a file of the state. */
 
+import type { Ids } from "kit/core/clock.ts";
 import { join } from "kit/core/path.ts";
 import { tryJson } from "kit/core/text.ts";
 import * as z from "zod";
@@ -12,6 +13,8 @@ import {
 
 /** Files of programs that have not run for longest are removed beyond this many. */
 export const IDENTITIES_MAX = 200;
+
+const CLIENT_ID_BYTES = 16;
 
 const Kept = z.object({ client_id: z.string().min(1), session_id: z.string().optional() });
 
@@ -36,11 +39,15 @@ export class Identity implements Disposable {
   }
 
   /** Opens the identity of a program. If the program runs already, this is a new one, not kept. */
-  static async open(env: Env, program: Program): Promise<Identity> {
+  static async open(
+    env: Env,
+    program: Program,
+    ids: Pick<Ids, "hex">,
+  ): Promise<Identity> {
     const folder = join(statePath(env), "acp");
     Deno.mkdirSync(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, `${await digestOf(program)}.json`);
-    const fresh = { client_id: crypto.randomUUID() };
+    const fresh = { client_id: ids.hex(CLIENT_ID_BYTES) };
     const options = { read: true, write: true, create: true, mode: 0o600 } as const;
     const file = Deno.openSync(path, options);
     if (!file.tryLockSync(true)) {

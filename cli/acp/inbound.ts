@@ -77,7 +77,9 @@ export class Inbound {
     this.#finish(delivery_id, { status: "failed", detail: detail.slice(0, DETAIL_CHARS_MAX) });
   }
 
+  /** The first receipt stands: a message that was read stays read, however its turn ended. */
   #finish(delivery_id: string, receipt: Receipt): void {
+    if (this.#receipts.get(delivery_id)) return;
     this.#receipts.set(delivery_id, receipt);
     this.#report(delivery_id, receipt);
     if (this.#receipts.size <= DONE_MAX + WAITING_MAX) return;

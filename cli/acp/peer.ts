@@ -90,7 +90,6 @@ export class AcpPeer {
     } catch (error) {
       if (!(error instanceof RpcError)) return false;
       report(`The agent answered the prompt with an error: ${error.message}`);
-      // A message that the agent has read stays read, however its turn ended.
       this.#inbound.failed(message, `The agent answered with an error: ${error.message}`);
       return true;
     }

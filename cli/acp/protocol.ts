@@ -22,9 +22,10 @@ export type Initialized = z.output<typeof Initialized>;
 export const OpenedSession = z.object({
   sessionId: z.string().min(1).max(1_000).optional(),
   models: z.object({ currentModelId: z.string() }).optional().catch(undefined),
-}).nullish().transform((opened) => opened ?? {});
+}).nullish().catch(null).transform((opened) => opened ?? {});
 
-export const Prompted = z.object({ stopReason: z.string() });
+/** Any result means that the turn is over. */
+export const Prompted = z.object({ stopReason: z.string() }).catch({ stopReason: "unknown" });
 
 const ToolCall = z.object({
   toolCallId: z.string(),

@@ -43,7 +43,7 @@ const SERVER_VARIABLES = [
 export async function runAcp(context: CommandContext, program: PaneProgram): Promise<number> {
   const { clock, terminal } = context;
   const env = { ...context.env, [HOOKS_VARIABLE]: "off" };
-  using identity = await Identity.open(env, { ...program, cwd: Deno.cwd() });
+  using identity = await Identity.open(env, { ...program, cwd: Deno.cwd() }, randomIds);
   const agentProcess = new AgentProcess(program.argv, env, clock);
   const running = new RunningAgent(context, { program, identity, process: agentProcess });
   const { promise: interrupted, resolve } = Promise.withResolvers<number>();

@@ -1,6 +1,7 @@
 /** The client of the Agent Client Protocol: sessions, what proves a prompt read, broken agents. */
 
 import assert from "node:assert/strict";
+import { TOOL_CALLS_MAX, TURN_CHARS_MAX } from "../../../cli/acp/turn.ts";
 import { LINE_CHARS_MAX, readLines } from "../../../cli/acp/lines.ts";
 import {
   FakeAcpAgent,
@@ -61,6 +62,28 @@ Deno.test("the first update that only a running prompt causes proves it read", a
     "end_turn",
   ]);
   assert.deepEqual(turn.toolCalls, [{ name: "Read file", kind: "read", status: "completed" }]);
+});
+
+Deno.test("of a turn, 50 tool calls and 100,000 characters are kept", async () => {
+  const fake = new FakeAcpAgent({
+    "session/prompt": (_, agent) => {
+      for (let id = 0; id <= TOOL_CALLS_MAX; id++) {
+        agent.notify(update("tool_call", { toolCallId: `${id}`, title: `Tool ${id}` }));
+      }
+      agent.notify(update("tool_call_update", { toolCallId: "0", status: "failed" }));
+      agent.notify(says("x".repeat(TURN_CHARS_MAX - 1)));
+      agent.notify(says("yz"));
+      return { stopReason: "end_turn" };
+    },
+  });
+  await fake.open();
+  const { turn: { text, toolCalls } } = await fake.agent.prompt("Hello", listener());
+  assert.deepEqual([text.length, text.at(-1)], [TURN_CHARS_MAX, "y"]);
+  assert.deepEqual([toolCalls.length, toolCalls[0], toolCalls.at(-1)], [
+    TOOL_CALLS_MAX,
+    { name: "Tool 0", status: "failed" },
+    { name: "Tool 49" },
+  ]);
 });
 
 Deno.test("the result proves a prompt read, unless it was cancelled", async () => {

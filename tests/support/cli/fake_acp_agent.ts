@@ -10,8 +10,13 @@ type Handler = (params: Fields, agent: FakeAcpAgent) => unknown;
 
 /** The error of a JSON-RPC answer. */
 export class Refusal extends Error {
-  constructor(readonly code: number, message: string, readonly data?: unknown) {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
     super(message);
+    this.code = code;
+    this.data = data;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Real agents that speak the Agent Client Protocol, offline: a home, a model, a daemon, no terminal. */
+/** Real agents of the Agent Client Protocol, offline: a home, a model, a daemon, no terminal. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,13 +1,13 @@
-/** Real agents over the Agent Client Protocol: asked, permitted, continued, all without a terminal. */
+/** Real agents over the Agent Client Protocol: asked, permitted, continued, with no terminal. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
-import { ANSWERS } from "../../support/e2e/model_rules.ts";
-import { AcpLab, GEMINI_ACP, OPENCODE_ACP } from "../../support/e2e/acp_lab.ts";
-import { withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/waiting.ts";
+import { getAsk } from "../../../../daemon/features/asks/contract.ts";
+import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { ANSWERS } from "../../../support/e2e/model_rules.ts";
+import { AcpLab, GEMINI_ACP, OPENCODE_ACP } from "../../../support/e2e/acp_lab.ts";
+import { withLab } from "../../../support/e2e/lab.ts";
+import { until } from "../../../support/waiting.ts";
 
 withLab(import.meta.url, "opencode acp is asked, answers, and continues its session", async () => {
   await using lab = new AcpLab(OPENCODE_ACP, [ANSWERS]);
