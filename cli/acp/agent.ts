@@ -152,6 +152,9 @@ export class AcpAgent {
       protocolVersion: PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
       clientInfo: { name: "mesh", title: "Agent Mesh", version: this.#deps.version },
+    }).catch((error) => {
+      if (!(error instanceof RpcError)) throw error;
+      throw new CommandError(`The program is no agent: ${error.message}`);
     });
     const agent = Initialized.safeParse(answer);
     if (!agent.success) throw new CommandError("The program is no agent: it cannot be initialized");

@@ -5,31 +5,40 @@ import { join } from "node:path";
 import { getAsk } from "../../../../daemon/features/asks/contract.ts";
 import { listPeers } from "../../../../daemon/features/peers/contract.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
-import { AcpLab, GEMINI_ACP, OPENCODE_ACP } from "../../../support/e2e/acp_lab.ts";
+import { AcpLab, COPILOT_ACP, GEMINI_ACP, OPENCODE_ACP } from "../../../support/e2e/acp_lab.ts";
 import { withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
-withLab(import.meta.url, "opencode acp is asked, answers, and continues its session", async () => {
-  await using lab = new AcpLab(OPENCODE_ACP, [ANSWERS]);
-  await lab.up();
-  const peer = await lab.start();
-  assert.deepEqual([peer.transport, peer.pane_id], ["websocket", null]);
-  const first = await lab.ask("Which port?");
-  assert.equal((await lab.answered(first)).reply, "Port 8080");
-  await lab.isSeen(first);
-  const { peers } = await lab.call(listPeers, { query: {} });
-  assert.deepEqual(peers.map(({ name }) => name).toSorted(), ["api", "sam", "web"]);
-  await until("the end of the turn", async () => (await lab.turns()).length === 2);
-  const [, answer] = await lab.turns();
-  assert.deepEqual([answer?.text, answer?.tool_calls.length], ["Answered", 1]);
+for (
+  const [agent, isPermitted] of [[OPENCODE_ACP, true], [COPILOT_ACP, false]] as const
+) {
+  const name = `${agent.command.join(" ")} is asked, answers, and continues its session`;
+  withLab(import.meta.url, name, async () => {
+    await using lab = new AcpLab(agent, [ANSWERS]);
+    const answered = async (text: string) => {
+      const id = await lab.ask(text);
+      if (!isPermitted) await lab.reply((await lab.permission()).item_id, "allow");
+      const { reply, responder } = await lab.answered(id);
+      assert.deepEqual([reply, responder], ["Port 8080", "api"]);
+      await lab.isSeen(id);
+    };
+    await lab.up();
+    const peer = await lab.start();
+    assert.deepEqual([peer.transport, peer.pane_id], ["websocket", null]);
+    await answered("Which port?");
+    const { peers } = await lab.call(listPeers, { query: {} });
+    assert.deepEqual(peers.map(({ name }) => name).toSorted(), ["api", "sam", "web"]);
+    await until("the end of the turn", async () => (await lab.turns()).length === 2);
+    const [, answer] = await lab.turns();
+    assert.deepEqual([answer?.text, answer?.tool_calls.length], ["Answered", 1]);
 
-  assert.equal(await lab.stop(), 143);
-  const again = await lab.start();
-  assert.equal(again.peer_id, peer.peer_id);
-  assert.equal(again.metadata?.["acp_session"], peer.metadata?.["acp_session"]);
-  const second = await lab.ask("And now?");
-  assert.equal((await lab.answered(second)).responder, "api");
-}, OPENCODE_ACP.cli);
+    assert.equal(await lab.stop(), 143);
+    const again = await lab.start();
+    assert.equal(again.peer_id, peer.peer_id);
+    assert.equal(again.metadata?.["acp_session"], peer.metadata?.["acp_session"]);
+    await answered("And now?");
+  }, agent.cli);
+}
 
 /**
  * Gemini CLI names the file of a session by the minute of its start. Within that minute, it writes
