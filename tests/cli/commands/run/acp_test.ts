@@ -77,7 +77,7 @@ class Fixture implements AsyncDisposable {
   }
 
   async stages(id: string): Promise<string[]> {
-    const { stages } = await this.get(`/trace/${id}`) as { stages: { stage: string }[] };
+    const { stages } = await this.get(`/traces/${id}`) as { stages: { stage: string }[] };
     return stages.map(({ stage }) => stage);
   }
 
