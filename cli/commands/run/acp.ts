@@ -47,12 +47,14 @@ export async function runAcp(context: CommandContext, program: PaneProgram): Pro
   const agentProcess = new AgentProcess(program.argv, env, clock);
   const running = new RunningAgent(context, { program, identity, process: agentProcess });
   const { promise: interrupted, resolve } = Promise.withResolvers<number>();
-  using _ = forwardSignals(
-    ["SIGHUP", "SIGINT", "SIGTERM"],
-    (signal) => resolve(ENDING[signal as keyof typeof ENDING]),
-  );
+  let isEnding = false;
+  using _ = forwardSignals(["SIGHUP", "SIGINT", "SIGTERM"], (signal) => {
+    isEnding = true;
+    resolve(ENDING[signal as keyof typeof ENDING]);
+  });
   const ended = agentProcess.code.then((code) => {
-    terminal.printError(styled("dim", `${program.argv[0]} has ended with code ${code}`));
+    const text = `${program.argv[0]} has ended with code ${code}`;
+    if (!isEnding) terminal.printError(styled("dim", text));
     return code;
   });
   try {

@@ -1123,8 +1123,8 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",
-  "summary": "Run any program as a peer in a tmux pane: it reads messages as typed lines",
-  "details": "In tmux the program runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
+  "summary": "Run any program as a peer in a tmux pane, or an agent without a terminal",
+  "details": "The program reads messages as typed lines. In tmux it runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
   "flags": {
    "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
    "--name <name>": "the peer's name; by default that of the program",
