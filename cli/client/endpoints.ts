@@ -37,6 +37,10 @@ export const askMany = endpoint<typeof many.askMany>("POST", "/asks/many");
 export const getMany = endpoint<typeof many.getMany>("GET", "/asks/many/:parent_id");
 
 export const answerAsk = endpoint<typeof questions.answerAsk>("POST", "/answer");
+export const askBlocking = endpoint<typeof questions.askBlocking>(
+  "POST",
+  "/questions/ask-blocking",
+);
 
 export const forgetMachine = endpoint<typeof federation.forgetMachine>("DELETE", "/machines/:id");
 export const listMachines = endpoint<typeof federation.listMachines>("GET", "/machines");
@@ -81,6 +85,7 @@ export const getPeer = endpoint<typeof peers.getPeer>("GET", "/peers/:id");
 export const listPeers = endpoint<typeof peers.listPeers>("GET", "/peers");
 export const offlinePeer = endpoint<typeof peers.offlinePeer>("POST", "/peers/:id/offline");
 export const peerByPane = endpoint<typeof peers.peerByPane>("GET", "/peers/by-pane/:pane_id");
+export const reportChat = endpoint<typeof peers.reportChat>("POST", "/events/chat");
 export const registerPeer = endpoint<typeof peers.registerPeer>("POST", "/peers");
 export const renamePeer = endpoint<typeof peers.renamePeer>("POST", "/peers/:id/name");
 

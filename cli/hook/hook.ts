@@ -6,7 +6,7 @@
 import { briefClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import { type Env, hooksAreOff, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";
 import type { HookCommand } from "../../daemon/features/agents/definition.ts";
 import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
@@ -159,6 +159,7 @@ function headersOf({ hooks, env }: HookRequest): Record<string, string | undefin
  * is running.
  */
 function findDaemon(env: Env): { url: string; decision_ms: number } | undefined {
+  if (hooksAreOff(env)) return undefined;
   const info = readRuntimeFile(env);
   if (info === "malformed") throw new Error("daemon.json is malformed: it needs a url and a pid");
   return info && { url: info.url, decision_ms: (info.approval_seconds ?? 0) * 1000 };

@@ -21,6 +21,16 @@ export function homePath(env: Env, ...names: readonly string[]): string {
   return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
 }
 
+/**
+ * Set to `off` for an agent that is a peer by other means than its hooks, as with `mesh run --acp`.
+ * Its hooks and its plugin stay silent, so that it is not a second peer.
+ */
+export const HOOKS_VARIABLE = "MESH_HOOKS";
+
+export function hooksAreOff(env: Env): boolean {
+  return env[HOOKS_VARIABLE] === "off";
+}
+
 /** Runs an operation; undefined if it fails with an expected error. */
 export function unlessError<T>(
   isExpected: (error: unknown) => boolean,

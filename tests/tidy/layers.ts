@@ -51,6 +51,7 @@ export const LAYERS: readonly string[] = [
   "cli/command",
   "cli/hook",
   "cli/mcp_proxy",
+  "cli/acp",
   "cli/setup",
   "cli/doctor",
   "cli/selftest",

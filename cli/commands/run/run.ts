@@ -7,6 +7,7 @@ import { tmuxSocketOf } from "../../client/daemon_client.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";
+import { runAcp } from "./acp.ts";
 import { type PaneProgram, runInPane } from "./pane.ts";
 import { runFromFolder, runInSession } from "./session.ts";
 
@@ -17,15 +18,22 @@ export const RUN_COMMANDS: readonly Command[] = [
   {
     usage: "run <program> [args...]",
     needs: "this machine",
-    summary: "Run any program as a peer in a tmux pane: it reads messages as typed lines",
-    details: "In tmux the program runs in the current pane, else in a new tmux session that this " +
-      "terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt " +
-      "sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C " +
-      "reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell " +
-      "is refused, because it would run each message as a command.",
+    summary: "Run any program as a peer in a tmux pane, or an agent without a terminal",
+    details:
+      "The program reads messages as typed lines. In tmux it runs in the current pane, else in a new tmux session that this " +
+      "terminal shows. It is typed to while the line " +
+      "at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, " +
+      "and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, " +
+      "SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message " +
+      "as a command.\n\n" +
+      "With --acp, each message is a prompt of one session, which the next start of the same " +
+      "command in the same folder continues if the agent can. Your inbox gets the agent's " +
+      "permission requests.",
     flags: {
+      "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
       "--name <name>": "the peer's name; by default that of the program",
-      "--circle <name>": "the circle it joins; by default that of the tmux session",
+      "--circle <name>":
+        "the circle it joins; by default that of the tmux session; with --acp, default",
     },
     example: "mesh run --name tests -- npm run test:watch",
     takesProgram: true,
@@ -50,10 +58,10 @@ async function run(context: CommandContext, args: Args): Promise<number> {
       `"${first}" is a shell, which would run each message as a command; name another program`,
     );
   }
-  if (terminal.device.keys === undefined) {
+  if (!args.flag("acp") && terminal.device.keys === undefined) {
     throw new CommandError(
-      "mesh run needs a terminal, because messages are typed into it. A program without one " +
-        "connects to /ws by itself",
+      "mesh run needs a terminal, because messages are typed into it. An agent that speaks " +
+        "the Agent Client Protocol needs none with --acp. Another program connects to /ws by itself",
     );
   }
   if (!await isInstalled({ argv: program.argv, cwd: Deno.cwd() }, [env["PATH"] ?? ""])) {
@@ -61,6 +69,7 @@ async function run(context: CommandContext, args: Args): Promise<number> {
     return NOT_FOUND;
   }
   await mustGetHealth(daemon);
+  if (args.flag("acp")) return await runAcp(context, program);
   const isInPane = env["TMUX_PANE"] && tmuxSocketOf(env);
   return await (isInPane ? runInPane(context, program) : runInSession(context, program));
 }

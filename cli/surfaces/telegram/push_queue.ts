@@ -1,8 +1,8 @@
 /** Sends inbox items to the chat in order, each once, and returns receipts to the daemon. */
 
 import { pause } from "kit/core/timeout.ts";
+import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
 import { type BotApi, BotApiError, type ErrorClass, type Keyboard } from "./bot_api.ts";
-import { Backoff, type BackoffDeps } from "./backoff.ts";
 import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, in order to recognize repeats. */

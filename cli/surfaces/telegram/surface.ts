@@ -1,14 +1,22 @@
 /** The Telegram surface: sends inbox items to the chat, and the person's replies to the daemon. */
 
+import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
 import { ConfigError } from "../../client/daemon_client.ts";
 import { type BotApi, BotApiError, POLL_SECONDS, type Update } from "./bot_api.ts";
-import { DaemonConnection, type DaemonConnectionDeps } from "./daemon_connection.ts";
-import { Backoff, type BackoffDeps } from "./backoff.ts";
+import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
+import { DaemonConnection, type DaemonConnectionDeps } from "../../client/daemon_connection.ts";
 import { type ChatDeps, isDaemonUnavailable } from "./chat_calls.ts";
 import { ChatHandler } from "./chat_handler.ts";
 import { PushQueue } from "./push_queue.ts";
-import { SURFACE } from "./rendering.ts";
+import { ShownItem, SURFACE } from "./rendering.ts";
+
+const ItemFrame = z.object({
+  type: z.literal("inbox_item"),
+  delivery_id: z.string(),
+  item: ShownItem,
+  reply_to_ref: z.string().nullable().default(null),
+});
 
 export interface SurfaceDeps extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly bot: BotApi;
@@ -44,7 +52,13 @@ export class TelegramSurface {
         capabilities: ["inbox_surface"],
         ...(auth_token !== undefined && { auth_token }),
       }),
-      item: (frame) => this.#pushes.add(frame),
+      client: "surface",
+      received: (frame) => {
+        if (frame.type !== "inbox_item") return; // Other frames are ignored.
+        const item = ItemFrame.safeParse(frame);
+        if (item.success) this.#pushes.add(item.data);
+        else log("An inbox item has an unknown form and is not shown");
+      },
     });
     this.#pushes = new PushQueue({
       ...deps,

@@ -5,12 +5,12 @@ import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts"
 import { type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatClockTime } from "../../output/time.ts";
 import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
-import { connectWebSocket } from "./daemon_connection.ts";
 import { TelegramSurface } from "./surface.ts";
 
 const TOKEN_MISSING =

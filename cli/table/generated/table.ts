@@ -497,7 +497,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "summary": "Register the agent in a tmux pane as a peer, if messages can reach it",
   "example": "mesh link %3 --backend claude-code",
   "flags": {
-   "--backend <backend>": "the agent's backend: one of claude-code, codex, gemini, opencode, copilot, generic, mcp-http, sdk",
+   "--backend <backend>": "the agent's backend: one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
    "--socket <path>": "the tmux server's socket, if several servers have this pane",
@@ -654,7 +654,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--to <peer>": "give the job to this peer",
    "--path <folder>": "or start an agent for it in this folder",
-   "--backend <backend>": "with --path: one of claude-code, codex, gemini, opencode, copilot, generic, mcp-http, sdk",
+   "--backend <backend>": "with --path: one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "with --path: a profile from spawn.profiles",
    "--persistent": "with --path: keep the agent running after the job",
    "--continuity <how>": "fresh starts a new session, resume continues the last one",
@@ -875,7 +875,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "summary": "Start an agent in a tmux pane",
   "example": "mesh spawn ~/work/api --backend claude-code --message \"Start with the tests\"",
   "flags": {
-   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, mcp-http, sdk",
+   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "a profile from spawn.profiles",
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
@@ -906,7 +906,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh peer fork api --backend codex",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
-   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, mcp-http, sdk",
+   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "a profile from spawn.profiles",
    "--json": "print the answer as JSON"
   }
@@ -1171,11 +1171,12 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",
-  "summary": "Run any program as a peer in a tmux pane: it reads messages as typed lines",
-  "details": "In tmux the program runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.",
+  "summary": "Run any program as a peer in a tmux pane, or an agent without a terminal",
+  "details": "The program reads messages as typed lines. In tmux it runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
   "flags": {
+   "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
    "--name <name>": "the peer's name; by default that of the program",
-   "--circle <name>": "the circle it joins; by default that of the tmux session"
+   "--circle <name>": "the circle it joins; by default that of the tmux session; with --acp, default"
   },
   "example": "mesh run --name tests -- npm run test:watch",
   "takesProgram": true

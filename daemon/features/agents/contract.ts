@@ -9,6 +9,7 @@ export const Backend = z.enum([
   "opencode",
   "copilot",
   "generic",
+  "acp",
   "mcp-http",
   "sdk",
 ]);
@@ -16,6 +17,9 @@ export type Backend = z.infer<typeof Backend>;
 
 /** The backend of an unspecified agent: any program in a pane. */
 export const ANY_PROGRAM = "generic" satisfies Backend;
+
+/** The backend of an agent that `mesh run --acp` starts: it speaks the Agent Client Protocol. */
+export const ACP_AGENT = "acp" satisfies Backend;
 
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
 export type TurnState = z.infer<typeof TurnState>;

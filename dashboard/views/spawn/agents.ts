@@ -10,6 +10,7 @@ const IN_A_PANE: Readonly<Record<Backend, boolean>> = {
   opencode: true,
   copilot: true,
   generic: true,
+  acp: false,
   "mcp-http": false,
   sdk: false,
 };

@@ -113,6 +113,16 @@ Deno.test("a hook sends nothing when the daemon's pid was reused by another proc
   assert.deepEqual(daemon.requests, []);
 });
 
+Deno.test("a hook of an agent that is a peer by other means sends nothing", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({}));
+  assert.deepEqual(await hook(home, { MESH_HOOKS: "off" }).then(({ code, out }) => [code, out]), [
+    0,
+    "",
+  ]);
+  assert.deepEqual(daemon.requests, []);
+});
+
 Deno.test("a failing daemon is reported only in the hook's log", async () => {
   using home = new Home();
   await using _daemon = fakeDaemon(home, () => new Response("oops", { status: 500 }));

@@ -89,13 +89,18 @@ export function inPane(
   return ["-c", cwd, "--", "sh", "-c", pane, "sh", ...named, ...program];
 }
 
-/** Starts one of our programs in this lab; its log is kept there. */
-export function mesh({ dir, env }: HomeFolder, args: readonly string[]): Deno.ChildProcess {
+/** Starts one of our programs in this lab, in a folder; its log is kept there. */
+export function mesh(
+  { dir, env }: HomeFolder,
+  args: readonly string[],
+  cwd?: string,
+): Deno.ChildProcess {
   const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...args];
   return new Deno.Command("sh", {
     args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${dir}/mesh.log`, ...command],
     env: { ...env },
     clearEnv: true,
+    ...(cwd !== undefined && { cwd }),
     stdin: "null",
     stdout: "null",
   }).spawn();

@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { DaemonUnreachable } from "../../../cli/client/daemon_client.ts";
 import { BotApi } from "../../../cli/surfaces/telegram/bot_api.ts";
-import type { SocketListener } from "../../../cli/surfaces/telegram/daemon_connection.ts";
+import type { SocketListener } from "../../../cli/client/daemon_connection.ts";
 import { TelegramSurface } from "../../../cli/surfaces/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import { countingIds } from "../ids.ts";

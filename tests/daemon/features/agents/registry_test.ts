@@ -20,7 +20,7 @@ const OUTSIDE = PROGRAM.filter(({ path }) =>
 );
 
 /** Backends of programs that connect by themselves. */
-const NO_AGENTS: readonly string[] = ["mcp-http", "sdk"];
+const NO_AGENTS: readonly string[] = ["acp", "mcp-http", "sdk"];
 
 Deno.test("the registry lists every agent folder, and the contract every backend", () => {
   const named = AGENT_FOLDERS.map((folder) => folder.split("/").at(-1)?.replaceAll("_", "-"));

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import process from "node:process";
-import type { Env } from "../../../../host/paths.ts";
+import { type Env, hooksAreOff } from "../../../../host/paths.ts";
 import type { Hooks, PluginContext } from "./opencode.ts";
 import { ignoreErrors, readText } from "./ignore_errors.ts";
 import { Session } from "./session.ts";
@@ -13,9 +13,13 @@ export interface TestInputs {
   readonly args: readonly string[];
 }
 
+const nothing = () => Promise.resolve();
+const SILENT: Hooks = { event: nothing, "chat.message": nothing, dispose: nothing };
+
 /** The only export, because opencode takes each export as a plugin. */
 export const MeshPlugin = (ctx: PluginContext, inputs?: TestInputs): Promise<Hooks> => {
   const { env, args } = inputs ?? { env: environment(), args: commandLine() };
+  if (hooksAreOff(env)) return Promise.resolve(SILENT);
   const session = new Session(ctx, env, args);
   session.begin();
   return Promise.resolve({

@@ -10,6 +10,16 @@
 import { execFileSync } from "node:child_process";
 import process2 from "node:process";
 
+// daemon/host/paths.ts
+function statePath(env) {
+  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
+  return env["MESH_STATE"] || `${home}/mesh`;
+}
+var HOOKS_VARIABLE = "MESH_HOOKS";
+function hooksAreOff(env) {
+  return env[HOOKS_VARIABLE] === "off";
+}
+
 // daemon/features/agents/opencode/plugin/ignore_errors.ts
 import { readFileSync } from "node:fs";
 function ignoreErrors(work) {
@@ -40,12 +50,6 @@ function readText(path) {
 
 // daemon/features/agents/opencode/plugin/session.ts
 import process from "node:process";
-
-// daemon/host/paths.ts
-function statePath(env) {
-  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
-  return env["MESH_STATE"] || `${home}/mesh`;
-}
 
 // daemon/features/agents/opencode/plugin/connection.ts
 import { platform } from "node:process";
@@ -686,11 +690,18 @@ function paneOf({ TMUX, TMUX_PANE: pane_id }) {
 }
 
 // daemon/features/agents/opencode/plugin/main.ts
+var nothing = () => Promise.resolve();
+var SILENT = {
+  event: nothing,
+  "chat.message": nothing,
+  dispose: nothing
+};
 var MeshPlugin = (ctx, inputs) => {
   const { env, args } = inputs ?? {
     env: environment(),
     args: commandLine()
   };
+  if (hooksAreOff(env)) return Promise.resolve(SILENT);
   const session = new Session(ctx, env, args);
   session.begin();
   return Promise.resolve({

@@ -1,11 +1,10 @@
-/** The surface's `/ws` connection to the daemon (contract 4): reconnects and answers pings. */
+/** A client's `/ws` connection to the daemon (contract 4): reconnects and answers pings. */
 
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
-import { CommandError } from "../../client/failures.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
-import { ShownItem } from "./rendering.ts";
+import { CommandError } from "./failures.ts";
 
 /** The part of a WebSocket that is used here. */
 export interface Socket {
@@ -23,19 +22,14 @@ export interface SocketListener {
 export type Connect = (url: URL, listener: SocketListener) => Socket;
 
 const Frame = z.discriminatedUnion("type", [
-  z.object({ type: z.literal("connected"), display_name: z.string() }),
-  z.object({
-    type: z.literal("inbox_item"),
-    delivery_id: z.string(),
-    item: ShownItem,
-    reply_to_ref: z.string().nullable().default(null),
-  }),
+  z.object({ type: z.literal("connected"), display_name: z.string(), peer_id: z.string() }),
   z.object({ type: z.literal("ping"), ping_id: z.string() }),
   z.object({ type: z.literal("error"), error: z.string(), detail: z.string() }),
 ]);
 type Frame = z.output<typeof Frame>;
-const TypedFrame = z.object({ type: z.string() });
-export type ItemFrame = Extract<Frame, { type: "inbox_item" }>;
+const TypedFrame = z.looseObject({ type: z.string() });
+export type TypedFrame = z.output<typeof TypedFrame>;
+export type Connected = Extract<Frame, { type: "connected" }>;
 
 /** The daemon pings every 20 s; after this silence the connection counts as lost. */
 const SILENCE_MS_MAX = 70_000;
@@ -45,22 +39,27 @@ const CLOSE_MS_MAX = 1_000;
 const ABNORMAL_CLOSURE = 1006;
 
 /** Close codes after which another attempt would fail the same way (contract 4). */
-const FATAL_CLOSE_CODES: Readonly<Record<number, string>> = {
+const fatalCloseCodes = (client: string): Readonly<Record<number, string>> => ({
   4001: "The daemon rejects our token; check daemon.auth_token",
   4002: "The daemon rejects our connect frame",
-  4004: "The daemon has retired this surface",
-  4009: "Another surface with this name has connected; run only one",
-};
+  4004: `The daemon has retired this ${client}`,
+  4009: `Another ${client} with this name has connected; run only one`,
+});
 
 export interface DaemonConnectionDeps extends BackoffDeps {
   readonly connect: Connect;
+  /** What this client is, for errors, such as `surface`. */
+  readonly client: string;
   /**
    * The daemon's current address, which a restart may change; undefined while no daemon is running.
    */
   url(): string | undefined;
   /** The fields of the `connect` frame. */
   connectFrame(): Record<string, unknown>;
-  item(frame: ItemFrame): void;
+  /** Called each time that the daemon has accepted a connection. */
+  connected?(frame: Connected): void;
+  /** Called with each frame that is not the connection's own. Its fields are not checked. */
+  received(frame: TypedFrame): void;
   log(text: string): void;
 }
 
@@ -82,7 +81,7 @@ export class DaemonConnection {
     this.#socket?.send(JSON.stringify(frame));
   }
 
-  /** Reconnects, so that the daemon offers all undelivered items again. */
+  /** Reconnects, so that the daemon sends again all that has no receipt. */
   reconnect(): void {
     this.#socket?.close();
   }
@@ -92,7 +91,7 @@ export class DaemonConnection {
     while (!signal.aborted) {
       const code = await this.#connectOnce(signal);
       if (signal.aborted) return;
-      const final = FATAL_CLOSE_CODES[code];
+      const final = fatalCloseCodes(this.#deps.client)[code];
       if (final) {
         throw new CommandError(this.#daemonError ? `${final}: ${this.#daemonError}` : final);
       }
@@ -148,15 +147,12 @@ export class DaemonConnection {
   }
 
   #handleFrame(text: string, socket: Socket): void {
-    const { log, item } = this.#deps;
+    const { log, connected, received } = this.#deps;
     const json = tryJson(text);
     const frame = Frame.safeParse(json);
     if (!frame.success) {
-      // Unknown frames are ignored, but an unreadable item is logged.
-      if (TypedFrame.safeParse(json).data?.type === "inbox_item") {
-        log("An inbox item has an unknown form and is not shown");
-      }
-      return;
+      const typed = TypedFrame.safeParse(json);
+      return typed.success ? received(typed.data) : undefined;
     }
     switch (frame.data.type) {
       case "connected":
@@ -164,9 +160,8 @@ export class DaemonConnection {
         if (this.#unavailable) log("Reconnected to the daemon");
         this.#unavailable = false;
         this.#daemonError = undefined;
-        return this.#backoff.reset();
-      case "inbox_item":
-        return item(frame.data);
+        this.#backoff.reset();
+        return connected?.(frame.data);
       case "ping":
         return socket.send(JSON.stringify({ type: "pong", ping_id: frame.data.ping_id }));
       case "error":

@@ -1,0 +1,95 @@
+/** The messages that arrive for the agent: each becomes one prompt, and its receipt is reported. */
+
+import * as z from "zod";
+import type { TypedFrame } from "../client/daemon_connection.ts";
+
+/** Messages that wait for a prompt of their own. */
+export const WAITING_MAX = 1_000;
+/** How many ids of finished messages are remembered, to recognize those that come again. */
+export const DONE_MAX = 5_000;
+const DETAIL_CHARS_MAX = 1_000;
+
+/** A message of another peer. `framed` is the text that an agent reads. */
+const Message = z.looseObject({
+  type: z.enum(["ask", "notify", "broadcast", "ack"]),
+  delivery_id: z.string(),
+  from_peer: z.string(),
+  framed: z.string(),
+});
+export type Message = z.output<typeof Message>;
+
+interface Receipt {
+  readonly status: "seen" | "failed";
+  readonly detail?: string;
+}
+
+export interface InboundDeps {
+  send(frame: object): void;
+  /** Has the daemon send again what has no receipt. */
+  reoffer(): void;
+  /** A message waits. */
+  arrived(): void;
+}
+
+export class Inbound {
+  readonly #deps: InboundDeps;
+  readonly #waiting: Message[] = [];
+  /** The ids of messages that wait or run; undefined is no receipt yet. */
+  readonly #receipts = new Map<string, Receipt | undefined>();
+  #isRefusing = false;
+
+  constructor(deps: InboundDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes a frame of the daemon. What is no message is ignored. */
+  received(frame: TypedFrame): void {
+    const message = Message.safeParse(frame).data;
+    if (!message) return;
+    const { delivery_id } = message;
+    const receipt = this.#receipts.get(delivery_id);
+    if (receipt) return this.#report(delivery_id, receipt);
+    if (this.#receipts.has(delivery_id)) return;
+    // Without a receipt, the daemon keeps it.
+    if (this.#waiting.length >= WAITING_MAX) return void (this.#isRefusing = true);
+    this.#receipts.set(delivery_id, undefined);
+    this.#waiting.push(message);
+    this.#deps.arrived();
+  }
+
+  /** The next message; undefined if none waits. */
+  next(): Message | undefined {
+    const message = this.#waiting.shift();
+    if (this.#waiting.length === 0 && this.#isRefusing) {
+      this.#isRefusing = false;
+      this.#deps.reoffer();
+    }
+    return message;
+  }
+
+  /** The agent has read it: this is proved. */
+  seen({ delivery_id }: Message): void {
+    this.#finish(delivery_id, { status: "seen" });
+  }
+
+  /** The agent has refused it, and will not read it. */
+  failed({ delivery_id }: Message, detail: string): void {
+    this.#finish(delivery_id, { status: "failed", detail: detail.slice(0, DETAIL_CHARS_MAX) });
+  }
+
+  /** The first receipt stands: a message that was read stays read, however its turn ended. */
+  #finish(delivery_id: string, receipt: Receipt): void {
+    if (this.#receipts.get(delivery_id)) return;
+    this.#receipts.set(delivery_id, receipt);
+    this.#report(delivery_id, receipt);
+    if (this.#receipts.size <= DONE_MAX + WAITING_MAX) return;
+    for (const [id, known] of this.#receipts) {
+      if (known) return void this.#receipts.delete(id);
+    }
+  }
+
+  /** Without a connection, the report follows when the daemon sends the message again. */
+  #report(delivery_id: string, receipt: Receipt): void {
+    this.#deps.send({ type: "delivery_ack", delivery_id, ...receipt });
+  }
+}

@@ -1,0 +1,131 @@
+/** The agent as a peer: its messages become prompts, and its turns are reported to the daemon. */
+
+import type { Call } from "kit/http/client.ts";
+import { messageOf } from "kit/core/text.ts";
+import { reportChat } from "../client/endpoints.ts";
+import type { TurnState } from "../../daemon/features/agents/contract.ts";
+import type { TypedFrame } from "../client/daemon_connection.ts";
+import type { AcpAgent } from "./agent.ts";
+import { Inbound, type Message } from "./inbound.ts";
+import { RpcError } from "./json_rpc.ts";
+import type { Turn } from "./turn.ts";
+
+export interface PeerDeps {
+  readonly agent: Pick<AcpAgent, "prompt">;
+  readonly call: Call;
+  send(frame: object): void;
+  /** Has the daemon send again what has no receipt. */
+  reoffer(): void;
+  /** What a person who watches may want to know. */
+  report(text: string): void;
+  /** The agent's final message of a turn. */
+  said(text: string): void;
+}
+
+/** What happens to the turn as well as to the text that the agent wrote. */
+const WHY_ENDED: Readonly<Record<string, string>> = {
+  cancelled: "The turn was cancelled",
+  refusal: "The agent refused to go on",
+  max_tokens: "The turn ended at the model's limit of tokens",
+  max_turn_requests: "The turn ended at the agent's limit of requests",
+};
+
+export class AcpPeer {
+  readonly #deps: PeerDeps;
+  readonly #inbound: Inbound;
+  #peer_id: string | undefined;
+  #isWorking = false;
+  #isAwaitingInput = false;
+
+  constructor(deps: PeerDeps) {
+    this.#deps = deps;
+    const { send, reoffer } = deps;
+    this.#inbound = new Inbound({ send, reoffer, arrived: () => void this.#work() });
+  }
+
+  /** The daemon has accepted the connection, perhaps not for the first time. */
+  connected(peer_id: string): void {
+    this.#peer_id = peer_id;
+    this.#reportState();
+  }
+
+  received(frame: TypedFrame): void {
+    this.#inbound.received(frame);
+  }
+
+  /** A permission request waits for the human, or does no longer. */
+  awaitsInput(isAwaiting: boolean): void {
+    this.#isAwaitingInput = isAwaiting;
+    this.#reportState();
+  }
+
+  /** Runs one prompt after the other until no message waits. */
+  async #work(): Promise<void> {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    this.#reportState();
+    for (let next = this.#inbound.next(); next; next = this.#inbound.next()) {
+      if (!await this.#prompt(next)) return; // The agent has ended; this is reported elsewhere.
+    }
+    this.#isWorking = false;
+    this.#reportState();
+  }
+
+  /** Runs the prompt of a message. False if the agent has ended. */
+  async #prompt(message: Message): Promise<boolean> {
+    const { report } = this.#deps;
+    let chat: Promise<void> = Promise.resolve();
+    report(`${message.type} from ${message.from_peer}`);
+    try {
+      const { turn, stopReason } = await this.#deps.agent.prompt(message.framed, {
+        seen: () => {
+          this.#inbound.seen(message);
+          chat = this.#reportChat({ role: "user", text: message.framed });
+        },
+        tool: (title) => report(`  ${title}`),
+      });
+      await chat;
+      await this.#ended(turn, stopReason);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RpcError)) return false;
+      report(`The agent answered the prompt with an error: ${error.message}`);
+      this.#inbound.failed(message, `The agent answered with an error: ${error.message}`);
+      return true;
+    }
+  }
+
+  async #ended(turn: Turn, stopReason: string): Promise<void> {
+    const { text, toolCalls } = turn;
+    if (text !== "") {
+      this.#deps.said(text);
+      await this.#reportChat({ role: "assistant", text, tool_calls: [...toolCalls] });
+    }
+    const why = WHY_ENDED[stopReason];
+    if (why !== undefined) this.#deps.report(why);
+  }
+
+  /** A report that fails is no reason to end the agent: it only serves those who watch. */
+  async #reportChat(
+    chat: { role: "user" | "assistant"; text: string; tool_calls?: readonly object[] },
+  ): Promise<void> {
+    if (this.#peer_id === undefined) return;
+    const { tool_calls = [], ...rest } = chat;
+    const body = { ...rest, peer_id: this.#peer_id, tool_calls: [...tool_calls] };
+    try {
+      await this.#deps.call(reportChat, { body });
+    } catch (error) {
+      this.#deps.report(`The turn is not reported: ${messageOf(error)}`);
+    }
+  }
+
+  #reportState(): void {
+    const turn_state: TurnState = this.#isAwaitingInput
+      ? "awaiting_input"
+      : this.#isWorking
+      ? "working"
+      : "idle";
+    const status = this.#isWorking ? "busy" : "online";
+    this.#deps.send({ type: "status", status, turn_state });
+  }
+}

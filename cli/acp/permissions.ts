@@ -1,0 +1,120 @@
+/** Permission requests of the agent, which the human allows or denies as a blocking question. */
+
+import type { Call } from "kit/http/client.ts";
+import { cleanLine, messageOf } from "kit/core/text.ts";
+import { askBlocking } from "../client/endpoints.ts";
+import type { PermissionOutcome, PermissionRequest, ToolCall } from "./protocol.ts";
+import { titleOf } from "./turn.ts";
+
+/** The questions that may be open at once. Beyond it, a request is rejected. */
+export const PENDING_MAX = 20;
+/** The daemon shortens it to `approvals.timeout_seconds`. */
+const TIMEOUT_SECONDS = 3_600;
+const INPUT_CHARS_MAX = 16_000;
+const SHOWN_CHARS_MAX = 1_000;
+const ALWAYS_MAX = 5;
+const NAME_CHARS_MAX = 100;
+
+export interface PermissionsDeps {
+  readonly call: Call;
+  readonly peer: { readonly peer_id: string; readonly name: string; readonly session_id: string };
+  /** Called when a question is opened, with true, and when the last one is closed, with false. */
+  waiting(isWaiting: boolean): void;
+  report(text: string): void;
+}
+
+interface Asked extends Pick<PermissionRequest, "options"> {
+  readonly call: ToolCall;
+}
+
+/** What the human chooses from, and the agent's option that each means. */
+interface Choice {
+  readonly id: string;
+  readonly title: string;
+  readonly optionId: string;
+}
+
+export class Permissions {
+  readonly #deps: PermissionsDeps;
+  #pending = 0;
+
+  constructor(deps: PermissionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks the human. Without an answer in time, or without a daemon, the tool is rejected. */
+  async permit(asked: Asked, signal: AbortSignal): Promise<PermissionOutcome> {
+    const choices = choicesOf(asked.options);
+    const rejection = selected(choices.find(({ id }) => id === "deny"));
+    if (this.#pending >= PENDING_MAX || choices.every(({ id }) => id === "deny")) return rejection;
+    this.#pending++;
+    this.#deps.waiting(true);
+    try {
+      const body = this.#question(asked.call, choices);
+      const { outcome, option_id } = await this.#deps.call(askBlocking, { body, signal });
+      const chosen = choices.find(({ id }) => id === option_id);
+      return outcome === "answered" && chosen ? selected(chosen) : rejection;
+    } catch (error) {
+      if (!signal.aborted) {
+        const title = titleOf(asked.call);
+        this.#deps.report(`"${title}" is rejected: the human cannot be asked: ${messageOf(error)}`);
+      }
+      return rejection;
+    } finally {
+      if (--this.#pending === 0) this.#deps.waiting(false);
+    }
+  }
+
+  #question(call: ToolCall, choices: readonly Choice[]) {
+    const { peer_id, name, session_id } = this.#deps.peer;
+    const json = JSON.stringify(call.rawInput ?? call.content ?? {}, null, 2);
+    const title = titleOf(call);
+    const shown = cleanLine(JSON.stringify(call.rawInput ?? call.content ?? {}));
+    return {
+      prompt: `@${name} wants to use ${title}: ${cut(shown, SHOWN_CHARS_MAX)}`,
+      options: choices.map(({ id, title }) => ({ id, title })),
+      scope: "tool_permission",
+      timeout_seconds: TIMEOUT_SECONDS,
+      from_peer: peer_id,
+      metadata: {
+        tool: title,
+        session_id,
+        tool_input: cut(json, INPUT_CHARS_MAX),
+        tool_input_is_cut: json.length > INPUT_CHARS_MAX,
+      },
+    };
+  }
+}
+
+/**
+ * `Allow` means once. A permission for longer is offered with the agent's own words, because only
+ * the agent knows how far it goes. Nothing is denied for longer than this time.
+ */
+function choicesOf(options: PermissionRequest["options"]): Choice[] {
+  const first = (kind: string) => options.find((option) => option.kind === kind);
+  const allow = first("allow_once"), deny = first("reject_once");
+  const always = options.filter(({ kind }) => kind === "allow_always").slice(0, ALWAYS_MAX);
+  return [
+    ...(allow ? [{ id: "allow", title: "Allow", optionId: allow.optionId }] : []),
+    { id: "deny", title: "Deny", optionId: deny?.optionId ?? "" },
+    ...always.map(({ name, optionId }, at) => ({
+      id: `always-${at + 1}`,
+      title: `Always: ${cleanLine(name).slice(0, NAME_CHARS_MAX)}`,
+      optionId,
+    })),
+  ];
+}
+
+/** An agent that offers no rejection for once is told that the request is cancelled. */
+function selected(choice: Choice | undefined): PermissionOutcome {
+  const optionId = choice?.optionId;
+  return { outcome: optionId ? { outcome: "selected", optionId } : { outcome: "cancelled" } };
+}
+
+/** Cuts the middle of a long text, because either end may matter, and says how much is missing. */
+function cut(text: string, chars_max: number): string {
+  if (text.length <= chars_max) return text;
+  const [head, tail] = [Math.ceil(chars_max * 2 / 3), Math.floor(chars_max / 3)];
+  const missing = text.length - head - tail;
+  return `${text.slice(0, head)} …(${missing} more)… ${text.slice(-tail)}`.toWellFormed();
+}
