@@ -53,6 +53,12 @@ import {
   getSchedule,
   listSchedules,
 } from "../../../daemon/features/schedules/contract.ts";
+import {
+  cancelSubscription,
+  createSubscription,
+  getSubscription,
+  listSubscriptions,
+} from "../../../daemon/features/subscriptions/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
 import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
 import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
@@ -116,6 +122,10 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "schedule show":   [{ contract: getSchedule }],
   "schedule edit":   [{ contract: editSchedule }],
   "schedule delete": [{ contract: cancelSchedule }],
+  "when":            [{ contract: createSubscription }],
+  "when list":       [{ contract: listSubscriptions }],
+  "when show":       [{ contract: getSubscription }],
+  "when cancel":     [{ contract: cancelSubscription }],
 };
 
 /** Commands with an answer of their own, and its fields. `optional:` marks one that may be absent. */
