@@ -15,6 +15,7 @@ import type * as messages from "../../daemon/features/messages/contract.ts";
 import type * as log from "../../daemon/features/messages/log/contract.ts";
 import type * as notifications from "../../daemon/features/notifications/contract.ts";
 import type * as peers from "../../daemon/features/peers/contract.ts";
+import type * as groups from "../../daemon/features/peers/groups/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
@@ -82,6 +83,9 @@ export const offlinePeer = endpoint<typeof peers.offlinePeer>("POST", "/peers/:i
 export const peerByPane = endpoint<typeof peers.peerByPane>("GET", "/peers/by-pane/:pane_id");
 export const registerPeer = endpoint<typeof peers.registerPeer>("POST", "/peers");
 export const renamePeer = endpoint<typeof peers.renamePeer>("POST", "/peers/:id/name");
+
+export const listGroup = endpoint<typeof groups.listGroup>("GET", "/groups/:tag");
+export const setPeer = endpoint<typeof groups.setPeer>("PATCH", "/peers/:id");
 
 export const cancelSchedule = endpoint<typeof schedules.cancelSchedule>("DELETE", "/schedules/:id");
 export const createSchedule = endpoint<typeof schedules.createSchedule>("POST", "/schedules");

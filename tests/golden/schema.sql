@@ -1,4 +1,4 @@
--- The daemon's tables after 22 migration(s).
+-- The daemon's tables after 23 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -399,7 +399,7 @@ CREATE TABLE peers (
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
-  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1))) strict;
+  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1))) strict;
 
 CREATE INDEX peers_circle on peers (circle);
 

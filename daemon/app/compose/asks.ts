@@ -32,7 +32,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures, reactio
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
   const questions = new Questions(ctx, { ...shared, asks, wait_ms_max });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
-  const multiAsks = new MultiAsks(ctx, asks, history_ms);
+  const multiAsks = new MultiAsks(ctx, { asks, directory }, history_ms);
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
   return { surfaces, inbox, inboxReplies, asks, questions, multiAsks, router, notifications };

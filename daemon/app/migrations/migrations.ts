@@ -22,6 +22,7 @@ import machines from "./019_machines.sql" with { type: "text" };
 import remotePeers from "./020_remote_peers.sql" with { type: "text" };
 import remoteMessages from "./021_remote_messages.sql" with { type: "text" };
 import machineFiles from "./022_machine_files.sql" with { type: "text" };
+import peerGroups from "./023_peer_groups.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -46,4 +47,5 @@ export const migrations: readonly string[] = [
   remotePeers,
   remoteMessages,
   machineFiles,
+  peerGroups,
 ];
