@@ -76,6 +76,8 @@ export const listMessages = endpoint<typeof log.listMessages>("GET", "/messages"
 export const broadcast = endpoint<typeof notifications.broadcast>("POST", "/broadcast");
 export const notifyPeer = endpoint<typeof notifications.notifyPeer>("POST", "/notify");
 
+export const replyAll = endpoint<typeof notifications.replyAll>("POST", "/asks/:id/reply-all");
+
 export const closePeer = endpoint<typeof peers.closePeer>("DELETE", "/peers/:id");
 export const getPeer = endpoint<typeof peers.getPeer>("GET", "/peers/:id");
 export const listPeers = endpoint<typeof peers.listPeers>("GET", "/peers");

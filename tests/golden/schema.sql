@@ -345,6 +345,8 @@ CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
 
 CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
+CREATE INDEX messages_reply_to on messages (reply_to) where reply_to is not null;
+
 CREATE INDEX messages_under_way on messages (seq, to_peer_id, kind)
   where under_way = 1;
 

@@ -11,6 +11,7 @@ import {
   notifyPeer,
   openAsk,
   pendingAsks,
+  replyAll,
 } from "../../client/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {
@@ -29,6 +30,11 @@ import { styled, type Terminal } from "../../output/terminal.ts";
 import { showAsks, showTrace } from "../../output/views.ts";
 import { mustKnowCircle, peerNames } from "../peer_list.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
+
+/** A reply, and with `--all` who else got it. */
+type Replied =
+  & WireResponse<typeof ackAsk>
+  & Partial<Pick<WireResponse<typeof replyAll>, "sent_to" | "failed">>;
 
 export const ASK_COMMANDS: readonly Command[] = [
   {
@@ -55,20 +61,37 @@ export const ASK_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "ack <id> [text]",
     summary: "Acknowledge an ask, or answer it with text",
-    flags: ATTACH_FLAG,
+    aliases: ["reply"],
+    flags: { "--all": "also notify the other peers of its thread", ...ATTACH_FLAG },
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     hasSender: true,
-    call: async (context, args) => {
+    call: async (context, args): Promise<Replied> => {
+      const from_peer = (await context.sender(args)).peer;
+      const message = await context.readText(args.get("text"));
+      if (args.flag("all")) {
+        if (args.list("attach").length > 0) throw new UsageError("--all takes no files");
+        const body = { from_peer, text: mustHaveText(message ?? "") };
+        const params = { id: args.text("id") };
+        return await context.call(replyAll, { params, body });
+      }
       const body = {
         correlation_id: args.text("id"),
-        from_peer: (await context.sender(args)).peer,
-        message: await context.readText(args.get("text")),
+        from_peer,
+        message,
         ...await resolveAttachments(context, args),
       };
       return await context.call(ackAsk, { body });
     },
-    show: ({ close_reason }, { terminal }) =>
-      terminal.print(styled("green", "closed"), `: ${formatCloseReason(close_reason)}`),
+    show: (closed, { terminal }) => {
+      terminal.print(styled("green", "closed"), `: ${formatCloseReason(closed.close_reason)}`);
+      const { sent_to, failed = [] } = closed;
+      if (!sent_to) return;
+      const names = sent_to.map(({ name }) => name).join(", ");
+      terminal.print(`also sent to ${sent_to.length}${names ? `: ${names}` : ""}`);
+      for (const { name, error } of failed) {
+        terminal.print(styled("red", `failed ${name}: ${error}`));
+      }
+    },
   }),
   answerCommand({
     usage: "decline <id> <reason>",

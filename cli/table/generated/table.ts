@@ -351,8 +351,12 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "asks",
   "usage": "ack <id> [text]",
   "summary": "Acknowledge an ask, or answer it with text",
+  "aliases": [
+   "reply"
+  ],
   "example": "mesh ack ask-3f9c04d1a2b7 \"Port 8080\"",
   "flags": {
+   "--all": "also notify the other peers of its thread",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
