@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
-/** Runs a command against a daemon that gives these answers; returns its code, output and bodies. */
+/** Runs a command against a daemon with these answers; returns its code, output and bodies. */
 async function run(line: string[], answer: (path: string) => Response) {
   const bodies: unknown[] = [];
   const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
