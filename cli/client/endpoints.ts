@@ -15,6 +15,7 @@ import type * as messages from "../../daemon/features/messages/contract.ts";
 import type * as log from "../../daemon/features/messages/log/contract.ts";
 import type * as notifications from "../../daemon/features/notifications/contract.ts";
 import type * as peers from "../../daemon/features/peers/contract.ts";
+import type * as groups from "../../daemon/features/peers/groups/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
@@ -80,6 +81,8 @@ export const listMessages = endpoint<typeof log.listMessages>("GET", "/messages"
 export const broadcast = endpoint<typeof notifications.broadcast>("POST", "/broadcast");
 export const notifyPeer = endpoint<typeof notifications.notifyPeer>("POST", "/notify");
 
+export const replyAll = endpoint<typeof notifications.replyAll>("POST", "/asks/:id/reply-all");
+
 export const closePeer = endpoint<typeof peers.closePeer>("DELETE", "/peers/:id");
 export const getPeer = endpoint<typeof peers.getPeer>("GET", "/peers/:id");
 export const listPeers = endpoint<typeof peers.listPeers>("GET", "/peers");
@@ -88,6 +91,9 @@ export const peerByPane = endpoint<typeof peers.peerByPane>("GET", "/peers/by-pa
 export const reportChat = endpoint<typeof peers.reportChat>("POST", "/events/chat");
 export const registerPeer = endpoint<typeof peers.registerPeer>("POST", "/peers");
 export const renamePeer = endpoint<typeof peers.renamePeer>("POST", "/peers/:id/name");
+
+export const listGroup = endpoint<typeof groups.listGroup>("GET", "/groups/:tag");
+export const setPeer = endpoint<typeof groups.setPeer>("PATCH", "/peers/:id");
 
 export const cancelSchedule = endpoint<typeof schedules.cancelSchedule>("DELETE", "/schedules/:id");
 export const createSchedule = endpoint<typeof schedules.createSchedule>("POST", "/schedules");

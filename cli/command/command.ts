@@ -28,7 +28,7 @@ export interface CommandSpec {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /** Takes a command line of another program: everything after its name is an argument. */
+  /** All words after the first argument are arguments, such as those of another program. */
   readonly takesProgram?: true;
   /** Why it refuses `--machine`: it needs this machine, or a stream, which no call carries. */
   readonly needs?: "this machine" | "stream";

@@ -15,7 +15,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "trace",
     "why", "wait",
   ] },
-  { title: "Agents", commands: ["peer", "screen", "type", "attach", "run", "orphans", "link", "share"] },
+  { title: "Agents", commands: ["peer", "tag", "screen", "type", "attach", "run", "orphans", "link", "share"] },
   { title: "Machines", commands: ["machines"] },
   { title: "Work for later", commands: ["jobs", "schedule", "when"] },
   { title: "The daemon", commands: [

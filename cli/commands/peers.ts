@@ -5,7 +5,6 @@ import {
   closePeer,
   diagnosePeer,
   getPeer,
-  killPeer,
   linkPane,
   listOrphans,
   rehookPeer,
@@ -74,20 +73,6 @@ export const PEER_COMMANDS: readonly Command[] = [
     example: "mesh peer close api",
     call: async (context, args) => context.call(closePeer, await peerParams(context, args)),
     show: (_, { terminal }) => terminal.print(styled("green", "closed")),
-  }),
-  answerCommand({
-    usage: "peer kill <peer>",
-    summary: "End a peer's process and retire the peer",
-    flags: CIRCLE_FLAG,
-    example: "mesh peer kill api",
-    call: async (context, args) =>
-      context.call(killPeer, { ...await peerParams(context, args), body: {} }),
-    show: ({ peer_id, agent_pid, signal }, { terminal }) =>
-      terminal.print(
-        styled("green", "killed"),
-        `: process ${agent_pid}, by ${signal}  `,
-        styled("dim", peer_id),
-      ),
   }),
   answerCommand({
     usage: "peer rehook <peer>",
@@ -173,6 +158,7 @@ function showPeer(to: Terminal, peer: Peer): void {
     origin: [peer.source, peer.initiator].filter(Boolean).join(", "),
     "takes messages": peer.addressable ? "yes" : peer.addressable_reason ?? "no",
     doing: peer.description,
+    tags: peer.tags.map((tag) => `@${tag}`).join(" ") || null,
   });
 }
 

@@ -39,7 +39,7 @@ export const QUESTION_COMMANDS: readonly Command[] = [
   }),
   {
     usage: "ask-many <peers> <text>",
-    summary: "Ask several peers the same question; separate names with commas",
+    summary: "Ask several peers the same question: names or @tags, separated by commas",
     flags: {
       "--wait": "wait for all answers and print them",
       "--timeout <duration>":

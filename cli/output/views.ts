@@ -62,6 +62,9 @@ export function showPeers(
     VIA: ({ transport }) => transport,
     ASKS: ({ pending_ask_count }) => String(pending_ask_count || ""),
     SEEN: ({ last_seen }) => formatAge(last_seen, clock),
+    ...(peers.some(({ tags }) => tags.length > 0) && {
+      TAGS: ({ tags }: Peer) => tags.map((tag) => `@${tag}`).join(" "),
+    }),
     DOING: ({ description, path }) => description ?? path ?? "",
   }, { whole: ["NAME", "ID"], empty: "No peers yet. Start an agent, or try: mesh demo" });
 }

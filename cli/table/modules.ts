@@ -11,6 +11,7 @@ export const MODULES = {
   peer_list: async () => [(await import("../commands/peer_list.ts")).PEERS],
   asks: async () => (await import("../commands/asks/asks.ts")).ASK_COMMANDS,
   peers: async () => (await import("../commands/peers.ts")).PEER_COMMANDS,
+  peer_settings: async () => (await import("../commands/peer_settings.ts")).PEER_SETTING_COMMANDS,
   questions: async () => (await import("../commands/questions.ts")).QUESTION_COMMANDS,
   search: async () => (await import("../commands/search.ts")).SEARCH_COMMANDS,
   inbox: async () => (await import("../commands/inbox/inbox.ts")).INBOX_COMMANDS,

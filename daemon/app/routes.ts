@@ -66,6 +66,7 @@ export function featureRoutes(
       restartStatusOf: (peer_id) => restarts.block(peer_id),
       windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
     ...lifecycleRoutes(features, { isProvenHuman }),

@@ -66,6 +66,8 @@ const PEER: Peer = {
   turn_state: "working",
   last_seen: ago(9),
   description: "Splits the slow end-to-end suite",
+  tags: [],
+  reminders: null,
   metadata: {},
   agent_pid: null,
   mesh_session_id: null,

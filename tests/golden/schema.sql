@@ -1,4 +1,4 @@
--- The daemon's tables after 23 migration(s).
+-- The daemon's tables after 24 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -345,6 +345,8 @@ CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
 
 CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
+CREATE INDEX messages_reply_to on messages (reply_to) where reply_to is not null;
+
 CREATE INDEX messages_under_way on messages (seq, to_peer_id, kind)
   where under_way = 1;
 
@@ -399,7 +401,7 @@ CREATE TABLE peers (
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
-  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1))) strict;
+  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1))) strict;
 
 CREATE INDEX peers_circle on peers (circle);
 

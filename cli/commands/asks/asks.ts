@@ -11,6 +11,7 @@ import {
   notifyPeer,
   openAsk,
   pendingAsks,
+  replyAll,
 } from "../../client/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {
@@ -29,6 +30,11 @@ import { styled, type Terminal } from "../../output/terminal.ts";
 import { showAsks, showTrace } from "../../output/views.ts";
 import { mustKnowCircle, peerNames } from "../peer_list.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
+
+/** A reply, and with `--all` who else got it. */
+type Replied =
+  & WireResponse<typeof ackAsk>
+  & Partial<Pick<WireResponse<typeof replyAll>, "sent_to" | "failed">>;
 
 export const ASK_COMMANDS: readonly Command[] = [
   {
@@ -55,20 +61,37 @@ export const ASK_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "ack <id> [text]",
     summary: "Acknowledge an ask, or answer it with text",
-    flags: ATTACH_FLAG,
+    aliases: ["reply"],
+    flags: { "--all": "also notify the other peers of its thread", ...ATTACH_FLAG },
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     hasSender: true,
-    call: async (context, args) => {
+    call: async (context, args): Promise<Replied> => {
+      const from_peer = (await context.sender(args)).peer;
+      const message = await context.readText(args.get("text"));
+      if (args.flag("all")) {
+        if (args.list("attach").length > 0) throw new UsageError("--all takes no files");
+        const body = { from_peer, text: mustHaveText(message ?? "") };
+        const params = { id: args.text("id") };
+        return await context.call(replyAll, { params, body });
+      }
       const body = {
         correlation_id: args.text("id"),
-        from_peer: (await context.sender(args)).peer,
-        message: await context.readText(args.get("text")),
+        from_peer,
+        message,
         ...await resolveAttachments(context, args),
       };
       return await context.call(ackAsk, { body });
     },
-    show: ({ close_reason }, { terminal }) =>
-      terminal.print(styled("green", "closed"), `: ${formatCloseReason(close_reason)}`),
+    show: (closed, { terminal }) => {
+      terminal.print(styled("green", "closed"), `: ${formatCloseReason(closed.close_reason)}`);
+      const { sent_to, failed = [] } = closed;
+      if (!sent_to) return;
+      const names = sent_to.map(({ name }) => name).join(", ");
+      terminal.print(`also sent to ${sent_to.length}${names ? `: ${names}` : ""}`);
+      for (const { name, error } of failed) {
+        terminal.print(styled("red", `failed ${name}: ${error}`));
+      }
+    },
   }),
   answerCommand({
     usage: "decline <id> <reason>",
@@ -87,17 +110,21 @@ export const ASK_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "notify <peer> <text>",
     aliases: ["send"],
-    summary: "Send a peer a message that needs no reply",
+    summary: "Send a peer, or each peer of an @tag, a message that needs no reply",
     flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG },
     example: 'mesh notify web "The API moved to port 8080"',
     hasSender: true,
     call: async (context, args) => {
-      const to = { to_peer: args.text("peer"), circle: args.get("circle") };
+      const to_peer = args.text("peer"), circle = args.get("circle");
       const message = await context.message(args);
-      const body = { ...message, ...to, ...await resolveAttachments(context, args) };
-      return await context.call(notifyPeer, { body });
+      const body = { ...message, circle, ...await resolveAttachments(context, args) };
+      return to_peer.startsWith("@")
+        ? await context.call(broadcast, { body: { ...body, tag: to_peer.slice(1) } })
+        : await context.call(notifyPeer, { body: { ...body, to_peer } });
     },
-    show: (sent, { terminal }) => {
+    show: async (sent, context) => {
+      const { terminal } = context;
+      if ("sent_to" in sent) return await showBroadcast(sent, context);
       const { delivery_state, delivery_id, to_peer_name, reason } = sent;
       const reasonText = reason === null ? "" : ` (${reason})`;
       terminal.print(
@@ -110,28 +137,20 @@ export const ASK_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "broadcast <text>",
     summary: "Send a message to all agents of a circle, but not to the human",
-    flags: { "--circle <name>": "the circle to send to" },
+    flags: {
+      "--circle <name>": "the circle to send to",
+      "--tag <tag>": "only the peers with this tag, as `mesh notify @TAG`",
+    },
     example: 'mesh broadcast "main is green again"',
     hasSender: true,
     call: async (context, args) => {
       const circle = args.get("circle");
       await mustKnowCircle(context, circle);
-      const body = { ...await context.message(args), circle };
+      const tag = args.get("tag")?.replace(/^@/, "");
+      const body = { ...await context.message(args), circle, tag };
       return await context.call(broadcast, { body });
     },
-    show: async ({ sent_to, skipped, failed }, { call, terminal }) => {
-      const names = sent_to.map(({ name }) => name).join(", ");
-      const emptyMessage = "sent to nobody; choose another circle with --circle";
-      terminal.print(names ? `sent to ${sent_to.length}: ${names}` : emptyMessage);
-      if (skipped.length + failed.length === 0) return;
-      const nameOf = await peerNames(call);
-      for (const { peer_id, reason } of skipped) {
-        terminal.print(`skipped ${nameOf(peer_id)}: ${reason}`);
-      }
-      for (const { peer_id, error } of failed) {
-        terminal.print(styled("red", `failed ${nameOf(peer_id)}: ${error}`));
-      }
-    },
+    show: showBroadcast,
   }),
   answerCommand({
     usage: "asks",
@@ -164,6 +183,24 @@ export const ASK_COMMANDS: readonly Command[] = [
     show: (trace, { terminal }) => showTrace(terminal, trace),
   }),
 ];
+
+/** Shows who got a copy of a message, and who did not and why. */
+async function showBroadcast(
+  { sent_to, skipped, failed }: WireResponse<typeof broadcast>,
+  { call, terminal }: CommandContext,
+): Promise<void> {
+  const names = sent_to.map(({ name }) => name).join(", ");
+  const emptyMessage = "sent to nobody; choose another circle with --circle";
+  terminal.print(names ? `sent to ${sent_to.length}: ${names}` : emptyMessage);
+  if (skipped.length + failed.length === 0) return;
+  const nameOf = await peerNames(call);
+  for (const { peer_id, reason } of skipped) {
+    terminal.print(`skipped ${nameOf(peer_id)}: ${reason}`);
+  }
+  for (const { peer_id, error } of failed) {
+    terminal.print(styled("red", `failed ${nameOf(peer_id)}: ${error}`));
+  }
+}
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { terminal } = context;

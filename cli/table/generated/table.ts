@@ -351,8 +351,12 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "asks",
   "usage": "ack <id> [text]",
   "summary": "Acknowledge an ask, or answer it with text",
+  "aliases": [
+   "reply"
+  ],
   "example": "mesh ack ask-3f9c04d1a2b7 \"Port 8080\"",
   "flags": {
+   "--all": "also notify the other peers of its thread",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
@@ -374,7 +378,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "aliases": [
    "send"
   ],
-  "summary": "Send a peer a message that needs no reply",
+  "summary": "Send a peer, or each peer of an @tag, a message that needs no reply",
   "example": "mesh notify web \"The API moved to port 8080\"",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
@@ -390,6 +394,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh broadcast \"main is green again\"",
   "flags": {
    "--circle <name>": "the circle to send to",
+   "--tag <tag>": "only the peers with this tag, as `mesh notify @TAG`",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -463,16 +468,6 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "peers",
-  "usage": "peer kill <peer>",
-  "summary": "End a peer's process and retire the peer",
-  "example": "mesh peer kill api",
-  "flags": {
-   "--circle <name>": "look up the peer's name in this circle",
-   "--json": "print the answer as JSON"
-  }
- },
- {
-  "module": "peers",
   "usage": "peer rehook <peer>",
   "summary": "Check whether messages reach a peer, and how to fix it",
   "example": "mesh peer rehook api --apply",
@@ -505,6 +500,52 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "peer_settings",
+  "usage": "tag <peer> [changes...]",
+  "summary": "Show a peer's tags, or change them: +TAG adds one, -TAG removes one",
+  "details": "`@TAG` then stands for all peers with it: mesh ask-many @backend TEXT, mesh notify @backend TEXT, mesh peer kill @backend. Options come before the peer.",
+  "example": "mesh tag api +backend -web",
+  "takesProgram": true,
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "peer_settings",
+  "usage": "peer set <peer>",
+  "summary": "Change a peer's tags, its description or its reminders",
+  "example": "mesh peer set api --tag backend --reminders off",
+  "flags": {
+   "--tag <tag> ...": "give it this tag",
+   "--untag <tag> ...": "take this tag from it",
+   "--description <text>": "what it works on, for a quarter of an hour",
+   "--reminders <choice>": "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "peer_settings",
+  "usage": "peer move <peer> <circle>",
+  "summary": "Move a peer to another circle, with its queue and its open asks; only for a person",
+  "example": "mesh peer move api main",
+  "flags": {
+   "--from-circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "peer_settings",
+  "usage": "peer kill <peer>",
+  "summary": "End the process of a peer, or of each peer of an @tag, and retire it",
+  "example": "mesh peer kill api",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "questions",
   "usage": "answer <id> [text]",
   "summary": "Answer a structured question with an option, a text or a refusal",
@@ -520,7 +561,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "questions",
   "usage": "ask-many <peers> <text>",
-  "summary": "Ask several peers the same question; separate names with commas",
+  "summary": "Ask several peers the same question: names or @tags, separated by commas",
   "flags": {
    "--wait": "wait for all answers and print them",
    "--timeout <duration>": "close asks that are unanswered after this time, such as 90 (s) or 2m",

@@ -7,6 +7,7 @@ import { Router } from "../../features/asks/routing/router.ts";
 import { Inbox } from "../../features/inbox/inbox.ts";
 import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
+import { ThreadReplies } from "../../features/notifications/threads.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
 import type { Reactions } from "../reactions.ts";
@@ -32,10 +33,21 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures, reactio
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
   const questions = new Questions(ctx, { ...shared, asks, wait_ms_max });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
-  const multiAsks = new MultiAsks(ctx, asks, history_ms);
+  const multiAsks = new MultiAsks(ctx, { asks, directory }, history_ms);
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
-  return { surfaces, inbox, inboxReplies, asks, questions, multiAsks, router, notifications };
+  const threadReplies = new ThreadReplies(ctx, asks, notifications);
+  return {
+    threadReplies,
+    surfaces,
+    inbox,
+    inboxReplies,
+    asks,
+    questions,
+    multiAsks,
+    router,
+    notifications,
+  };
 }
 
 export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;

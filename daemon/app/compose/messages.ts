@@ -21,6 +21,7 @@ import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
 import { Peers } from "../../features/peers/peers.ts";
 import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
+import { PeerSettingsService } from "../../features/peers/groups/settings.ts";
 import { PeerProfiles } from "../../features/peers/profiles.ts";
 import { PeerRecords } from "../../features/peers/records.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
@@ -75,6 +76,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   });
   const processWatcher = new ProcessWatcher(ctx, { ...shared, peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
+  const peerSettings = new PeerSettingsService(ctx, changes, profiles);
   const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
     agentPeers,
@@ -89,6 +91,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     peers,
     processWatcher,
     profiles,
+    peerSettings,
     turns,
   };
 }

@@ -23,6 +23,7 @@ import remotePeers from "./020_remote_peers.sql" with { type: "text" };
 import remoteMessages from "./021_remote_messages.sql" with { type: "text" };
 import machineFiles from "./022_machine_files.sql" with { type: "text" };
 import subscriptions from "./023_subscriptions.sql" with { type: "text" };
+import peerGroups from "./024_peer_groups.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -48,4 +49,5 @@ export const migrations: readonly string[] = [
   remoteMessages,
   machineFiles,
   subscriptions,
+  peerGroups,
 ];

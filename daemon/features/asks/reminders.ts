@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { insertStage } from "../messages/ledger/stages.ts";
 import type { Ask } from "./contract.ts";
+import * as peerRows from "../peers/store.ts";
 import * as rows from "./store.ts";
 
 /** How many asks one reminder names at most. The next reminder names the others. */
@@ -13,7 +14,7 @@ export class AskReminders {
   readonly #ctx: Context;
   readonly #is_on: boolean;
 
-  /** `is_on` is the setting `asks.reminders`. */
+  /** `is_on` is the setting `asks.reminders`, for peers without a setting of their own. */
   constructor(ctx: Context, is_on: boolean) {
     this.#ctx = ctx;
     this.#is_on = is_on;
@@ -26,7 +27,8 @@ export class AskReminders {
    */
   remind(peer_id: string): readonly Ask[] {
     const { db, clock, events } = this.#ctx;
-    if (!this.#is_on) return [];
+    const is_on = peerRows.get(db, peer_id)?.reminders ?? this.#is_on;
+    if (!is_on) return [];
     return db.transact((tx) => {
       const asks = rows.unanswered(db, peer_id, ASKS_MAX);
       if (asks.length === 0 || rows.hasOpenFrom(db, peer_id)) return [];

@@ -165,6 +165,16 @@ export function threads(
   );
 }
 
+/** The ids of the asks that continue an ask, the first ones. */
+export function followUps(db: Reader, correlation_id: string): string[] {
+  return db.values(
+    z.string(),
+    `select correlation_id from messages
+     where reply_to = :correlation_id and kind = 'ask' order by seq limit 200`,
+    { correlation_id },
+  );
+}
+
 /** When the ask was closed that comes `count` asks after `since`; undefined if fewer are left. */
 export function closedAfter(db: Reader, since: number, count: number): number | undefined {
   return db.value(

@@ -4,6 +4,8 @@ import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
+import { Tag } from "../peers/schemas.ts";
+import { ackAsk } from "../asks/contract.ts";
 import { Attaching } from "../messages/attachments/contract.ts";
 import { DeliveryState, TARGET_FAILS } from "../messages/contract.ts";
 
@@ -67,6 +69,9 @@ export const broadcast = contract({
     text: Text,
     attachments: Attaching.optional(),
     circle: Name.optional(),
+    tag: Tag.optional().describe(
+      "Only the peers of this machine with this tag: those of the circle, else those of all",
+    ),
     exclude: z.array(z.string()).default([]),
   }),
   returns: z.object({
@@ -75,6 +80,24 @@ export const broadcast = contract({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  fails: ["ambiguous_peer", "unknown_attachment"],
+  fails: ["ambiguous_peer", "unknown_attachment", "no_tagged_peer", "group_too_large"],
 });
 export type Broadcast = z.output<typeof broadcast.body>;
+
+export const replyAll = contract({
+  id: "asks.reply_all",
+  method: "POST",
+  path: "/asks/:id/reply-all",
+  summary: "Answer an ask, and notify the others of its thread of the answer",
+  access: "caller",
+  tunnel: "open",
+  params: z.object({ id: z.string() }),
+  body: z.object({ from_peer: Sender.optional().describe("The recipient of the ask"), text: Text }),
+  returns: ackAsk.returns.extend({
+    sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
+    failed: z.array(z.object({ peer_id: z.string(), name: z.string(), error: z.string() })),
+  }),
+  fails: [...ackAsk.fails, "group_too_large"],
+});
+export type ReplyAll = z.output<typeof replyAll.body>;
+export type RepliedAll = z.output<typeof replyAll.returns>;

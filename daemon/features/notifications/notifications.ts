@@ -6,6 +6,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { type Address, isLocalHuman } from "../peers/schemas.ts";
+import { peersTagged } from "../peers/groups/groups.ts";
 import type { Directory } from "../peers/directory.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";
@@ -73,7 +74,8 @@ export class Notifications {
   }
 
   /**
-   * Sends a message to the agents and orchestrators of a circle, by default of the sender's circle.
+   * Sends a message to the agents and orchestrators of a circle, by default of the sender's circle;
+   * with a tag, to the peers that the tag means for the sender.
    */
   broadcast(body: Broadcast, requestContext: NotifyContext) {
     const { db, events } = this.#ctx;
@@ -81,6 +83,9 @@ export class Notifications {
     return db.transact(() => {
       const from = directory.sender(body.from_peer, { circle: body.circle });
       const circle = body.circle ?? from.circle ?? "default";
+      const recipients = body.tag === undefined
+        ? directory.members(circle)
+        : peersTagged(db, body.tag, { circle: body.circle, caller: from });
       const draft = {
         kind: "broadcast" as const,
         from,
@@ -93,7 +98,7 @@ export class Notifications {
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
-      for (const to of directory.members(circle)) {
+      for (const to of recipients) {
         const { peer_id, name } = to;
         if (peer_id === from.peer_id) continue;
         const reason = reasonToSkip(to, body.exclude);

@@ -8,17 +8,21 @@ import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import * as contracts from "./contract.ts";
+import type { Questions } from "../asks/questions/questions.ts";
+import type { ThreadReplies } from "./threads.ts";
 import type { Notifications } from "./notifications.ts";
 
 export interface NotificationRoutesDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly notifications: Notifications;
+  readonly questions: Questions;
+  readonly threadReplies: ThreadReplies;
 }
 
 export function notificationRoutes(
-  { delivery, directory, notifications }: NotificationRoutesDeps,
-  { requestContextOf }: CallerChecks,
+  { delivery, directory, notifications, questions, threadReplies }: NotificationRoutesDeps,
+  { requestContextOf, isHumanAnswer }: CallerChecks,
 ): Route[] {
   const sender = senderOf(directory);
   return [
@@ -45,6 +49,12 @@ export function notificationRoutes(
         return now ? { ...before, ...deliveryStatus(now) } : before;
       },
     })),
+    route(contracts.replyAll, ({ params, body, caller, headers, commit }) => {
+      questions.mustBeHuman(params.id, () => isHumanAnswer(caller, headers));
+      return commit(() =>
+        threadReplies.replyAll(params.id, body, requestContextOf(caller, headers))
+      );
+    }),
     route(
       contracts.broadcast,
       ({ body, caller, headers, commit }) =>

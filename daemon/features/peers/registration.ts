@@ -74,6 +74,8 @@ export class Admission {
       description: null,
       described_at: null,
       metadata,
+      tags: tagsOf(registration) ?? [],
+      reminders: null,
       mesh_session_id: ids.next("ms"),
       client_key: null,
       certified: false,
@@ -125,6 +127,7 @@ export class Admission {
       metadata,
       mesh_session_id: newSession ? ids.next("ms") : before.mesh_session_id,
       source: inferSource(before.source, metadata),
+      tags: tagsOf(registration) ?? before.tags,
       ...(provenance && provenanceOf(provenance, { metadata, role })),
     };
   }
@@ -173,6 +176,11 @@ function isProved(
   if (agent_pid === null) return false;
   const isSame = agent_pid === before?.agent_pid && agent_started === before.agent_started;
   return isProcess?.(agent_pid) || (isSame && before.agent_proved);
+}
+
+/** The tags that a registration names, each once; undefined if it names none. */
+function tagsOf({ tags }: Registration): string[] | undefined {
+  return tags && [...new Set(tags)].sort();
 }
 
 /** The circle of a registration (contract 1). */

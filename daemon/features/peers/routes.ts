@@ -5,6 +5,8 @@ import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import type { Certificates } from "./identity/certificates.ts";
 import * as contracts from "./contract.ts";
+import { listGroup, setPeer } from "./groups/contract.ts";
+import type { PeerSettingsService } from "./groups/settings.ts";
 import type { Directory, PeerQuery } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
@@ -18,6 +20,8 @@ export interface PeerRoutesDeps {
   windowCircleOf(registration: Registration): Promise<string | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** Whether the human sends the request. */
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
   mustBeTrustedSocket(registration: Registration): void;
 }
@@ -29,6 +33,7 @@ export interface PeerFeatures {
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
   readonly records: PeerRecords;
+  readonly peerSettings: PeerSettingsService;
   readonly turns: PeerTurns;
 }
 
@@ -92,7 +97,27 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       profiles.setProvenance(peer_id, body);
       return records.mustGet(peer_id);
     }),
+    ...groupRoutes(features, deps, idOf),
     ...reportRoutes(turns, directory, idOf),
+  ];
+}
+
+/** Settings of peers, and the groups of peers with a tag. */
+function groupRoutes(
+  { directory, records, peerSettings }: PeerFeatures,
+  { isProvenHuman }: PeerRoutesDeps,
+  idOf: (params: { id: string }, query?: PeerQuery) => string,
+): Route[] {
+  return [
+    route(setPeer, ({ params, query, body, caller, headers }) => {
+      const peer_id = idOf(params, query);
+      peerSettings.set(peer_id, body, () => isProvenHuman(caller, headers));
+      return records.mustGet(peer_id);
+    }),
+    route(listGroup, ({ params, query }) => {
+      const found = peerSettings.tagged(params.tag, directory.scopeOf(query));
+      return { peers: found.map(({ peer_id }) => records.mustGet(peer_id)) };
+    }),
   ];
 }
 

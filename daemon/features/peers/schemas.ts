@@ -37,6 +37,18 @@ export const Source = z.enum(["hook", "backend-app-server", "unknown"]);
 const Initiator = z.enum(["user", "agent", "system"]);
 const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
 
+/** The maximum number of tags that a peer has. */
+export const TAGS_MAX = 16;
+
+/** A word by which several peers are addressed at once, as `@backend`. */
+export const Tag = z.string().regex(
+  /^[a-z0-9][a-z0-9_-]{0,31}$/,
+  "A tag is 1 to 32 lowercase letters, digits, underscores or hyphens, beginning with neither " +
+    "of the last two",
+);
+export type Tag = z.output<typeof Tag>;
+export const Tags = z.array(Tag).max(TAGS_MAX);
+
 const METADATA_BYTES_MAX = 65_536;
 const METADATA_DEPTH_MAX = 64;
 /** Free fields of a runtime; bounded, as every record contains them. */
@@ -66,6 +78,9 @@ export const Peer = z.object({
   turn_state: TurnState.nullable(),
   last_seen: Instant.nullable(),
   description: nullableString,
+  tags: z.array(z.string()),
+  /** Whether it is reminded of open asks as it stops; null follows the setting asks.reminders. */
+  reminders: z.boolean().nullable(),
   metadata: Metadata,
   agent_pid: z.number().int().nullable(),
   mesh_session_id: nullableString,
@@ -141,6 +156,7 @@ export const Registration = z.object({
   birth_certificate: z.string().optional(),
   metadata: GivenMetadata.optional(),
   provenance: Provenance.optional(),
+  tags: Tags.optional(),
 });
 export type Registration = z.output<typeof Registration>;
 

@@ -300,6 +300,17 @@ export function members(db: Reader, circle: string): Address[] {
   );
 }
 
+/** Peers with a tag, without the human, and without retired and dropped ones. */
+export function tagged(db: Reader, tag: string): Address[] {
+  return addressesWhere(
+    db,
+    `tags <> '[]' and exists (select 1 from json_each(tags) where value = :tag)
+       and role <> 'human' and status <> 'retired' and dropped_at is null and closed = 0
+     order by peer_id`,
+    { tag },
+  );
+}
+
 /** The one human; at most one is live. */
 export function human(db: Reader): Address | undefined {
   return addressesWhere(

@@ -47,8 +47,10 @@ export function PeerList(
 }
 
 function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dense: boolean }) {
-  const { status, backend, model, path, description, pending_ask_count } = peer;
-  const facts = [backend, path && tail(path), model].filter(Boolean).join(" · ");
+  const { status, backend, model, path, description, pending_ask_count, tags } = peer;
+  const facts = [backend, path && tail(path), model, ...tags.map((tag) => `@${tag}`)].filter(
+    Boolean,
+  ).join(" · ");
   const oldest = peer.oldest_pending_age_seconds;
   return (
     <a

@@ -157,6 +157,8 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
         turn_state: null,
         last_seen: "2026-05-04T09:30:00.000Z",
         description: null,
+        tags: [],
+        reminders: null,
         metadata: {},
         agent_pid: null,
         mesh_session_id: "ms-0c47e19b82d5",

@@ -18,6 +18,8 @@ export const PEER = {
   pending_ask_count: 0,
   last_seen: null,
   description: null,
+  tags: [],
+  reminders: null,
   path: "/srv/api",
 };
 

@@ -108,6 +108,8 @@ export const WEB_PEER = {
   turn_state: "idle",
   inbound_status: "ok",
   description: "The login page",
+  tags: [],
+  reminders: null,
   path: "/srv/web",
   pending_ask_count: 0,
   last_seen: null,

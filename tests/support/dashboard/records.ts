@@ -92,6 +92,8 @@ export function peerOf(fields: Partial<Peer> & { readonly name: string }): Peer 
     turn_state: null,
     last_seen: MADE_AT,
     description: null,
+    tags: [],
+    reminders: null,
     metadata: {},
     agent_pid: null,
     mesh_session_id: null,

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "../../../features/messages/frame_markers.ts";
 import { broadcast, notifyPeer } from "../../../features/notifications/contract.ts";
+import { Tag } from "../../../features/peers/schemas.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import {
   attachments,
@@ -65,6 +66,7 @@ const broadcastTool = tool({
   input: z.object({
     message: Text,
     circle: circle.describe("The circle to notify"),
+    tag: Tag.optional().describe("Only peers with this tag, as list_peers shows them"),
     idempotency_key,
   }),
   output: z.object({
@@ -72,8 +74,8 @@ const broadcastTool = tool({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  async run({ message, circle, idempotency_key }, { caller, call }) {
-    const body = { from_peer: callerId(caller), text: message, circle };
+  async run({ message, circle, tag, idempotency_key }, { caller, call }) {
+    const body = { from_peer: callerId(caller), text: message, circle, tag };
     const sent = await call(broadcast, {
       body,
       headers: idempotencyHeaders(idempotency_key),

@@ -19,6 +19,7 @@ const PeerCard = z.object({
   turn_state: maybe,
   inbound_status: z.string(),
   description: maybe,
+  tags: z.array(z.string()).describe("Each addresses all peers that have it, as @tag in ask_many"),
   path: maybe,
   pending_ask_count: z.number(),
 });
@@ -121,9 +122,10 @@ type PeerInfo = WireResponse<typeof describePeer>;
  * marks.
  */
 function describe(
-  { name, circle, role, backend, status, turn_state, description }: PeerInfo,
+  { name, circle, role, backend, status, turn_state, description, tags }: PeerInfo,
 ): string {
   const state = turn_state ? `${status}, ${turn_state}` : status;
+  const tagText = tags.length > 0 ? `, tags ${tags.join(" ")}` : "";
   const descriptionText = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
-  return `@${name} (${backend ?? role}, circle ${circle}, ${state})${descriptionText}`;
+  return `@${name} (${backend ?? role}, circle ${circle}, ${state}${tagText})${descriptionText}`;
 }

@@ -13,7 +13,7 @@ const TIMEOUT_SECONDS_MAX = 86_400;
 
 const nullableString = z.string().nullable();
 
-/** One recipient, as the asker named it. */
+/** One recipient, as the asker named it; a peer of an `@tag` by its name. */
 const peer = z.string();
 
 /** A recipient with its ask, or with the error code if the recipient could not be asked. */
@@ -33,7 +33,9 @@ export const askMany = contract({
   idempotent: true,
   body: z.object({
     from_peer: Sender,
-    to_peers: z.array(peer).min(1).max(PEERS_MAX),
+    to_peers: z.array(peer).min(1).max(PEERS_MAX).describe(
+      "Names, ids, or tags such as `@backend`, each of which stands for the peers that have it",
+    ),
     text: Text,
     circle: Name.optional(),
     /** When this time has passed, open children are closed as `evicted`. */
@@ -42,7 +44,7 @@ export const askMany = contract({
     reply_delivery: ReplyDelivery.default("push"),
   }),
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
-  fails: [...TARGET_FAILS, "queue_full", "rate_limited"],
+  fails: [...TARGET_FAILS, "queue_full", "rate_limited", "no_tagged_peer", "group_too_large"],
 });
 export type AskMany = z.output<typeof askMany.body>;
 

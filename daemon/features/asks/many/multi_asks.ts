@@ -1,27 +1,41 @@
 /** Asks to many: opens one ask per recipient, and reports the results. */
 
 import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import { isProblem, Problem } from "kit/core/problem.ts";
+import { mustBeFew, peersTagged, tagOf } from "../../peers/groups/groups.ts";
+import type { Directory } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import type { AskMany, Child, ChildAsk, ManyResult } from "./contract.ts";
+import { type AskMany, type Child, type ChildAsk, type ManyResult, PEERS_MAX } from "./contract.ts";
 import * as rows from "./store.ts";
 
 /** How many parents one tick times out, so that a tick stays short. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
+/** A recipient as it is shown, and its name or id, or why it cannot be asked. */
+interface Recipient {
+  readonly peer: string;
+  readonly to_peer: string | Problem;
+}
+
 export class MultiAsks {
   readonly #ctx: Context;
   readonly #asks: Asks;
+  readonly #directory: Directory;
   readonly #history_ms: number;
 
   /**
    * `history_ms` says how long a parent is kept after its creation. A parent with an open ask is
    * kept longer.
    */
-  constructor(ctx: Context, asks: Asks, history_ms: number) {
+  constructor(
+    ctx: Context,
+    { asks, directory }: { readonly asks: Asks; readonly directory: Directory },
+    history_ms: number,
+  ) {
     this.#ctx = ctx;
     this.#asks = asks;
+    this.#directory = directory;
     this.#history_ms = history_ms;
   }
 
@@ -34,9 +48,11 @@ export class MultiAsks {
     const parent_id = ids.next("askm");
     const refused: Problem[] = [];
     const children: ChildAsk[] = [];
-    for (const peer of body.to_peers) {
+    const recipients = this.#recipientsOf(body);
+    mustBeFew(body.to_peers.join(","), recipients.length, PEERS_MAX);
+    for (const { peer, to_peer } of recipients) {
       const askedBefore = children.filter((child) => "peer_id" in child);
-      const child = this.#askOne(peer, body, {
+      const child = to_peer instanceof Problem ? to_peer : this.#askOne({ peer, to_peer }, body, {
         askedBefore,
         requestContext: { ...requestContext, parent_id },
       });
@@ -81,15 +97,31 @@ export class MultiAsks {
     });
   }
 
+  /** The recipients, with the peers of each `@tag`; a tag without peers has a problem instead. */
+  #recipientsOf({ from_peer, to_peers, circle }: AskMany): Recipient[] {
+    return to_peers.flatMap((peer): Recipient[] => {
+      const tag = tagOf(peer);
+      if (tag === undefined) return [{ peer, to_peer: peer }];
+      try {
+        const caller = this.#directory.sender(from_peer, { circle });
+        const found = peersTagged(this.#ctx.db, tag, { circle, caller });
+        return found.map(({ name, peer_id }) => ({ peer: name, to_peer: peer_id }));
+      } catch (error) {
+        if (isProblem(error, "no_tagged_peer")) return [{ peer, to_peer: error }];
+        throw error;
+      }
+    });
+  }
+
   #askOne(
-    peer: string,
+    { peer, to_peer }: { peer: string; to_peer: string },
     { from_peer, text, circle, reply_delivery }: AskMany,
     { askedBefore, requestContext }: {
       askedBefore: readonly Extract<ChildAsk, { peer_id: string }>[];
       requestContext: AskContext;
     },
   ): ChildAsk | Problem {
-    const draft = { from_peer, to_peer: peer, text, circle, reply_delivery };
+    const draft = { from_peer, to_peer, text, circle, reply_delivery };
     try {
       const { to: { peer_id } } = this.#asks.open({ ...draft, dry_run: true }, requestContext);
       const before = askedBefore.find((child) => child.peer_id === peer_id);

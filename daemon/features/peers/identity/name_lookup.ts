@@ -124,7 +124,7 @@ export class NameLookup {
 }
 
 /** The human belongs to no circle. */
-function toCircles({ circle, bypass_circle, caller }: Scope): LookupCircles {
+export function toCircles({ circle, bypass_circle, caller }: Scope): LookupCircles {
   const first = bypass_circle || caller?.role === "human" ? null : caller?.circle;
   return { only: circle, first: first ?? undefined };
 }

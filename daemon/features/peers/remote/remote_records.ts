@@ -13,6 +13,7 @@ const UNKNOWN = {
   tmux_socket: null,
   pane_id: null,
   metadata: {},
+  reminders: null,
   agent_pid: null,
   mesh_session_id: null,
   source: "unknown",
@@ -58,6 +59,7 @@ export class RemoteRecords {
     return {
       ...record,
       ...UNKNOWN,
+      tags: [],
       ...pending,
       display_name: qualifiedName(stored),
       last_seen: this.#peers.lastSeen(stored),

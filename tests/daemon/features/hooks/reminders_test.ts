@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { copilotHooks } from "../../../../daemon/features/agents/copilot/hooks.ts";
 import { geminiHooks } from "../../../../daemon/features/agents/gemini/hooks.ts";
+import { setPeer } from "../../../../daemon/features/peers/groups/contract.ts";
 import { type World, world } from "../../../support/world.ts";
 import { ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { readSubscription, subscribe } from "../../../support/daemon/schedules.ts";
@@ -59,6 +60,24 @@ Deno.test("a turn that a reminder holds has not ended for a subscription [4.when
   await stops(w, true);
   await w.tick(1);
   assert.equal((await readSubscription(w, id)).state, "fired");
+});
+
+Deno.test("a peer's own setting decides whether it is reminded, before asks.reminders", async () => {
+  for (const [general, own, is_reminded] of [[true, false, false], [false, true, true]] as const) {
+    await using at = await meshWithAgent({ "asks.reminders": String(general) });
+    const { w, agent } = at;
+    const set = (reminders: boolean | null) =>
+      w.call(setPeer, { params: { id: agent }, query: {}, body: { reminders } });
+    assert.equal((await set(own)).reminders, own);
+    await ask(w, "ada", agent);
+    await prompts(w);
+    assert.equal(await stops(w) !== undefined, is_reminded);
+    await set(null);
+    await prompts(w);
+    await ask(w, "ada", agent, "And now?");
+    await prompts(w);
+    assert.equal(await stops(w) !== undefined, general);
+  }
 });
 
 Deno.test("the asker sees the reminder: in the ask, in its trace, and as an event", async () => {

@@ -13,10 +13,10 @@ import {
 } from "../../../support/daemon/peer_clients.ts";
 
 const RECORD = `peer_id name display_name path machine daemon_id tmux_session tmux_socket pane_id
-  backend model circle role status turn_state last_seen description metadata agent_pid
-  mesh_session_id source parent_peer_id ephemeral addressable transport ws_connected inbound_status
-  last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
-  registered_at`.split(/\s+/);
+  backend model circle role status turn_state last_seen description tags reminders
+  metadata agent_pid mesh_session_id source parent_peer_id ephemeral addressable transport
+  ws_connected inbound_status last_delivery_at last_delivery_failure_at pending_ask_count
+  oldest_pending_age_seconds registered_at`.split(/\s+/);
 
 Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {
   await using w = world();

@@ -3,9 +3,11 @@
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Text, TextOrEmpty } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { invalidField, Problem } from "kit/core/problem.ts";
 import { ackAsk, declineAsk } from "../../../../features/asks/contract.ts";
 import { answerAsk } from "../../../../features/asks/questions/contract.ts";
+import { quotedName } from "../../../../features/messages/frame_markers.ts";
+import { replyAll } from "../../../../features/notifications/contract.ts";
 import { getPeer } from "../../../../features/peers/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../../tool.ts";
 import { attachments, callerId, correlation_id, mustBePeer } from "../fields.ts";
@@ -33,13 +35,37 @@ const ack = tool({
     "work is done. Do not use it to say that you have begun, for asks of your own, for messages " +
     "of type notify or broadcast, to choose an option (answer), or to refuse (decline).",
   hints: SEND_HINTS,
-  input: z.object({ correlation_id, message: TextOrEmpty.optional(), attachments }),
+  input: z.object({
+    correlation_id,
+    message: TextOrEmpty.optional(),
+    attachments,
+    reply_all: z.boolean().optional().describe(
+      "Also notify the other peers of the thread: of earlier asks that it continues, of later " +
+        "ones, and of the same ask_many",
+    ),
+  }),
   output: z.object(ClosedFields),
-  async run({ correlation_id, message, attachments }, { caller, call }) {
+  async run({ correlation_id, message, attachments, reply_all }, { caller, call }) {
+    if (reply_all) {
+      if (!message || attachments) {
+        throw invalidField("reply_all", "Needs a message, and takes no attachments");
+      }
+      const answer = { from_peer: callerId(caller), text: message };
+      const sent = await call(replyAll, { params: { id: correlation_id }, body: answer });
+      const { text, data } = toClosed(correlation_id, sent);
+      return { text: `${text}\n${formatMembers(sent)}`, data };
+    }
     const body = { correlation_id, message, attachments, from_peer: callerId(caller) };
     return toClosed(correlation_id, await call(ackAsk, { body }));
   },
 });
+
+function formatMembers({ sent_to, failed }: WireResponse<typeof replyAll>): string {
+  const names = sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
+  const lines = [`Also sent to ${sent_to.length}${names ? `: ${names}` : ""}.`];
+  for (const { name, error } of failed) lines.push(`Not sent to @${quotedName(name)}: ${error}.`);
+  return lines.join("\n");
+}
 
 const decline = tool({
   name: "decline",

@@ -25,7 +25,7 @@ const ask = tool({
   title: "Ask several peers",
   description:
     "Ask several peers the same question; each of them replies by itself. Use it to gather " +
-    "opinions or facts from peers that you name. One that cannot be asked fails alone. Do not " +
+    "opinions or facts from peers that you name; `@backend` names all with that tag. One that cannot be asked fails alone. Do not " +
     "use it for one peer (ask), for what needs no reply (broadcast), or to have the same work " +
     "done several times over. It does not wait: see ask_many_result.",
   hints: SEND_HINTS,

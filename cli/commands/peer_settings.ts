@@ -1,0 +1,170 @@
+/** `mesh tag`, `mesh peer set`, `move` and `kill`: commands that change peers that are running. */
+
+import { ApiError, type WireResponse } from "kit/http/client.ts";
+import type { GivenSettings } from "../../daemon/features/peers/groups/contract.ts";
+import { getPeer, killPeer, listGroup, setPeer } from "../client/endpoints.ts";
+import {
+  answerCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+} from "../command/command.ts";
+import { EXIT, UsageError } from "../client/failures.ts";
+import { styled, type Terminal } from "../output/terminal.ts";
+
+type Peer = WireResponse<typeof setPeer>;
+
+const REMINDERS = { on: true, off: false, default: null } as const;
+
+/** The peer of a group that was ended, or why it was not. */
+interface GroupKill {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly killed: WireResponse<typeof killPeer> | null;
+  readonly error: string | null;
+}
+
+export const PEER_SETTING_COMMANDS: readonly Command[] = [
+  answerCommand({
+    usage: "tag <peer> [changes...]",
+    summary: "Show a peer's tags, or change them: +TAG adds one, -TAG removes one",
+    details: "`@TAG` then stands for all peers with it: mesh ask-many @backend TEXT, mesh notify " +
+      "@backend TEXT, mesh peer kill @backend. Options come before the peer.",
+    flags: CIRCLE_FLAG,
+    example: "mesh tag api +backend -web",
+    takesProgram: true,
+    call: async (context, args) => {
+      const changes = args.list("changes");
+      if (changes.length === 0) return await find(context, args);
+      const body = {
+        add_tags: changes.filter((one) => !one.startsWith("-")).map((one) =>
+          one.replace(/^\+/, "")
+        ),
+        remove_tags: changes.flatMap((one) => one.startsWith("-") ? one.slice(1) : []),
+      };
+      return await change(context, args, body);
+    },
+    show: (peer, { terminal }) => showSettings(terminal, peer),
+  }),
+  answerCommand({
+    usage: "peer set <peer>",
+    summary: "Change a peer's tags, its description or its reminders",
+    flags: {
+      "--tag <tag> ...": "give it this tag",
+      "--untag <tag> ...": "take this tag from it",
+      "--description <text>": "what it works on, for a quarter of an hour",
+      "--reminders <choice>":
+        "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
+      ...CIRCLE_FLAG,
+    },
+    example: "mesh peer set api --tag backend --reminders off",
+    call: async (context, args) => {
+      const options = Object.keys(REMINDERS) as (keyof typeof REMINDERS)[];
+      const reminders = args.choice("reminders", options);
+      const description = args.get("description");
+      const add_tags = args.list("tag"), remove_tags = args.list("untag");
+      const given = [reminders, description, ...add_tags, ...remove_tags];
+      if (given.every((one) => one === undefined)) {
+        throw new UsageError(
+          "Nothing to change: give --tag, --untag, --description or --reminders",
+        );
+      }
+      return await change(context, args, {
+        add_tags,
+        remove_tags,
+        description,
+        reminders: reminders && REMINDERS[reminders],
+      });
+    },
+    show: (peer, { terminal }) => showSettings(terminal, peer),
+  }),
+  answerCommand({
+    usage: "peer move <peer> <circle>",
+    summary: "Move a peer to another circle, with its queue and its open asks; only for a person",
+    flags: { "--from-circle <name>": "look up the peer's name in this circle" },
+    example: "mesh peer move api main",
+    call: async (context, args) => {
+      const params = { id: args.text("peer") };
+      const { peer_id } = await context.call(getPeer, {
+        params,
+        query: { circle: args.get("fromCircle") },
+      });
+      const body = { circle: args.text("circle") };
+      return await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
+    },
+    show: ({ name, circle, peer_id }, { terminal }) =>
+      terminal.print(styled("green", "moved"), `: ${name} to ${circle}  `, styled("dim", peer_id)),
+  }),
+  answerCommand({
+    usage: "peer kill <peer>",
+    summary: "End the process of a peer, or of each peer of an @tag, and retire it",
+    flags: CIRCLE_FLAG,
+    example: "mesh peer kill api",
+    call: async (context, args) => {
+      const query = await context.lookup(args);
+      const id = args.text("peer");
+      if (id.startsWith("@")) return await killGroup(context, id.slice(1), query);
+      return await context.call(killPeer, { params: { id }, query, body: {} });
+    },
+    show: (answer, { terminal }) => {
+      if (!("group" in answer)) return showKilled(terminal, answer);
+      for (const { name, killed, error } of answer.group) {
+        if (killed) showKilled(terminal, killed, `${name}: `);
+        else terminal.print(styled("red", "not killed"), `: ${name}: ${error}`);
+      }
+    },
+    exitCode: (answer) =>
+      "group" in answer && answer.group.some(({ killed }) => killed === null)
+        ? EXIT.refused
+        : EXIT.done,
+  }),
+];
+
+async function find(context: CommandContext, args: Args): Promise<Peer> {
+  const query = await context.lookup(args);
+  return await context.call(getPeer, { params: { id: args.text("peer") }, query });
+}
+
+async function change(context: CommandContext, args: Args, body: GivenSettings): Promise<Peer> {
+  const { peer_id } = await find(context, args);
+  return await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
+}
+
+/** Ends the peers of a tag one after another: one that is refused does not keep the others. */
+async function killGroup(
+  { call }: CommandContext,
+  tag: string,
+  query: Awaited<ReturnType<CommandContext["lookup"]>>,
+): Promise<{ group: GroupKill[] }> {
+  const { peers } = await call(listGroup, { params: { tag }, query });
+  const group: GroupKill[] = [];
+  for (const { peer_id, name } of peers) {
+    try {
+      const killed = await call(killPeer, { params: { id: peer_id }, query: {}, body: {} });
+      group.push({ peer_id, name, killed, error: null });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      group.push({ peer_id, name, killed: null, error: error.message });
+    }
+  }
+  return { group };
+}
+
+function showKilled(to: Terminal, killed: WireResponse<typeof killPeer>, name = ""): void {
+  const { agent_pid, signal, peer_id } = killed;
+  to.print(
+    styled("green", "killed"),
+    `: ${name}process ${agent_pid}, by ${signal}  `,
+    styled("dim", peer_id),
+  );
+}
+
+function showSettings(to: Terminal, { name, tags, reminders, description }: Peer): void {
+  to.printFields({
+    peer: styled("cyan", name),
+    tags: tags.map((tag) => `@${tag}`).join(" ") || "none",
+    reminders: reminders === null ? "as asks.reminders says" : reminders ? "on" : "off",
+    doing: description,
+  });
+}

@@ -1,0 +1,34 @@
+/** Which peers a tag means: those of the caller's circle, else those of all circles. */
+
+import { Problem } from "kit/core/problem.ts";
+import type { Reader } from "kit/data/sqlite.ts";
+import { inCircle } from "../identity/lookup.ts";
+import { type Scope, toCircles } from "../identity/name_lookup.ts";
+import type { Address } from "../schemas.ts";
+import * as rows from "../store.ts";
+import { GROUP_PEERS_MAX } from "./contract.ts";
+
+/** The tag that an argument such as `@backend` names; undefined for any other argument. */
+export function tagOf(argument: string): string | undefined {
+  return argument.startsWith("@") ? argument.slice(1) : undefined;
+}
+
+/**
+ * The peers of this machine with a tag, without the human and the caller. As with names, those in
+ * the caller's circle come first: only without any of them, the tag means those of all circles.
+ */
+export function peersTagged(db: Reader, tag: string, scope: Scope): readonly Address[] {
+  const tagged = rows.tagged(db, tag).filter(({ peer_id }) => peer_id !== scope.caller?.peer_id);
+  const { only, first } = toCircles(scope);
+  const circle = only ?? first;
+  const near = circle === undefined ? [] : inCircle(tagged, circle);
+  const found = near.length > 0 || only !== undefined ? near : tagged;
+  if (found.length === 0) throw new Problem("no_tagged_peer", { tag });
+  mustBeFew(`@${tag}`, found.length);
+  return found;
+}
+
+/** Refuses more recipients than one message may have. */
+export function mustBeFew(group: string, peers: number, peers_max = GROUP_PEERS_MAX): void {
+  if (peers > peers_max) throw new Problem("group_too_large", { group, peers, peers_max });
+}

@@ -1,0 +1,73 @@
+/** What can be changed of a running peer: its tags, its reminders and its circle. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { PeerChanges } from "../changes.ts";
+import { isLive } from "../directory.ts";
+import type { PeerProfiles } from "../profiles.ts";
+import type { Scope } from "../identity/name_lookup.ts";
+import { type Address, type Tag, TAGS_MAX } from "../schemas.ts";
+import * as rows from "../store.ts";
+import { peersTagged } from "./groups.ts";
+import type { PeerSettings } from "./contract.ts";
+
+export class PeerSettingsService {
+  readonly #ctx: Context;
+  readonly #changes: PeerChanges;
+  readonly #profiles: PeerProfiles;
+
+  constructor(ctx: Context, changes: PeerChanges, profiles: PeerProfiles) {
+    this.#ctx = ctx;
+    this.#changes = changes;
+    this.#profiles = profiles;
+  }
+
+  /** The peers that `@tag` means for a caller, at least one. */
+  tagged(tag: string, scope: Scope): readonly Address[] {
+    return peersTagged(this.#ctx.db, tag, scope);
+  }
+
+  /** Changes all or nothing. Only a person moves a peer: circles decide who finds whom. */
+  set(peer_id: string, settings: PeerSettings, isHuman: () => boolean): void {
+    const { description, reminders, circle } = settings;
+    if (circle !== undefined && !isHuman()) throw new Problem("human_not_proven", {});
+    this.#ctx.db.transact(() => {
+      this.#changes.refuseRetired(peer_id);
+      this.#changes.refuseHuman(peer_id);
+      if (circle !== undefined) this.#move(peer_id, circle);
+      if (description !== undefined) this.#profiles.describe(peer_id, description);
+      const before = this.#changes.mustGet(peer_id);
+      const tags = changedTags(before.tags, settings);
+      if (tags.length > TAGS_MAX) {
+        const counts = { tags: tags.length, tags_max: TAGS_MAX };
+        throw new Problem("too_many_tags", { peer: before.name, ...counts });
+      }
+      this.#changes.update(peer_id, (peer) => ({
+        ...peer,
+        tags,
+        reminders: reminders === undefined ? peer.reminders : reminders,
+      }));
+    });
+  }
+
+  /**
+   * Messages and asks belong to the peer's id, so its queue and its open asks move with it. Its
+   * name gets a number if a live peer of that circle has it.
+   */
+  #move(peer_id: string, circle: string): void {
+    const peer = this.#changes.mustGet(peer_id);
+    if (peer.circle === circle) return;
+    const leader = rows.orchestrators(this.#ctx.db, circle).find(isLive);
+    if (peer.role === "orchestrator" && leader) {
+      const { peer_id, name } = leader;
+      throw new Problem("orchestrator_present", { peer_id, name });
+    }
+    this.#profiles.reassign(peer_id, { circle });
+  }
+}
+
+/** The tags after a change, each once, in alphabetical order. */
+function changedTags(before: readonly Tag[], { tags, add_tags, remove_tags }: PeerSettings): Tag[] {
+  const kept = [...tags ?? before, ...add_tags].filter((tag) => !remove_tags.includes(tag));
+  return [...new Set(kept)].sort();
+}
