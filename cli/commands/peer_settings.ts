@@ -37,6 +37,10 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
     call: async (context, args) => {
       const changes = args.list("changes");
       if (changes.length === 0) return await find(context, args);
+      const option = changes.find((one) => one.startsWith("--"));
+      if (option !== undefined) {
+        throw new UsageError(`Give ${option} before the peer: mesh tag ${option} api +backend`);
+      }
       const body = {
         add_tags: changes.filter((one) => !one.startsWith("-")).map((one) =>
           one.replace(/^\+/, "")

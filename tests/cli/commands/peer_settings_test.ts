@@ -33,6 +33,12 @@ Deno.test("mesh tag adds what has a plus or no sign, and removes what has a minu
   assert.match(out, /@backend @go/);
 });
 
+Deno.test("mesh tag refuses an option behind the peer, and sends nothing", async () => {
+  const { code, bodies } = await run(["tag", "api", "+go", "--json"], () => Response.json({}));
+  assert.equal(code, 2);
+  assert.deepEqual(bodies, []);
+});
+
 Deno.test("mesh peer kill @tag goes on after a refusal, names both, and exits with 1", async () => {
   const refusal = { ok: false, error: "kill_refused", detail: "It has no process", hint: "" };
   const { code, out } = await run(["peer", "kill", "@db"], (path) => {

@@ -67,6 +67,7 @@ const RUNS: readonly string[] = [
   "backup copy.db",
   "up",
   "restart",
+  "peer set api --reminders off",
   "peer rename web web2",
   "peer close web2",
   "down",

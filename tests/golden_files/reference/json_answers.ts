@@ -45,7 +45,13 @@ import { uploadAttachment } from "../../../daemon/features/messages/attachments/
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
 import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
 import { broadcast, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { closePeer, listPeers, renamePeer } from "../../../daemon/features/peers/contract.ts";
+import {
+  closePeer,
+  getPeer,
+  listPeers,
+  renamePeer,
+} from "../../../daemon/features/peers/contract.ts";
+import { setPeer } from "../../../daemon/features/peers/groups/contract.ts";
 import {
   cancelSchedule,
   createSchedule,
@@ -89,6 +95,9 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "upload":          [{ contract: uploadAttachment }],
   "trace":           [{ contract: getTrace }],
   "peer rename":     [{ contract: renamePeer }],
+  "tag":             [{ contract: getPeer, }, { contract: setPeer, when: "changes" }],
+  "peer set":        [{ contract: setPeer }],
+  "peer move":       [{ contract: setPeer }],
   "peer close":      [{ contract: closePeer }],
   "peer kill":       [{ contract: killPeer }],
   "peer rehook":     [{ contract: rehookPeer }],
@@ -144,6 +153,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "dashboard":    { url: "as `mesh open`", human: "as `mesh open`", reason: "optional: as `mesh open`" },
   "doctor":       { findings: "of each check: `area`, `code`, `severity`, `detail`, `fix`", health: "as `mesh status`, or null", peers: "how many in each status", waiting: "the peers with waiting messages", counts: "how many messages in each state", total: "how many messages, or null", unproved: "how many without proof, or null", unaccounted: "messages in no state" },
   "peer show":    { peer: "the record, as in `GET /peers/{id}`", doctor: "the evidence, as in `GET /peers/{id}/doctor`" },
+  "peer kill @tag": { group: "for each peer: `peer_id`, `name`, `killed` (as in `POST /peers/{id}/kill`, or null), and `error` (null, or why not)" },
   "wait":         { for: "the condition", id: "of the peer, job or ask", state: "its state at the end", met: "whether the condition holds", interrupted: "whether Ctrl-C ended the wait" },
   "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`" },
   "search":       { messages: "as in `GET /messages`", next: "null, or where more begin" },
