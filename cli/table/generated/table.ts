@@ -514,13 +514,16 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "peer_settings",
   "usage": "peer set <peer>",
-  "summary": "Change a peer's tags, its description or its reminders",
+  "summary": "Change a peer's settings: tags, description, hooks, and limits (only a person)",
   "example": "mesh peer set api --tag backend --reminders off",
   "flags": {
    "--tag <tag> ...": "give it this tag",
    "--untag <tag> ...": "take this tag from it",
    "--description <text>": "what it works on, for a quarter of an hour",
    "--reminders <choice>": "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
+   "--hook-messages <choice>": "whether its hooks hand it messages: on, or off to wait for another transport",
+   "--queue-max <count>": "how many messages may wait for it, or default (daemon.queue.max_per_peer)",
+   "--per-minute <count>": "how many messages a minute one sender may send it: 0 for any number, or default (daemon.limits.pair_per_minute)",
    "--circle <name>": "look up the peer's name in this circle",
    "--json": "print the answer as JSON"
   }

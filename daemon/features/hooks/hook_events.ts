@@ -162,7 +162,9 @@ export class HookEvents {
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
-    const contextMessages = this.#deps.handover.handToHook(peer_id, limits);
+    const contextMessages = this.#deps.directory.address(peer_id)?.hook_messages
+      ? this.#deps.handover.handToHook(peer_id, limits)
+      : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
     const lines = contextMessages.map((message) => {
       const { framed, proof_id } = toOutgoing(message);
