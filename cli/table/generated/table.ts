@@ -1141,7 +1141,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "when",
   "usage": "when <condition...>",
   "summary": "Send a message when a peer, a job, an ask or a file is in a state",
-  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
+  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished|failed, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn, and failed if an error ends it. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
   "example": "mesh when web idle -- notify api \"The branch is yours\"",
   "flags": {
    "--once": "tell the first occurrence only; this is the default",

@@ -82,8 +82,8 @@ export class HookEvents {
       }
       this.#markContextSeen(report.session_id);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      const { turn_state, model, prompt, last_message } = report;
-      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message });
+      const { turn_state, model, prompt, last_message, turn_error: error } = report;
+      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
       const context = reader.context_event === report.event
         ? this.#context(peer_id, report.session_id)
         : this.#reminder(peer_id, report);
