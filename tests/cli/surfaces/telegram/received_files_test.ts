@@ -103,12 +103,15 @@ Deno.test("a hostile name, type or path of a file stays data", async () => {
   assert.partialDeepStrictEqual(r.mesh.attachments.uploads, [
     { filename: "_ x-evil_ 1 .bashrc", content_type: "application/octet-stream", size: 1 },
   ]);
-  for (const path of ["../getMe", "a/../../getMe", "https://evil.test/x", "a?b", "", "/etc/x"]) {
+  for (const path of ["../getMe", "a/../../getMe", "https://evil.test/x", "", "/etc/x", "."]) {
     r.bot.reply(ref, "", { document: r.bot.files.add(bytes("y"), path) });
     await transferred(r);
     assert.match(lastText(r), /^Not sent. Telegram does not give me .*unknown form\.$/, path);
   }
   assert.equal(r.mesh.replies.length, 1);
+  r.bot.reply(ref, "", { document: r.bot.files.add(bytes("z"), "documents/a b?#.c++") });
+  await transferred(r);
+  assert.deepEqual(replies(r)[1], ["", "z"]);
   assert.doesNotMatch(r.printed.join(), /topsecret/);
 });
 
