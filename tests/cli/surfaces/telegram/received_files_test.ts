@@ -257,6 +257,21 @@ Deno.test("a reply whose answer was lost keeps its file, and is not sent again",
   assert.match(lastText(r), /answered in the meantime/);
 });
 
+Deno.test("after a failure inside the daemon the file is kept, and the chat is told no more than known", async () => {
+  await using p = await fixture();
+  const { r, ref } = p;
+  r.mesh.outcomes.push({ status: 500, error: "internal_error", detail: "Something failed" });
+  r.bot.reply(ref, "", document(r, "a.txt"));
+  await transferred(r);
+  assert.equal(lastText(r), "I do not know whether this was sent. Something failed");
+  assert.deepEqual([r.mesh.attachments.bytes.size, r.mesh.attachments.deleted], [1, []]);
+  r.mesh.outcomes.push({ status: 503, error: "no_human", detail: "No human is registered" });
+  r.bot.reply(ref, "", document(r, "b.txt"));
+  await transferred(r);
+  assert.equal(lastText(r), "Not sent. No human is registered");
+  assert.equal(r.mesh.attachments.deleted.length, 1);
+});
+
 Deno.test("a file that is no reply is not forwarded, and a caption is no command", async () => {
   await using p = await fixture();
   const { r, ref } = p;
