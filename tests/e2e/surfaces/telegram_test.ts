@@ -37,6 +37,26 @@ class Child implements AsyncDisposable {
   }
 }
 
+/** Requests of an agent to the daemon. */
+function requests(address: () => string | undefined) {
+  const send = (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: "Bearer 0123456789abcdef" };
+    return fetch(`${address()}${path}`, { ...init, headers });
+  };
+  const post = async (path: string, body: BodyInit) =>
+    await (await send(path, { method: "POST", body })).json();
+  return {
+    post: (path: string, body: unknown) => post(path, JSON.stringify(body)),
+    upload(filename: string, bytes: Uint8Array<ArrayBuffer>) {
+      const body = new FormData();
+      body.set("file", new Blob([bytes]), filename);
+      return post("/attachments", body);
+    },
+    get: async (path: string) => await (await send(path)).json(),
+    read: async (id: string) => await (await send(`/attachments/${id}`)).text(),
+  };
+}
+
 /** A state directory, a Bot API, and programs that use them. */
 function setup() {
   const cwd = Deno.makeTempDirSync();
@@ -63,7 +83,6 @@ function setup() {
       throw error;
     }
   };
-  const headers = { authorization: "Bearer 0123456789abcdef" };
   return {
     bot,
     async daemon() {
@@ -78,25 +97,13 @@ function setup() {
     },
     connected: () =>
       until("the surface", async () => {
-        const { peers } = await (await fetch(`${address()}/peers`, { headers })).json();
+        const { peers } = await requests(address).get("/peers");
         const there = peers.some((one: { name: string; ws_connected: boolean }) =>
           one.name === "telegram" && one.ws_connected
         );
         return there || undefined;
       }),
-    async post(path: string, body: unknown) {
-      const init = { method: "POST", body: JSON.stringify(body), headers };
-      return await (await fetch(`${address()}${path}`, init)).json();
-    },
-    async upload(filename: string, bytes: Uint8Array<ArrayBuffer>) {
-      const body = new FormData();
-      body.set("file", new Blob([bytes]), filename);
-      return await (await fetch(`${address()}/attachments`, { method: "POST", body, headers }))
-        .json();
-    },
-    get: async (path: string) => await (await fetch(`${address()}${path}`, { headers })).json(),
-    read: async (id: string) =>
-      await (await fetch(`${address()}/attachments/${id}`, { headers })).text(),
+    ...requests(address),
     async [Symbol.asyncDispose]() {
       await server.shutdown();
       Deno.removeSync(cwd, { recursive: true });
