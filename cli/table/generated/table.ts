@@ -1238,6 +1238,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "surface telegram",
   "needs": "this machine",
   "summary": "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  "details": "Pictures and files go both ways: those of an item follow its text, and those of your reply are attached to it.",
   "example": "mesh surface telegram"
  },
  {
