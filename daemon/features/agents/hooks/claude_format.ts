@@ -1,8 +1,17 @@
 /** The hook format of Claude Code, which Codex uses as well: payloads and answers. No I/O. */
 
 import * as z from "zod";
-import type { Decision, HookReader } from "../adapter.ts";
+import type { Decision, HookReader, HookReport } from "../adapter.ts";
 import { event, payloadReader } from "./payload_reader.ts";
+
+/** A subagent's events name it. */
+const WithinTurn = { agent_id: z.string().optional() };
+
+function toWithinTurn({ agent_id }: { agent_id?: string | undefined }): Partial<HookReport> {
+  return agent_id === undefined
+    ? { is_within_turn: true, turn_state: "working" }
+    : { is_within_turn: true, is_subagent: true };
+}
 
 /** Reads a payload; refuses a payload without an event or a session. */
 export const readHook = payloadReader({
@@ -28,8 +37,18 @@ export const readHook = payloadReader({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
+      after_request: true,
     }),
   ),
+  // After all tool calls of one answer, so two of them have an answer of the model between them.
+  PostToolBatch: event(WithinTurn, (fields) => ({ ...toWithinTurn(fields), after_request: true })),
+  // Codex's, after each tool call.
+  PostToolUse: event(WithinTurn, toWithinTurn),
+  // Codex's. The turn may have been interrupted meanwhile.
+  PostModelRequest: event({ ...WithinTurn, status: z.string() }, ({ status, ...fields }) => {
+    const { is_subagent } = toWithinTurn(fields);
+    return { is_subagent, is_within_turn: true, after_request: status === "completed" };
+  }),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
     if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };
@@ -45,16 +64,22 @@ export const readHook = payloadReader({
 });
 
 const CONTEXT_EVENT = "UserPromptSubmit";
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
+  CONTEXT_EVENT,
+  "PostToolBatch",
+  "PostToolUse",
+]);
 
 /**
- * What the hook prints. `context` holds whole messages for `CONTEXT_EVENT`. For a stop,
+ * What the hook prints. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
   const { event: hookEventName, may_hold_turn } = readHook(payload);
-  if (hookEventName === CONTEXT_EVENT) {
+  if (CONTEXT_EVENTS.has(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }
   return may_hold_turn ? { decision: "block", reason: context } : {};
@@ -71,4 +96,5 @@ export const claudeCodeHooks: HookReader = {
   answer: hookAnswer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  tool_context: { event: "PostToolBatch", keeps_marker: true },
 };
