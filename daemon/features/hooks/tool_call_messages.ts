@@ -7,6 +7,8 @@ import type { UrgentMessages } from "../messages/urgent/urgent_messages.ts";
 
 /** How many sessions are remembered. The messages of older ones stay without a proof. */
 const SESSIONS_MAX = 1_000;
+/** How many messages of one session are remembered until they are proved. */
+export const IDS_MAX = 200;
 
 /** What a session's hook has handed over. */
 interface HandedOver {
@@ -40,7 +42,8 @@ export class ToolCallMessages {
       const before = this.#handedOver.get(session_id)?.ids ?? [];
       const requested = tool.awaits_request !== true;
       this.#handedOver.delete(session_id);
-      this.#handedOver.set(session_id, { ids: [...before, ...ids], requested });
+      const latest = [...before, ...ids].slice(-IDS_MAX);
+      this.#handedOver.set(session_id, { ids: latest, requested });
       const [oldest] = this.#handedOver.keys();
       if (this.#handedOver.size > SESSIONS_MAX && oldest !== undefined) this.forget(oldest);
       if (tool.keeps_marker) this.#urgentMessages.awaitProof(session_id, agent);
@@ -54,12 +57,19 @@ export class ToolCallMessages {
     if (!handed || is_subagent) return;
     if (after_request && handed.requested) {
       this.#receipts.settle(handed.ids, "seen");
-      this.#ctx.db.afterCommit(() => this.forget(session_id));
+      this.#afterCommitUnlessChanged(session_id, () => this.forget(session_id));
     } else if (before_request) {
-      this.#ctx.db.afterCommit(() => {
-        this.#handedOver.set(session_id, { ids: handed.ids, requested: true });
-      });
+      const requested = { ids: handed.ids, requested: true };
+      this.#afterCommitUnlessChanged(session_id, () => this.#handedOver.set(session_id, requested));
     }
+  }
+
+  /** More may be handed over in the same commit, which this event says nothing about. */
+  #afterCommitUnlessChanged(session_id: string, change: () => void): void {
+    const handed = this.#handedOver.get(session_id);
+    this.#ctx.db.afterCommit(() => {
+      if (this.#handedOver.get(session_id) === handed) change();
+    });
   }
 
   /** What the session has not proved stays without a proof. */

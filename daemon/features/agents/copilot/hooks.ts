@@ -78,7 +78,8 @@ const readCommon = payloadReader({
       MESH_TOOL.test(tool) ? {} : { permission: { tool, input } },
   ),
   preToolUse: event({}, () => ({ turn_state: "working" })),
-  postToolUse: event({}, () => ({ turn_state: "working", is_within_turn: true })),
+  // There is no turn state: a dialog of another tool call may be open.
+  postToolUse: event({}, () => ({ is_within_turn: true })),
 });
 
 const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([

@@ -41,10 +41,8 @@ const read = payloadReader({
     }),
   ),
   BeforeTool: event({}, () => ({ turn_state: "working" })),
-  AfterTool: event(
-    {},
-    () => ({ turn_state: "working", is_within_turn: true, after_request: true }),
-  ),
+  // There is no turn state: a dialog of another tool call may be open.
+  AfterTool: event({}, () => ({ is_within_turn: true, after_request: true })),
 });
 
 const CONTEXT_EVENT = "BeforeAgent";

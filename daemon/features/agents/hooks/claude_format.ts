@@ -7,10 +7,9 @@ import { event, payloadReader } from "./payload_reader.ts";
 /** A subagent's events name it. */
 const WithinTurn = { agent_id: z.string().optional() };
 
+/** There is no turn state: a dialog of another tool call may be open. */
 function toWithinTurn({ agent_id }: { agent_id?: string | undefined }): Partial<HookReport> {
-  return agent_id === undefined
-    ? { is_within_turn: true, turn_state: "working" }
-    : { is_within_turn: true, is_subagent: true };
+  return { is_within_turn: true, is_subagent: agent_id !== undefined };
 }
 
 /** Reads a payload; refuses a payload without an event or a session. */
@@ -44,11 +43,14 @@ export const readHook = payloadReader({
   PostToolBatch: event(WithinTurn, (fields) => ({ ...toWithinTurn(fields), after_request: true })),
   // Codex's, after each tool call.
   PostToolUse: event(WithinTurn, toWithinTurn),
-  // Codex's. The turn may have been interrupted meanwhile.
-  PostModelRequest: event({ ...WithinTurn, status: z.string() }, ({ status, ...fields }) => {
-    const { is_subagent } = toWithinTurn(fields);
-    return { is_subagent, is_within_turn: true, after_request: status === "completed" };
-  }),
+  // Codex's.
+  PostModelRequest: event(
+    { ...WithinTurn, status: z.string() },
+    ({ status, ...fields }) => ({
+      ...toWithinTurn(fields),
+      after_request: status === "completed",
+    }),
+  ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
     if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };

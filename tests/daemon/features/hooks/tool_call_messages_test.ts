@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { notifyPeer } from "../../../../daemon/features/notifications/contract.ts";
+import { IDS_MAX } from "../../../../daemon/features/hooks/tool_call_messages.ts";
 import { HOLD_MS_MAX } from "../../../../daemon/features/messages/urgent/urgent_messages.ts";
 import { AgentAtWork } from "../../../support/agents/agent_at_work.ts";
 import { get, notify, post, signIn } from "../../../support/daemon/peer_clients.ts";
@@ -252,4 +253,19 @@ Deno.test("a tool call of an unknown session registers no peer", async () => {
   assert.equal(status, 200);
   const { peers } = await get(agent.w, "/peers");
   assert.equal(peers.length, 1);
+});
+
+Deno.test("of one session 200 messages wait for a proof, and older ones stay without", async () => {
+  await using agent = await new AgentAtWork({
+    settings: { "daemon.limits.pair_per_minute": "0" },
+  }).start();
+  const ids: string[] = [];
+  for (let n = 0; n < IDS_MAX + 1; n++) {
+    ids.push((await notify(agent.w, "ada", agent.name, `Part ${n}`, URGENT)).delivery_id);
+  }
+  while (await agent.toolCall() !== "");
+  await agent.modelAnswer();
+  const states = await Promise.all(ids.map((id) => agent.state(id)));
+  assert.equal(states[0], "sent");
+  assert.deepEqual([...new Set(states.slice(1))], ["seen"]);
 });

@@ -32,7 +32,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["BeforeAgent",  { turn_state: "working", prompt: PROMPT }],
   ["BeforeModel",  { turn_state: "working", model: "gemini-2.5-flash", before_request: true, after_request: true }],
   ["BeforeTool",   { turn_state: "working" }],
-  ["AfterTool",    { turn_state: "working", is_within_turn: true, after_request: true }],
+  ["AfterTool",    { is_within_turn: true, after_request: true }],
   ["Notification", { turn_state: "awaiting_input" }],
   ["AfterAgent",   { turn_state: "idle", last_message: "checking \nfinal answer ", may_hold_turn: true, after_request: true }],
 ];
