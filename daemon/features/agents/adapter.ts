@@ -233,6 +233,11 @@ export interface ToolContext {
   readonly awaits_request?: true;
   /** True if the proving event is reported only while the agent's marker exists. */
   readonly keeps_marker?: true;
+  /**
+   * How long after its last report an agent is believed to be at work. Absent if the end of each
+   * turn is noticed, also of one that the human interrupts.
+   */
+  readonly turn_ms_max?: number;
 }
 
 /** Reads and answers the hooks of one kind of agent. */

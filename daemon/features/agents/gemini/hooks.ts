@@ -47,6 +47,8 @@ const read = payloadReader({
 
 const CONTEXT_EVENT = "BeforeAgent";
 const TOOL_EVENT = "AfterTool";
+/** No hook reports a turn that is interrupted. Each request of one that goes on is reported. */
+const TURN_MS_MAX = 60_000;
 
 /** The events whose answer the model reads with its next request. */
 const CONTEXT_EVENTS: ReadonlySet<string> = new Set([CONTEXT_EVENT, TOOL_EVENT]);
@@ -65,7 +67,7 @@ export const geminiHooks: HookReader = {
   answer,
   context_event: CONTEXT_EVENT,
   // Each request is announced by `BeforeModel`.
-  tool_context: { event: TOOL_EVENT, awaits_request: true },
+  tool_context: { event: TOOL_EVENT, awaits_request: true, turn_ms_max: TURN_MS_MAX },
 };
 
 /**

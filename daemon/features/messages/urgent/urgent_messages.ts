@@ -82,11 +82,12 @@ export class UrgentMessages {
   }
 
   /** Undefined unless the peer is in a turn of an agent with such a hook. */
-  #toolContextAtWork({ backend, runtime_session_id, turn_state }: AgentPeer):
-    | ToolContext
-    | undefined {
+  #toolContextAtWork(peer: AgentPeer): ToolContext | undefined {
+    const { backend, runtime_session_id, turn_state, turn_at } = peer;
     if (backend === null || runtime_session_id === null) return undefined;
-    const isAtWork = turn_state === "working" || turn_state === "awaiting_input";
-    return isAtWork ? this.#deps.hooks[backend]?.tool_context : undefined;
+    if (turn_state !== "working" && turn_state !== "awaiting_input") return undefined;
+    const tool = this.#deps.hooks[backend]?.tool_context;
+    const reported_ms = this.#ctx.clock.now() - (turn_at ?? 0);
+    return reported_ms <= (tool?.turn_ms_max ?? Infinity) ? tool : undefined;
   }
 }

@@ -97,3 +97,22 @@ for (const { agent, reader, prompt, hands_over, no_proof, proof } of CASES) {
     assert.equal(await state(), "seen");
   });
 }
+
+Deno.test("gemini: a turn of which nothing was reported for a minute holds no message", async () => {
+  await using w = world({ hooks: { gemini: geminiHooks } });
+  const event = { session_id: "s-1", cwd: "/work/api" };
+  await post(w, "/hooks/gemini", { ...event, hook_event_name: "BeforeAgent", ...PROMPT });
+  const { peers: [{ peer_id }] } = await get(w, "/peers");
+  const holds = () => {
+    const peer = w.daemon.agentPeers.find(peer_id);
+    assert.ok(peer);
+    const message = { urgent: true, created_at: w.clock.now() };
+    return w.daemon.urgentMessages.awaitsToolCall(peer, message);
+  };
+  await w.clock.advance(60_000);
+  assert.equal(holds(), true);
+  await w.clock.advance(1);
+  assert.equal(holds(), false);
+  await post(w, "/hooks/gemini", { ...event, hook_event_name: "BeforeModel", ...MODEL });
+  assert.equal(holds(), true);
+});
