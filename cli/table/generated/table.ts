@@ -338,6 +338,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
    "--circle <name>": "look up the peer's name in this circle",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--reply-to <ask>": "follow up this earlier ask",
    "--route": "let the daemon choose the peer: mesh ask --route TEXT",
    "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
@@ -383,6 +384,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -395,6 +397,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--circle <name>": "the circle to send to",
    "--tag <tag>": "only the peers with this tag, as `mesh notify @TAG`",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }

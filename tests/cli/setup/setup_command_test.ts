@@ -92,6 +92,7 @@ Deno.test("setup adds its entries once and keeps all others in place", async () 
     ...["Stop", "PreToolUse"],
     ...["SessionStart", "UserPromptSubmit", "StopFailure"],
     ...["Notification", "PermissionRequest", "SessionEnd"],
+    "PostToolBatch",
   ]);
   const { mcpServers } = JSON.parse(home.read(CLAUDE_JSON) ?? "");
   const { command, args, alwaysLoad, type } = mcpServers.mesh;

@@ -29,6 +29,7 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "PermissionRequest",
     "SessionEnd",
   ],
+  guarded_events: ["PostToolBatch"],
   entry(event, command) {
     const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
     const report = { type: "command", command: command(event), timeout };
