@@ -115,6 +115,7 @@ export function openAgents(
     peers,
     questions,
     receipts,
+    subagents,
     transports,
     turns,
   } = lower;
@@ -130,6 +131,7 @@ export function openAgents(
     peers,
     turns,
     directory,
+    subagents,
     peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
     handover,
     receipts,

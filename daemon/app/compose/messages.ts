@@ -27,6 +27,7 @@ import { PeerRecords } from "../../features/peers/records.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { RemoteRecords } from "../../features/peers/remote/remote_records.ts";
 import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { Subagents } from "../../features/peers/subagents/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../../features/spawn/restarts/replacement.ts";
@@ -78,6 +79,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   const profiles = new PeerProfiles(ctx, changes, peers);
   const peerSettings = new PeerSettingsService(ctx, changes, profiles);
   const turns = new PeerTurns(ctx, { ...shared, peers });
+  const subagents = new Subagents(ctx, { ...shared, peers, turns });
   return {
     agentPeers,
     agentProcesses,
@@ -92,6 +94,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     processWatcher,
     profiles,
     peerSettings,
+    subagents,
     turns,
   };
 }

@@ -10,9 +10,16 @@ import type { Receipts } from "../messages/receipts.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
+import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
-import type { HookFacts, HookReader, HookReport, Hooks } from "../agents/adapter.ts";
+import type {
+  HookFacts,
+  HookReader,
+  HookReport,
+  Hooks,
+  SubagentReport,
+} from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 
@@ -25,6 +32,7 @@ export interface HookEventsDeps {
   readonly peers: Peers;
   readonly turns: PeerTurns;
   readonly directory: Directory;
+  readonly subagents: Subagents;
   /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
   peerOfPrompt(peer_id: string, prompt: string): string;
   readonly handover: Handover;
@@ -61,12 +69,17 @@ export class HookEvents {
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     return db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
+      if (report.subagent) {
+        const peer_id = this.#inSubagent(report, report.subagent);
+        return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
+      }
       const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
       if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
       if (report.end_reason !== undefined) {
+        this.#deps.approvals.cancelOfSubagents(report.session_id);
         const { pane_id, agent_pid } = facts;
         this.#deps.peers.offline(peer_id, {
           reason: "session_end",
@@ -84,11 +97,26 @@ export class HookEvents {
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message } = report;
       this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message });
+      if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = reader.context_event === report.event
         ? this.#context(peer_id, report.session_id)
         : this.#reminder(peer_id, report);
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+  }
+
+  /**
+   * Records an event that happened in a subagent of a registered session. For the session it is a
+   * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
+   */
+  #inSubagent({ session_id, turn_state }: HookReport, subagent: SubagentReport): string {
+    const { approvals, subagents, turns } = this.#deps;
+    const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
+    if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
+    turns.reportTurn(peer_id, { turn_state });
+    subagents.report(peer_id, subagent);
+    if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
+    return peer_id;
   }
 
   /** What keeps the turn going that this event would end. The turn then goes on. */
@@ -106,13 +134,13 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { permission, session_id }: HookReport,
+    { permission, session_id, subagent }: HookReport,
   ): AnswerHook | undefined {
     const { approvals } = this.#deps;
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, ...permission },
+        { peer_id, session_id, agent_id: subagent?.agent_id, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
@@ -123,8 +151,8 @@ export class HookEvents {
    * Whether a session is not registered (any more), and the event is its end or comes from a
    * subagent.
    */
-  #isUnregistered({ session_id, end_reason, is_subagent }: HookReport): boolean {
-    if (end_reason === undefined && !is_subagent) return false;
+  #isUnregistered({ session_id, end_reason, subagent }: HookReport): boolean {
+    if (end_reason === undefined && !subagent) return false;
     return this.#deps.directory.findBySession(session_id) === undefined;
   }
 

@@ -128,10 +128,17 @@ export class Directory {
     if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
     const isSelf = scope.caller?.peer_id === peer_id && !scope.may_be_caller;
     if (isSelf) throw new Problem("to_self", { peer_id });
-    if (!found.addressable) {
-      throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
-    }
+    if (!found.addressable) throw this.#notAddressable(found);
     return isLocalHuman(found) ? this.homeHuman() ?? found : found;
+  }
+
+  /** The refusal of a peer that takes no messages. It names the peer to ask instead. */
+  #notAddressable(peer: Address): Problem {
+    const parent_peer_id = this.parentOf(peer);
+    const parent = parent_peer_id === null ? undefined : this.address(parent_peer_id);
+    const instead = parent ? `@${parent.name}, which started it` : "its parent, or another peer";
+    const summary = `ask ${instead}`;
+    return new Problem("peer_not_addressable", { peer_id: peer.peer_id, parent_peer_id, summary });
   }
 
   /** The human on the machine with the human's inbox; undefined if that is this machine. */

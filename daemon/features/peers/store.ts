@@ -92,6 +92,9 @@ const UPDATE = `update peers set ${
 /** Peers that are online or busy, and not dropped: the condition of the index `peers_live`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
+/** Subagents that agents started: short-lived, with a parent, and without messages of their own. */
+export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
+
 /** The records that meet a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
@@ -154,6 +157,7 @@ export interface ListFilter {
   readonly addressable: 0 | 1 | null;
   readonly circle: string | null;
   readonly status: string | null;
+  readonly subagents: 0 | 1 | null;
 }
 
 /** The ids of the peers that match, in the order of their registration. */
@@ -166,6 +170,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
        and (:source is null or source = :source)
        and (:addressable is null or addressable = :addressable)
        and (:circle is null or circle = :circle) and (:status is null or status = :status)
+       and (:subagents is null or :subagents = (${SUBAGENT}))
      order by registered_at, peer_id`,
     { ...filter },
   );
@@ -195,12 +200,10 @@ export function provedProcesses(db: Reader): z.output<typeof Process>[] {
   );
 }
 
-/** Live peers that each tick checks; all but the human. */
+/** Live peers that each tick checks; all but the human, and subagents, which have no process. */
 export function watchedPeers(db: Reader): WatchedPeer[] {
-  return db.all(
-    WatchedPeerRow,
-    `select ${watchedPeerColumns} from peers where ${LIVE} and role <> 'human'`,
-  );
+  const condition = `${LIVE} and role <> 'human' and not (${SUBAGENT})`;
+  return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
 }
 
 /** Live peers that accept messages. */
@@ -212,7 +215,7 @@ export function reachableAgents(db: Reader): StoredAgentPeer[] {
 export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   return agentsWhere(
     db,
-    `status = 'offline' and dropped_at is null and closed = 0
+    `status = 'offline' and dropped_at is null and closed = 0 and addressable = 1
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
   );
@@ -340,7 +343,8 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
 }
 
 const Count = z.object({ count: z.number() });
+/** How many peers have a record, without subagents. */
 export function count(db: Reader): number {
-  const statement = "select count(*) as count from peers where dropped_at is null and closed = 0";
-  return db.get(Count, statement)?.count ?? 0;
+  const condition = `dropped_at is null and closed = 0 and not (${SUBAGENT})`;
+  return db.get(Count, `select count(*) as count from peers where ${condition}`)?.count ?? 0;
 }

@@ -26,6 +26,8 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "Stop",
     "Notification",
     "PermissionRequest",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
   entry(event, command) {

@@ -39,6 +39,8 @@ export const { install: installCodexHooks, remove: removeCodexHooks } = meshHook
     "PermissionRequest",
     "Interrupt",
     "Stop",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
   entry(event, command) {

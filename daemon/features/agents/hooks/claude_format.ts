@@ -3,9 +3,9 @@
 import * as z from "zod";
 import type { Decision, HookReader } from "../adapter.ts";
 import { event, payloadReader } from "./payload_reader.ts";
+import { ofSubagent } from "./subagents.ts";
 
-/** Reads a payload; refuses a payload without an event or a session. */
-export const readHook = payloadReader({
+const readEvent = payloadReader({
   // The source is startup, resume, clear, compact or fork. The model is present at startup and
   // after compaction.
   SessionStart: event({ source: z.string(), model: z.string().optional() }, (fields) => {
@@ -22,12 +22,18 @@ export const readHook = payloadReader({
     ({ prompt }) => ({ turn_state: "working", prompt }),
   ),
   Stop: event(
-    { stop_hook_active: z.boolean(), last_assistant_message: z.string().nullish() },
-    // The message is absent for a turn without text.
-    ({ last_assistant_message: text, stop_hook_active }) => ({
+    {
+      stop_hook_active: z.boolean(),
+      last_assistant_message: z.string().nullish(),
+      background_tasks: z.array(z.unknown()).optional().catch(undefined),
+    },
+    // The message is absent for a turn without text. Other tasks than subagents are in the list,
+    // and a subagent that another one waits for is not, so only an empty list says something.
+    ({ last_assistant_message: text, stop_hook_active, background_tasks: tasks }) => ({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
+      ...(tasks?.length === 0 && { no_subagents: true }),
     }),
   ),
   // The type is permission_prompt, idle_prompt, …
@@ -44,6 +50,9 @@ export const readHook = payloadReader({
   ),
 });
 
+/** Reads a payload; refuses a payload without an event or a session. */
+export const readHook: HookReader["read"] = (payload) => ofSubagent(readEvent(payload), payload);
+
 const CONTEXT_EVENT = "UserPromptSubmit";
 
 /**
@@ -53,7 +62,8 @@ const CONTEXT_EVENT = "UserPromptSubmit";
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
-  const { event: hookEventName, may_hold_turn } = readHook(payload);
+  const { event: hookEventName, may_hold_turn, subagent } = readHook(payload);
+  if (subagent) return {};
   if (hookEventName === CONTEXT_EVENT) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }

@@ -31,7 +31,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }],
   ["SessionEnd",        { end_reason: "other" }],
   ["UserPromptSubmit",  { turn_state: "working" }],
-  ["Stop",              { turn_state: "idle", may_hold_turn: true }],
+  ["Stop",              { turn_state: "idle", may_hold_turn: true, no_subagents: true }],
   ["Notification",      { turn_state: "idle" }],
   ["PermissionRequest", { turn_state: "awaiting_input", permission: WRITE }],
 ];

@@ -1,0 +1,67 @@
+/** Prints subagents: among other peers below their parents, and of one peer in full. */
+
+import type { Clock } from "kit/core/clock.ts";
+import type { WireResponse } from "kit/http/client.ts";
+import type { getPeer, listPeers } from "../../daemon/features/peers/contract.ts";
+import { styled, type Terminal } from "./terminal.ts";
+import { formatAge } from "./time.ts";
+
+type Peer = WireResponse<typeof listPeers>["peers"][number];
+
+/** How many running subagents of one peer are listed below it. */
+const LISTED_MAX = 3;
+
+/** Whether a peer is a subagent that another peer started. It takes no messages. */
+export function isSubagent(
+  { ephemeral, addressable, parent_runtime_id }: Pick<
+    Peer,
+    "ephemeral" | "addressable" | "parent_runtime_id"
+  >,
+): boolean {
+  return ephemeral && !addressable && parent_runtime_id !== undefined;
+}
+
+/**
+ * The peers in their order, each with its subagents below it. Without `all`, these are the newest
+ * running ones, and `hidden` counts the other running ones.
+ */
+export function withSubagents(
+  peers: readonly Peer[],
+  { all }: { readonly all: boolean },
+): { readonly rows: readonly Peer[]; readonly hidden: number } {
+  const [subagents, others] = [peers.filter(isSubagent), peers.filter((one) => !isSubagent(one))];
+  const byParent = Map.groupBy(subagents, ({ parent_peer_id }) => parent_peer_id);
+  const listed = new Set<Peer>();
+  let hidden = 0;
+  const rows = others.flatMap((peer) => {
+    const children = byParent.get(peer.peer_id) ?? [];
+    const running = children.filter(({ status }) => status === "online" || status === "busy");
+    const shown = all ? children : running.slice(-LISTED_MAX);
+    if (!all) hidden += running.length - shown.length;
+    for (const child of shown) listed.add(child);
+    return [peer, ...shown];
+  });
+  return { rows: all ? [...rows, ...subagents.filter((one) => !listed.has(one))] : rows, hidden };
+}
+
+/** Prints the subagents of one peer, newest first; nothing if it has none. */
+export function showChildren(
+  to: Terminal,
+  { children, children_count }: Pick<
+    WireResponse<typeof getPeer>,
+    "children" | "children_count"
+  >,
+  clock: Clock,
+): void {
+  if (children.length === 0) return;
+  to.print();
+  to.printTable(children, {
+    SUBAGENT: ({ name }) => styled("cyan", name),
+    TYPE: ({ type }) => type ?? "",
+    STATUS: ({ ended_at }) => ended_at === null ? styled("yellow", "running") : "ended",
+    STARTED: ({ started_at }) => formatAge(started_at, clock),
+    ENDED: ({ ended_at }) => ended_at === null ? "" : formatAge(ended_at, clock),
+  }, { whole: ["SUBAGENT"] });
+  const cut = children_count - children.length;
+  if (cut > 0) to.print(styled("dim", `and ${cut} older subagents`));
+}
