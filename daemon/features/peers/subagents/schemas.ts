@@ -1,4 +1,4 @@
-/** A subagent as a part of its parent's record, and the limits of what is kept. Safe in a browser. */
+/** Subagents in the record of their parent, and the limits of what is kept. Safe in a browser. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";

@@ -1,7 +1,7 @@
 /** SQL of subagents, which are rows of the table `peers` with a parent. */
 
 import * as z from "zod";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf } from "kit/data/sqlite.ts";
 import { StoredPeer, SUBAGENT } from "../store.ts";
 
 const StoredChild = StoredPeer.pick({
@@ -45,9 +45,4 @@ export function reported(db: Reader): StoredChild[] {
        and dropped_at is null and closed = 0
      order by registered_at, rowid`,
   );
-}
-
-/** Deletes the row. Nothing is sent to a subagent, so nothing else needs it. */
-export function remove(tx: Tx, peer_id: string): void {
-  tx.run("delete from peers where peer_id = :peer_id", { peer_id });
 }

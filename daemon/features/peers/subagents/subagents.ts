@@ -175,7 +175,7 @@ export class Subagents {
   }
 
   #remove(tx: Tx, { peer_id, name, parent_runtime_id }: StoredChild): void {
-    rows.remove(tx, peer_id);
+    peerRows.remove(tx, peer_id);
     const parent_peer_id = this.#deps.directory.parentOf({ parent_runtime_id });
     const subject = { peer_id, name, ...(parent_peer_id !== null && { parent_peer_id }) };
     this.#ctx.events.append("peer_removed", subject);

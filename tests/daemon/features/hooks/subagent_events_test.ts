@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
-import { realPayload, SessionHooks, worldWithSession } from "../../../support/daemon/subagents.ts";
+import { realPayload, SessionHooks, worldWithSession } from "../../../support/agents/subagents.ts";
 
 const INSIDE = { agent_id: "a-1", agent_type: "Explore" };
 

@@ -9,7 +9,7 @@ import {
   SILENT_MS_MAX,
 } from "../../../../../daemon/features/peers/subagents/schemas.ts";
 import { addPeer, ask, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { SESSION_PID, worldWithSession } from "../../../../support/daemon/subagents.ts";
+import { SESSION_PID, worldWithSession } from "../../../../support/agents/subagents.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeProcesses, type World } from "../../../../support/world.ts";
