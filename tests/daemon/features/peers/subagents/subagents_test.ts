@@ -8,7 +8,14 @@ import {
   RUNNING_MAX,
   SILENT_MS_MAX,
 } from "../../../../../daemon/features/peers/subagents/schemas.ts";
-import { addPeer, ask, eventData, get, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 import { SESSION_PID, worldWithSession } from "../../../../support/agents/subagents.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
@@ -113,6 +120,25 @@ Deno.test("subagents of one type are numbered, also after the parent was renamed
   await session.subagentStarts("f");
   const [newest] = (await session.record()).children;
   assert.equal(newest?.name, `${"y".repeat(54)}.explore-3`);
+});
+
+Deno.test("a client reports its subagents over its socket, and they end with it", async () => {
+  await using at = await worldWithSession();
+  const { w } = at;
+  const socket = await connectPeer(w, "ada");
+  const frame = { type: "subagent", agent_id: "ses_1", agent_type: "general" };
+  await socket.send({ ...frame, phase: "started" });
+  await socket.send({ ...frame, agent_id: "ses_2", phase: "started" });
+  await socket.send({ ...frame, phase: "ended" });
+  await socket.send({ ...frame, agent_id: "", phase: "started" });
+  assert.equal(socket.of("error").length, 1, "An id is needed");
+  const children = async () => {
+    const { children } = await get(w, "/peers/ada");
+    return children.map(({ name, status }: Record<string, string>) => `${name} ${status}`);
+  };
+  assert.deepEqual(await children(), ["ada.general-2 busy", "ada.general-1 offline"]);
+  await socket.drop();
+  assert.deepEqual(await children(), ["ada.general-2 offline", "ada.general-1 offline"]);
 });
 
 Deno.test("the same start twice is one subagent, and a later start of it brings it back", async () => {
