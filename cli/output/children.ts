@@ -47,12 +47,13 @@ export function withSubagents(
 /** Prints the subagents of one peer, newest first; nothing if it has none. */
 export function showChildren(
   to: Terminal,
-  { children, children_count }: Pick<
-    WireResponse<typeof getPeer>,
-    "children" | "children_count"
+  { children, children_count }: Partial<
+    Pick<WireResponse<typeof getPeer>, "children" | "children_count">
   >,
   clock: Clock,
 ): void {
+  // An older daemon, on another machine, does not report them.
+  if (children === undefined || children_count === undefined) return;
   if (children.length === 0) return;
   to.print();
   to.printTable(children, {

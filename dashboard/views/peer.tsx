@@ -65,7 +65,9 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
 function PeerSubagents({ id }: { id: string }) {
   const load = () => call(at.getPeer, { params: { id }, query: {} });
   const found = only(useResource(`${id} subagents`, ["peers"], load), [id]).value.value;
-  return found ? <Subagents {...found} /> : null;
+  // An older daemon, which the relay may show, does not report them.
+  const children: readonly unknown[] | undefined = found?.children;
+  return found && children ? <Subagents {...found} /> : null;
 }
 
 /** A peer that is retired, or offline for long: the list of peers leaves it out. */
