@@ -3,6 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { getPeer, listPeers } from "../../daemon/features/peers/contract.ts";
+import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { styled, type Terminal } from "./terminal.ts";
 import { formatAge } from "./time.ts";
 
@@ -10,16 +11,6 @@ type Peer = WireResponse<typeof listPeers>["peers"][number];
 
 /** How many running subagents of one peer are listed below it. */
 const LISTED_MAX = 3;
-
-/** Whether a peer is a subagent that another peer started. It takes no messages. */
-export function isSubagent(
-  { ephemeral, addressable, parent_runtime_id }: Pick<
-    Peer,
-    "ephemeral" | "addressable" | "parent_runtime_id"
-  >,
-): boolean {
-  return ephemeral && !addressable && parent_runtime_id !== undefined;
-}
 
 /**
  * The peers in their order, each with its subagents below it. Without `all`, these are the newest

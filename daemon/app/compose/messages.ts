@@ -75,11 +75,8 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     expectedRegistration: expectedRegistrations({ db: ctx.db, terminals: platform.terminals }),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(ctx.db, peer_id, agent_pid),
   });
-  const processWatcher = new ProcessWatcher(ctx, { ...shared, peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
-  const peerSettings = new PeerSettingsService(ctx, changes, profiles);
   const turns = new PeerTurns(ctx, { ...shared, peers });
-  const subagents = new Subagents(ctx, { ...shared, peers, turns });
   return {
     agentPeers,
     agentProcesses,
@@ -91,10 +88,10 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     superseded,
     peers,
-    processWatcher,
+    processWatcher: new ProcessWatcher(ctx, { ...shared, peers }),
     profiles,
-    peerSettings,
-    subagents,
+    peerSettings: new PeerSettingsService(ctx, changes, profiles),
+    subagents: new Subagents(ctx, { ...shared, peers, turns }),
     turns,
   };
 }

@@ -9,6 +9,7 @@ import type { Peer } from "../peers/schemas.ts";
 import { PROOF_MS_MAX } from "../messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive } from "../peers/directory.ts";
+import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
@@ -156,8 +157,7 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
     yield warning("STALE_PENDING_ASK", `An ask has waited for an answer for ${duration}`);
   }
   // A subagent works until it ends, and reports nothing in between.
-  const isSubagent = stored.ephemeral && !addressable;
-  if (isOnline && working_ms > STALE_MS && !isSubagent) {
+  if (isOnline && working_ms > STALE_MS && !isSubagent(stored)) {
     const duration = toMinutes(working_ms);
     yield warning("TURN_STUCK", `Its turn has lasted ${duration}, and no hook has reported since`);
   }

@@ -79,8 +79,8 @@ export class Peers {
       const { peer_id, circle, backend, role } = peer;
       const isBack = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
-      const registered = { ...this.#subject(peer), circle, backend, role };
-      if (isBack) events.append("peer_registered", registered);
+      const subject = this.#subject(peer);
+      if (isBack) events.append("peer_registered", { ...subject, circle, backend, role });
       else this.#changes.publishUpdated(peer);
       if (before?.addressable && !peer.addressable) this.#changes.becomeUnaddressable(peer);
       this.#deps.directory.touch(peer_id);
@@ -228,10 +228,8 @@ export class Peers {
   }
 
   /** Which peer an event is about, with the parent of a subagent. */
-  #subject(peer: StoredPeer) {
-    const { peer_id, name } = peer;
-    const parent_peer_id = this.#deps.directory.parentOf(peer);
-    return { peer_id, name, ...(parent_peer_id !== null && { parent_peer_id }) };
+  #subject(peer: Pick<StoredPeer, "peer_id" | "name" | "parent_runtime_id">) {
+    return subjectOf(peer, this.#deps.directory.parentOf(peer));
   }
 
   #publishOffline(peer: StoredPeer, cause: Offline): void {
@@ -258,6 +256,14 @@ function toStoredRegistration(
   const isClient = client_key !== undefined && before?.client_key === client_key;
   if (!isClient || isSuffixed(before.name, registration.name)) return stored;
   return { ...stored, name: before.name };
+}
+
+/** Which peer an event is about, with its parent if that is registered. */
+export function subjectOf(
+  { peer_id, name }: Pick<StoredPeer, "peer_id" | "name">,
+  parent_peer_id: string | null,
+) {
+  return { peer_id, name, ...(parent_peer_id !== null && { parent_peer_id }) };
 }
 
 /** Refuses a second human (contract 2). */

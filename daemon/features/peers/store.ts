@@ -209,7 +209,7 @@ export function reachableAgents(db: Reader): StoredAgentPeer[] {
 export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   return agentsWhere(
     db,
-    `status = 'offline' and dropped_at is null and closed = 0 and addressable = 1
+    `status = 'offline' and dropped_at is null and closed = 0
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
   );

@@ -12,7 +12,6 @@ const StoredChild = StoredPeer.pick({
   last_seen: true,
   registered_at: true,
   parent_runtime_id: true,
-  runtime_session_id: true,
   metadata: true,
   source: true,
 });

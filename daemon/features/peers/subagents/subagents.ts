@@ -11,7 +11,7 @@ import { TableView } from "kit/data/table_view.ts";
 import type { SubagentReport } from "../../agents/adapter.ts";
 import type { RegistryDeps } from "../changes.ts";
 import { isLive } from "../directory.ts";
-import type { Peers } from "../peers.ts";
+import { type Peers, subjectOf } from "../peers.ts";
 import { Admission } from "../registration.ts";
 import type { PeerTurns } from "../turns.ts";
 import * as peerRows from "../store.ts";
@@ -34,7 +34,11 @@ const TYPE_CHARS_MAX = 24;
 /** The type of a subagent whose program names none. */
 const UNKNOWN_TYPE = "subagent";
 
-const Metadata = z.object({ subagent_type: z.string() });
+/**
+ * What the record keeps of a subagent. Its id is not its session: a caller that names this session
+ * would be taken for a peer whose process nothing proves.
+ */
+const Metadata = z.object({ subagent_id: z.string(), subagent_type: z.string() });
 
 export interface SubagentsDeps extends RegistryDeps {
   readonly peers: Peers;
@@ -60,7 +64,7 @@ export class Subagents {
     this.#ctx.db.transact((tx) => {
       const parent = this.#deps.changes.mustGet(parent_peer_id);
       const children = rows.childrenOf(tx, parent);
-      const known = children.find(({ runtime_session_id: id }) => id === subagent.agent_id);
+      const known = children.find((child) => factsOf(child)?.subagent_id === subagent.agent_id);
       if (subagent.phase === "ended") {
         if (known) this.#end(known, "subagent_ended");
         this.#removeOldest(tx, parent);
@@ -89,7 +93,7 @@ export class Subagents {
       children: children.slice(0, CHILDREN_SHOWN_MAX).map((child) => ({
         peer_id: child.peer_id,
         name: child.name,
-        type: typeOf(child),
+        type: factsOf(child)?.subagent_type ?? null,
         status: child.status,
         started_at: child.registered_at,
         ended_at: isRunning(child) ? null : child.status_at,
@@ -133,8 +137,7 @@ export class Subagents {
       circle: parent.circle,
       role: "agent",
       turn_state: "working",
-      runtime_session_id: subagent.agent_id,
-      metadata: { subagent_type: type },
+      metadata: { subagent_id: subagent.agent_id, subagent_type: type },
       provenance: {
         source: "hook",
         initiator: "agent",
@@ -174,11 +177,10 @@ export class Subagents {
     for (const child of ended.slice(ENDED_MAX)) this.#remove(tx, child);
   }
 
-  #remove(tx: Tx, { peer_id, name, parent_runtime_id }: StoredChild): void {
-    peerRows.remove(tx, peer_id);
-    const parent_peer_id = this.#deps.directory.parentOf({ parent_runtime_id });
-    const subject = { peer_id, name, ...(parent_peer_id !== null && { parent_peer_id }) };
-    this.#ctx.events.append("peer_removed", subject);
+  #remove(tx: Tx, child: StoredChild): void {
+    peerRows.remove(tx, child.peer_id);
+    const parent_peer_id = this.#deps.directory.parentOf(child);
+    this.#ctx.events.append("peer_removed", subjectOf(child, parent_peer_id));
   }
 }
 
@@ -194,8 +196,8 @@ function isReported({ source }: StoredChild): boolean {
   return source === "hook";
 }
 
-function typeOf({ metadata }: StoredChild): string | null {
-  return Metadata.safeParse(metadata).data?.subagent_type ?? null;
+function factsOf({ metadata }: StoredChild): z.output<typeof Metadata> | undefined {
+  return Metadata.safeParse(metadata).data;
 }
 
 /** A type as a part of a name. */
@@ -206,7 +208,7 @@ function toType(given: string): string {
 
 /** `api.explore-1`; the number is one more than that of any other child of the type. */
 function nameOf(parent: StoredPeer, type: string, children: readonly StoredChild[]): string {
-  const numbers = children.filter((child) => typeOf(child) === type)
+  const numbers = children.filter((child) => factsOf(child)?.subagent_type === type)
     .map(({ name }) => Number(/\.[^.]*-(\d{1,6})$/.exec(name)?.[1] ?? 0));
   const suffix = `.${type}-${Math.max(0, ...numbers) + 1}`;
   return parent.name.slice(0, NAME_CHARS_MAX - suffix.length) + suffix;

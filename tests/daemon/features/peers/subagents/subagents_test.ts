@@ -291,6 +291,16 @@ Deno.test("of ended subagents the last are kept, for a day, and their rows go", 
   assert.deepEqual(await names(w, "?subagents=true"), []);
 });
 
+Deno.test("pruning offline peers leaves ended subagents, which go by themselves", async () => {
+  await using at = await worldWithSession();
+  const { w, session } = at;
+  await session.subagentStarts("a-1");
+  await session.subagentStops("a-1");
+  const { closed, kept } = await post(w, "/peers/prune", { dry_run: false });
+  assert.deepEqual([closed, kept], [[], []]);
+  assert.equal((await session.record()).children_count, 1);
+});
+
 Deno.test("a subagent without a sign for hours is not seen, and one that works stays", async () => {
   await using at = await worldWithSession();
   const { w, session } = at;
