@@ -22,17 +22,17 @@ export function withSubagents(
 ): { readonly rows: readonly Peer[]; readonly hidden: number } {
   const [subagents, others] = [peers.filter(isSubagent), peers.filter((one) => !isSubagent(one))];
   const byParent = Map.groupBy(subagents, ({ parent_peer_id }) => parent_peer_id);
+  const isRunning = ({ status }: Peer) => status === "online" || status === "busy";
   const listed = new Set<Peer>();
-  let hidden = 0;
   const rows = others.flatMap((peer) => {
     const children = byParent.get(peer.peer_id) ?? [];
-    const running = children.filter(({ status }) => status === "online" || status === "busy");
-    const shown = all ? children : running.slice(-LISTED_MAX);
-    if (!all) hidden += running.length - shown.length;
+    const shown = all ? children : children.filter(isRunning).slice(-LISTED_MAX);
     for (const child of shown) listed.add(child);
     return [peer, ...shown];
   });
-  return { rows: all ? [...rows, ...subagents.filter((one) => !listed.has(one))] : rows, hidden };
+  const left = subagents.filter((one) => !listed.has(one));
+  if (all) return { rows: [...rows, ...left], hidden: 0 };
+  return { rows, hidden: left.filter(isRunning).length };
 }
 
 /** Prints the subagents of one peer, newest first; nothing if it has none. */

@@ -92,6 +92,8 @@ const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
 export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
+/** Those of them that their parents reported; others have registered by themselves. */
+export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
 /** The records that meet a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
@@ -194,9 +196,9 @@ export function provedProcesses(db: Reader) {
   );
 }
 
-/** Live peers that each tick checks; all but the human, and subagents, which have no process. */
+/** Live peers that each tick checks; all but the human, and what only its parent reports. */
 export function watchedPeers(db: Reader): WatchedPeer[] {
-  const condition = `${LIVE} and role <> 'human' and not (${SUBAGENT})`;
+  const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
   return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
 }
 

@@ -62,7 +62,7 @@ Deno.test("running subagents are listed below their parent, the newest three; al
   const columnOf = (text: RegExp) => out.split("\n").find((line) => text.test(line))?.search(text);
   assert.equal(columnOf(/p-3f9c04\.explore-3/), (columnOf(/p-3f9c04 /) ?? 0) + 2, "indented");
   assert.match(out, /working \(subagent\)/);
-  assert.match(out, /^1 more subagents: mesh peers --all$/m);
+  assert.match(out, /^2 more subagents: mesh peers --all$/m, "one has no parent in the list");
   assert.deepEqual(await rows("--all"), [
     "p-3f9c04",
     ...[1, 2, 3, 4, 5].map((n) => `p-3f9c04.explore-${n}`),

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
-import { StoredPeer, SUBAGENT } from "../store.ts";
+import { REPORTED_SUBAGENT, StoredPeer, SUBAGENT } from "../store.ts";
 
 const StoredChild = StoredPeer.pick({
   peer_id: true,
@@ -13,7 +13,6 @@ const StoredChild = StoredPeer.pick({
   registered_at: true,
   parent_runtime_id: true,
   metadata: true,
-  source: true,
 });
 export type StoredChild = z.output<typeof StoredChild>;
 
@@ -35,13 +34,12 @@ export function childrenOf(
   );
 }
 
-/** The subagents of all peers that hooks reported. */
+/** The subagents of all peers that their parents reported. */
 export function reported(db: Reader): StoredChild[] {
   return db.all(
     ChildRow,
     `select ${COLUMNS} from peers
-     where parent_runtime_id is not null and ${SUBAGENT} and source = 'hook'
-       and dropped_at is null and closed = 0
+     where ${REPORTED_SUBAGENT} and dropped_at is null and closed = 0
      order by registered_at, rowid`,
   );
 }

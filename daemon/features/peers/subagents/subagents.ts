@@ -191,9 +191,9 @@ function isRunning({ status }: StoredChild): boolean {
   return status === "online" || status === "busy";
 }
 
-/** Whether hooks reported it. Another one registered by itself, and says itself when it ends. */
-function isReported({ source }: StoredChild): boolean {
-  return source === "hook";
+/** Whether its parent reported it. Another one registered by itself, and says when it ends. */
+function isReported(child: StoredChild): boolean {
+  return factsOf(child) !== undefined;
 }
 
 function factsOf({ metadata }: StoredChild): z.output<typeof Metadata> | undefined {

@@ -360,7 +360,7 @@ var Subagents = class {
       const parent = info?.parentID;
       const isChild = parent !== void 0 && (parent === served || this.#types.has(parent));
       if (isChild) this.#add(id, info?.agent ?? "");
-    } else if (!this.#types.has(id)) return;
+    } else if (!this.#types.has(id) && !this.#running.has(id)) return;
     else if (type === "session.status" && status?.type !== "idle") this.#start(id);
     else if (/^session\.(idle|deleted|status)$/.test(type)) this.#end(id);
   }
