@@ -189,11 +189,21 @@ const BACKUP = ".mesh-backup";
 const PLUGIN = ".config/opencode/plugin/mesh.js";
 const isAgentFile = (path: string) => !path.endsWith(BACKUP) && !path.startsWith(".config/mesh/");
 
-for (const agent of AGENTS) {
-  Deno.test(`${agent}: hooks and MCP entries of the previous version need no change`, async () => {
+Deno.test("gemini: hooks and MCP entries of the previous version need no change", async () => {
+  using home = openHome();
+  const { code, output } = await setup(["--agent", "gemini", "--dry-run"], home.env);
+  assert.deepEqual([code, output], [0, "gemini: nothing to change"]);
+});
+
+for (const agent of ["claude-code", "codex", "copilot"]) {
+  Deno.test(`${agent}: entries of the previous version stay, and new hooks are added`, async () => {
     using home = openHome();
-    const { code, output } = await setup(["--agent", agent, "--dry-run"], home.env);
-    assert.deepEqual([code, output], [0, `${agent}: nothing to change`]);
+    const { code, output } = await setup(["--agent", agent, "--dry-run", "--diff"], home.env);
+    assert.equal(code, 0, output);
+    const changes = [...output.matchAll(/^ +\+\d+ -(\d+) /gm)].map(([, removed]) => removed);
+    assert.deepEqual(changes, ["0"], "One file, from which nothing is removed");
+    const added = [...output.matchAll(/^\+.* hook [a-z-]+ (\w+)"/gm)].map(([, event]) => event);
+    assert.deepEqual(added.map((event) => event?.toLowerCase()), ["subagentstart", "subagentstop"]);
   });
 }
 
