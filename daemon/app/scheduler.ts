@@ -14,6 +14,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   const now = clock.now();
   db.failures.tick();
   features.processWatcher.tick(now);
+  features.subagents.tick(now);
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.delivery.tick(now);

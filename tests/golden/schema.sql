@@ -1,4 +1,4 @@
--- The daemon's tables after 25 migration(s).
+-- The daemon's tables after 26 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -418,6 +418,8 @@ CREATE INDEX peers_live on peers (peer_id)
 CREATE INDEX peers_name on peers (name);
 
 CREATE INDEX peers_pane on peers (pane_id) where pane_id is not null;
+
+CREATE INDEX peers_parent on peers (parent_runtime_id) where parent_runtime_id is not null;
 
 CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 

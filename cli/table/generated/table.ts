@@ -319,7 +319,7 @@ export const COMMANDS: readonly TableEntry[] = [
   ],
   "summary": "List peers",
   "flags": {
-   "--all": "include retired peers",
+   "--all": "include retired peers, and subagents that have ended",
    "--circle <name>": "only peers of this circle",
    "--status <status>": "only peers in this status: one of online, busy, offline, retired",
    "--prune": "close the offline peers that nothing waits for",

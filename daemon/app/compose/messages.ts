@@ -28,6 +28,7 @@ import { PeerRecords } from "../../features/peers/records.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { RemoteRecords } from "../../features/peers/remote/remote_records.ts";
 import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { Subagents } from "../../features/peers/subagents/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../../features/spawn/restarts/replacement.ts";
@@ -75,9 +76,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     expectedRegistration: expectedRegistrations({ db: ctx.db, terminals: platform.terminals }),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(ctx.db, peer_id, agent_pid),
   });
-  const processWatcher = new ProcessWatcher(ctx, { ...shared, peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
-  const peerSettings = new PeerSettingsService(ctx, changes, profiles);
   const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
     agentPeers,
@@ -90,9 +89,10 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     superseded,
     peers,
-    processWatcher,
+    processWatcher: new ProcessWatcher(ctx, { ...shared, peers }),
     profiles,
-    peerSettings,
+    peerSettings: new PeerSettingsService(ctx, changes, profiles),
+    subagents: new Subagents(ctx, { ...shared, peers, turns }),
     turns,
   };
 }

@@ -180,6 +180,15 @@ export interface HookFacts {
   readonly circle: string | undefined;
 }
 
+/** What a hook event says of a subagent. */
+export interface SubagentReport {
+  /** The id that the agent's own program gave it. */
+  readonly agent_id: string;
+  /** Its kind, such as `Explore`; empty if the program names none. */
+  readonly type: string;
+  readonly phase: "started" | "working" | "ended";
+}
+
 /** A hook event, in terms that all agents share. */
 export interface HookReport {
   readonly event: string;
@@ -203,10 +212,12 @@ export interface HookReport {
   /** How the session began, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
   /**
-   * True if the event belongs to a subagent inside the session. Such an event does not register the
-   * session as a peer.
+   * The subagent in which the event happened, or which it starts or ends. Such an event is no turn
+   * of the session, and does not register the session as a peer.
    */
-  readonly is_subagent?: boolean | undefined;
+  readonly subagent?: SubagentReport | undefined;
+  /** True if the event says that the session has no subagent that still runs. */
+  readonly no_subagents?: boolean | undefined;
   /**
    * True if the event happens only within a turn of a known session. It registers no session as
    * a peer.

@@ -11,9 +11,17 @@ import type { Receipts } from "../messages/receipts.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
+import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
-import type { HookFacts, HookReader, HookReport, Hooks, ToolContext } from "../agents/adapter.ts";
+import type {
+  HookFacts,
+  HookReader,
+  HookReport,
+  Hooks,
+  SubagentReport,
+  ToolContext,
+} from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { ToolCallMessages } from "./tool_call_messages.ts";
@@ -28,6 +36,7 @@ export interface HookEventsDeps {
   readonly peers: Peers;
   readonly turns: PeerTurns;
   readonly directory: Directory;
+  readonly subagents: Subagents;
   /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
   peerOfPrompt(peer_id: string, prompt: string): string;
   readonly handover: Handover;
@@ -65,12 +74,17 @@ export class HookEvents {
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     return db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
+      if (report.subagent) {
+        const peer_id = this.#inSubagent(report, report.subagent);
+        return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
+      }
       const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
       if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
       if (report.end_reason !== undefined) {
+        this.#deps.approvals.cancelOfSubagents(report.session_id);
         const { pane_id, agent_pid } = facts;
         this.#deps.peers.offline(peer_id, {
           reason: "session_end",
@@ -92,6 +106,7 @@ export class HookEvents {
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message, turn_error: error } = report;
       this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
+      if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
@@ -103,14 +118,12 @@ export class HookEvents {
     backend: Backend,
     { reader, report }: { reader: HookReader; report: HookReport },
   ): string | null {
-    const { event, session_id, is_subagent } = report;
+    const { event, session_id } = report;
     if (reader.context_event === event) return this.#context(peer_id, session_id);
     const tool = reader.tool_context;
     if (tool?.event !== event) return this.#reminder(peer_id, report);
-    // A subagent would read it in the place of the peer.
-    return is_subagent || !this.#takesMessages(peer_id)
-      ? null
-      : this.#urgent(peer_id, report, { agent: backend, tool });
+    if (!this.#takesMessages(peer_id)) return null;
+    return this.#urgent(peer_id, report, { agent: backend, tool });
   }
 
   #takesMessages(peer_id: string): boolean {
@@ -130,6 +143,20 @@ export class HookEvents {
     return messages.map(toText).join("\n");
   }
 
+  /**
+   * Records an event that happened in a subagent of a registered session. For the session it is a
+   * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
+   */
+  #inSubagent({ session_id, turn_state }: HookReport, subagent: SubagentReport): string {
+    const { approvals, subagents, turns } = this.#deps;
+    const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
+    if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
+    turns.reportTurn(peer_id, { turn_state });
+    subagents.report(peer_id, subagent);
+    if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
+    return peer_id;
+  }
+
   /** What keeps the turn going that this event would end. The turn then goes on. */
   #reminder(
     peer_id: string,
@@ -145,13 +172,13 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { permission, session_id }: HookReport,
+    { permission, session_id, subagent }: HookReport,
   ): AnswerHook | undefined {
     const { approvals } = this.#deps;
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, ...permission },
+        { peer_id, session_id, agent_id: subagent?.agent_id, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
@@ -162,8 +189,8 @@ export class HookEvents {
    * Whether a session is not registered (any more), and the event is its end, comes from a subagent
    * or belongs to a turn that began unseen.
    */
-  #isUnregistered({ session_id, end_reason, is_subagent, is_within_turn }: HookReport): boolean {
-    if (end_reason === undefined && !is_subagent && !is_within_turn) return false;
+  #isUnregistered({ session_id, end_reason, subagent, is_within_turn }: HookReport): boolean {
+    if (end_reason === undefined && !subagent && !is_within_turn) return false;
     return this.#deps.directory.findBySession(session_id) === undefined;
   }
 

@@ -52,9 +52,9 @@ export class ToolCallMessages {
   }
 
   /** Proves what the model has read before this event, which a request must have preceded. */
-  prove({ session_id, is_subagent, before_request, after_request }: HookReport): void {
+  prove({ session_id, before_request, after_request }: HookReport): void {
     const handed = this.#handedOver.get(session_id);
-    if (!handed || is_subagent) return;
+    if (!handed) return;
     if (after_request && handed.requested) {
       this.#receipts.settle(handed.ids, "seen");
       this.#afterCommitUnlessChanged(session_id, () => this.forget(session_id));

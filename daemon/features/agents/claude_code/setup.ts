@@ -27,6 +27,8 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "StopFailure",
     "Notification",
     "PermissionRequest",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
   guarded_events: ["PostToolBatch"],

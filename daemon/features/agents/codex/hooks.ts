@@ -43,6 +43,7 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
 
 function readHook(payload: unknown): HookReport {
   const report = claudeCodeHooks.read(payload);
+  if (report.subagent) return report;
   const { data } = AddedFields.safeParse(payload);
   const model = report.model ?? data?.model;
   // The human interrupted the turn, at a dialog or elsewhere. No Stop event follows, so the turn

@@ -38,6 +38,8 @@ export const { install: installCodexHooks, remove: removeCodexHooks } = meshHook
     "PermissionRequest",
     "Interrupt",
     "Stop",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
   guarded_events: ["PostToolUse", "PostModelRequest"],

@@ -5,8 +5,9 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import type { Decision, HookReader, HookReport } from "../adapter.ts";
+import type { Decision, HookReader, HookReport, SubagentReport } from "../adapter.ts";
 import { event, payloadReader } from "../hooks/payload_reader.ts";
+import { subagentOf } from "../hooks/subagents.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission request names them: `mesh/ask`. */
@@ -23,6 +24,7 @@ const NativePayload = z.looseObject({
   sessionId: z.unknown().optional(),
   transcriptPath: z.unknown().optional(),
   agentId: z.unknown().optional(),
+  agentType: z.unknown().optional(),
   parentAgentId: z.unknown().optional(),
 });
 
@@ -42,7 +44,6 @@ function normalize(payload: unknown): unknown {
     hook_event_name: isOwnSession || hookName === "permissionRequest" ? hookName : SUBAGENT,
     session_id: isOwnSession ? sessionId : parentAgentId ?? sessionId,
     transcript_path: transcriptPath,
-    is_subagent: !isOwnSession,
   };
 }
 
@@ -87,12 +88,16 @@ const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "elicitation_dialog",
 ]);
 
-const SubagentMark = z.object({ is_subagent: z.literal(true) });
+const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
+  ["subagentStart", "started"],
+  ["subagentStop", "ended"],
+]);
 
 function read(payload: unknown): HookReport {
-  const normalized = normalize(payload);
-  const report = readCommon(normalized);
-  return SubagentMark.safeParse(normalized).success ? { ...report, is_subagent: true } : report;
+  const report = readCommon(normalize(payload));
+  const { hookName, agentId, agentType } = NativePayload.safeParse(payload).data ?? {};
+  if (typeof agentId !== "string" || agentId === "") return report;
+  return { ...report, subagent: subagentOf(agentId, agentType, PHASES.get(hookName) ?? "working") };
 }
 
 /** The first prompt follows `sessionStart` at once, so only prompts carry context. */

@@ -24,6 +24,8 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "permissionRequest",
     "notification",
     "agentStop",
+    "subagentStart",
+    "subagentStop",
     "sessionEnd",
   ],
   guarded_events: ["postToolUse"],

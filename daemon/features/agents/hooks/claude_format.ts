@@ -1,20 +1,15 @@
 /** The hook format of Claude Code, which Codex uses as well: payloads and answers. No I/O. */
 
 import * as z from "zod";
-import type { Decision, HookReader, HookReport } from "../adapter.ts";
+import type { Decision, HookReader } from "../adapter.ts";
 import { ErrorClass } from "../contract.ts";
 import { event, payloadReader } from "./payload_reader.ts";
-
-/** A subagent's events name it. */
-const WithinTurn = { agent_id: z.string().optional() };
+import { ofSubagent } from "./subagents.ts";
 
 /** There is no turn state: a dialog of another tool call may be open. */
-function toWithinTurn({ agent_id }: { agent_id?: string | undefined }): Partial<HookReport> {
-  return { is_within_turn: true, is_subagent: agent_id !== undefined };
-}
+const WITHIN_TURN = { is_within_turn: true };
 
-/** Reads a payload; refuses a payload without an event or a session. */
-export const readHook = payloadReader({
+const readEvent = payloadReader({
   // The source is startup, resume, clear, compact or fork. The model is present at startup and
   // after compaction.
   SessionStart: event({ source: z.string(), model: z.string().optional() }, (fields) => {
@@ -31,26 +26,29 @@ export const readHook = payloadReader({
     ({ prompt }) => ({ turn_state: "working", prompt }),
   ),
   Stop: event(
-    { stop_hook_active: z.boolean(), last_assistant_message: z.string().nullish() },
-    // The message is absent for a turn without text.
-    ({ last_assistant_message: text, stop_hook_active }) => ({
+    {
+      stop_hook_active: z.boolean(),
+      last_assistant_message: z.string().nullish(),
+      background_tasks: z.array(z.unknown()).optional().catch(undefined),
+    },
+    // The message is absent for a turn without text. Other tasks than subagents are in the list,
+    // and a subagent that another one waits for is not, so only an empty list says something.
+    ({ last_assistant_message: text, stop_hook_active, background_tasks: tasks }) => ({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
       after_request: true,
+      ...(tasks?.length === 0 && { no_subagents: true }),
     }),
   ),
   // After all tool calls of one answer, so two of them have an answer of the model between them.
-  PostToolBatch: event(WithinTurn, (fields) => ({ ...toWithinTurn(fields), after_request: true })),
+  PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
   // Codex's, after each tool call.
-  PostToolUse: event(WithinTurn, toWithinTurn),
+  PostToolUse: event({}, () => WITHIN_TURN),
   // Codex's.
   PostModelRequest: event(
-    { ...WithinTurn, status: z.string() },
-    ({ status, ...fields }) => ({
-      ...toWithinTurn(fields),
-      after_request: status === "completed",
-    }),
+    { status: z.string() },
+    ({ status }) => ({ ...WITHIN_TURN, after_request: status === "completed" }),
   ),
   // The error is rate_limit, overloaded, server_error, … No Stop follows.
   StopFailure: event(
@@ -71,6 +69,9 @@ export const readHook = payloadReader({
   ),
 });
 
+/** Reads a payload; refuses a payload without an event or a session. */
+export const readHook: HookReader["read"] = (payload) => ofSubagent(readEvent(payload), payload);
+
 const CONTEXT_EVENT = "UserPromptSubmit";
 /** The events whose answer the model reads with its next request. */
 const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
@@ -86,7 +87,8 @@ const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
-  const { event: hookEventName, may_hold_turn } = readHook(payload);
+  const { event: hookEventName, may_hold_turn, subagent } = readHook(payload);
+  if (subagent) return {};
   if (CONTEXT_EVENTS.has(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }

@@ -30,8 +30,8 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }],
   ["SessionEnd",        { end_reason: "other" }],
   ["UserPromptSubmit",  { turn_state: "working" }],
-  ["PostToolBatch",     { is_within_turn: true, is_subagent: false, after_request: true }],
-  ["Stop",              { turn_state: "idle", may_hold_turn: true, after_request: true }],
+  ["PostToolBatch",     { is_within_turn: true, after_request: true }],
+  ["Stop",              { turn_state: "idle", may_hold_turn: true, after_request: true, no_subagents: true }],
   ["Notification",      { turn_state: "idle" }],
   ["PermissionRequest", { turn_state: "awaiting_input", permission: WRITE }],
 ];

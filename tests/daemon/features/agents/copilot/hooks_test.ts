@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hooks.ts";
+import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
@@ -93,7 +94,7 @@ Deno.test("a session of Copilot CLI registers when announced, and a prompt prove
   const [peer] = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
   assert.deepEqual([peer.turn_state, peer.path], ["idle", "/w"]);
   await addPeer(w, "ada");
-  const id = await ask(w, "ada", peer.name, "Which port?");
+  const id = await ask(w, "ada", peer?.name ?? "", "Which port?");
   const began = await hook("sessionStart", { source: "new" });
   assert.equal(began.additionalContext, undefined, "kept for the prompt that follows");
   const { additionalContext } = await hook("userPromptSubmitted", { prompt: "Go on" });
@@ -122,7 +123,7 @@ Deno.test("the end of a session that its process has already left takes no peer 
   );
 });
 
-Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as its session", async () => {
+Deno.test("a subagent of Copilot CLI gets no message, and asks as its session", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   const inside = { agentId: "a-1", parentAgentId: ID, agentType: "general-purpose" };
   const hook = (hookName: string, more = {}) =>
@@ -131,20 +132,19 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
     hook(hookName, { ...inside, sessionId: "a-1", ...more });
   await within("userPromptSubmitted", { prompt: "Look" });
   const names = async () => {
-    const { peers } = await get(w, "/peers");
-    return peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+    const { peers } = await w.call(listPeers, { query: {} });
+    return peers.filter(({ backend }) => backend === "copilot");
   };
   assert.equal((await names()).length, 0, "its session is not registered yet");
   await hook("arrived");
   const [peer] = await names();
   await addPeer(w, "ada");
-  const id = await ask(w, "ada", peer.name, "Which port?");
+  const id = await ask(w, "ada", peer?.name ?? "", "Which port?");
   await hook("agentStop");
   const prompted = await within("userPromptSubmitted", { prompt: `Look at ${id}` });
   assert.equal(prompted.additionalContext, undefined);
-  assert.deepEqual((await names()).map((one: Record<string, unknown>) => one["turn_state"]), [
-    "idle",
-  ]);
+  const states = (await names()).map(({ turn_state, addressable }) => [turn_state, addressable]);
+  assert.deepEqual(states, [["idle", true], ["working", false]], "its start was missed");
   const permissionRequest = { toolName: "mesh/ack", toolInput: {} };
   assert.equal((await within("permissionRequest", permissionRequest)).behavior, "allow");
   const fromSubagent = { ...permissionRequest, parentAgentId: "a-0" };
@@ -160,5 +160,5 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
   assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
   const started = { ...common, ...inside, hookName: "subagentStart" };
   assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "reported by its session");
-  assert.equal((await names()).length, 1);
+  assert.equal((await names()).length, 2);
 });
