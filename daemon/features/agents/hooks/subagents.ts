@@ -9,7 +9,7 @@ import type { HookReport, SubagentReport } from "../adapter.ts";
 /** The longest id of a subagent. An event with a longer one is still not the session's own. */
 const AGENT_ID_CHARS_MAX = 255;
 
-const InSubagent = z.object({ agent_id: z.string().min(1), agent_type: z.unknown() });
+const InSubagent = z.object({ agent_id: z.string().min(1), agent_type: z.unknown().optional() });
 
 const PHASES: Readonly<Record<string, SubagentReport["phase"]>> = {
   SubagentStart: "started",
