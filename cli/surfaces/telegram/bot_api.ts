@@ -5,6 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
+import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
@@ -65,32 +66,6 @@ const Answer = z.object({
   }).default({}),
 });
 type Answer = z.output<typeof Answer>;
-
-/**
- * Why a call failed. `network` means that nothing was sent. `unclear` means that no answer arrived
- * and that the call may have succeeded. Every other value means that Telegram refused the call.
- */
-export type ErrorClass =
-  | "unauthorized"
-  | "forbidden"
-  | "bad_request"
-  | "conflict"
-  | "rate_limited"
-  | "network"
-  | "unclear";
-
-export class BotApiError extends Error {
-  override readonly name = "BotApiError";
-  readonly error_class: ErrorClass;
-  /** How long Telegram asks us to wait. */
-  readonly retry_after_ms: number | undefined;
-
-  constructor(error_class: ErrorClass, message: string, retry_after_ms?: number) {
-    super(message);
-    this.error_class = error_class;
-    this.retry_after_ms = retry_after_ms;
-  }
-}
 
 export interface BotOptions {
   readonly base: string;
@@ -220,19 +195,19 @@ export class BotApi {
     if (!answer.data.ok) throw this.#toError(status, answer.data);
     const result = shape.safeParse(answer.data.result);
     if (!result.success) {
-      throw new BotApiError("unclear", `${method}: the answer has an unknown form`);
+      throw new ChatError("unclear", `${method}: the answer has an unknown form`);
     }
     return result.data;
   }
 
-  #toError(status: number, { error_code, description, parameters }: Answer): BotApiError {
+  #toError(status: number, { error_code, description, parameters }: Answer): ChatError {
     // A server may repeat the requested address, which contains the token.
     const safeDescription = description.replaceAll(this.#options.token.reveal(), "[hidden]");
     const { retry_after, migrate_to_chat_id: newChatId } = parameters;
     const why = newChatId === undefined
       ? safeDescription
       : `${safeDescription}: the chat's new id is ${newChatId}`;
-    return new BotApiError(
+    return new ChatError(
       toErrorClass(error_code ?? status),
       why,
       retry_after === undefined ? undefined : retry_after * 1000,
@@ -254,17 +229,17 @@ function toErrorClass(code: number): ErrorClass {
 }
 
 /** Replaces the runtime's error, because its text contains the address and therefore the token. */
-function toLostError(error: unknown): BotApiError {
+function toLostError(error: unknown): ChatError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
   const isConnectError = cause.includes("client error (Connect)");
   return isConnectError
-    ? new BotApiError("network", "Telegram cannot be reached")
-    : new BotApiError("unclear", "Telegram's answer was lost");
+    ? new ChatError("network", "Telegram cannot be reached")
+    : new ChatError("unclear", "Telegram's answer was lost");
 }
 
-function unreadableResponse(status: number): BotApiError {
+function unreadableResponse(status: number): ChatError {
   const refused = status >= 400 && status < 500;
-  return new BotApiError(
+  return new ChatError(
     refused ? toErrorClass(status === 404 ? 400 : status) : "unclear",
     `The answer is not from the Bot API: HTTP ${status}; check TELEGRAM_API_BASE`,
   );

@@ -2,7 +2,7 @@
 
 import { pause } from "kit/core/timeout.ts";
 import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
-import { type BotApi, BotApiError, type ErrorClass, type Keyboard } from "./bot_api.ts";
+import { type Button, type Chat, ChatError, type ErrorClass } from "./chat.ts";
 import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, in order to recognize repeats. */
@@ -40,20 +40,20 @@ interface QueuedPush {
   readonly item_id: string;
   /** The notice that is sent in place of a text that may have arrived. */
   readonly uncertainText: string;
-  readonly reply_to: number | undefined;
+  readonly reply_to: string | undefined;
   /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
   /** The texts still to be sent. */
   readonly texts: string[];
-  readonly keyboard: Keyboard | undefined;
-  readonly refs: number[];
+  readonly buttons: readonly Button[] | undefined;
+  readonly refs: string[];
   state: "waiting" | "pushed" | "failed";
   error_class: PushError | undefined;
   uncertainCount: number;
 }
 
 export interface PushQueueDeps extends BackoffDeps {
-  readonly bot: Pick<BotApi, "sendMessage">;
+  readonly chat: Pick<Chat, "sendText" | "style">;
   /**
    * Sends a receipt to the daemon. If it is lost, the daemon offers the item again and gets another
    * receipt.
@@ -65,14 +65,14 @@ export interface PushQueueDeps extends BackoffDeps {
 }
 
 /**
- * Sends one item at a time. The next text follows only after Telegram accepted the last one. A text
- * is sent again only after a definite failure (nothing was sent, or Telegram asks us to wait).
+ * Sends one item at a time. The next text follows only after the chat accepted the last one. A text
+ * is sent again only after a definite failure (nothing was sent, or the chat asks us to wait).
  * After an unclear outcome a short notice that names the item is sent in its place.
  */
 export class PushQueue {
   readonly #deps: PushQueueDeps;
   readonly #known = new Map<string, QueuedPush>();
-  readonly #itemIds = new Map<number, string>();
+  readonly #itemIds = new Map<string, string>();
   readonly #queue: QueuedPush[] = [];
   readonly #backoff: Backoff;
   #hasOverflowed = false;
@@ -85,13 +85,13 @@ export class PushQueue {
   }
 
   /** The item that a message shows, if this process sent the message. */
-  getItemId(message_id: number): string | undefined {
-    return this.#itemIds.get(message_id);
+  getItemId(ref: string): string | undefined {
+    return this.#itemIds.get(ref);
   }
 
   /** Records that a message shows an item. */
-  recordMessage(message_id: number, item_id: string): void {
-    this.#itemIds.set(message_id, item_id);
+  recordMessage(ref: string, item_id: string): void {
+    this.#itemIds.set(ref, item_id);
     evictOldest(this.#itemIds);
   }
 
@@ -105,14 +105,15 @@ export class PushQueue {
       return;
     }
     if (this.#queue.length >= QUEUE_MAX) return void (this.#hasOverflowed = true);
-    const { texts, keyboard } = renderItem(item);
+    const { style } = this.#deps.chat;
+    const { texts, buttons } = renderItem(item, style);
     const queuedPush: QueuedPush = {
       item_id: item.item_id,
-      uncertainText: renderUncertain(item),
-      reply_to: toMessageId(reply_to_ref),
+      uncertainText: renderUncertain(item, style),
+      reply_to: reply_to_ref ?? undefined,
       delivery_ids: new Set([delivery_id]),
       texts: [...texts],
-      keyboard,
+      buttons,
       refs: [],
       state: "waiting",
       error_class: undefined,
@@ -124,7 +125,7 @@ export class PushQueue {
   }
 
   /**
-   * Sends queued items until the signal aborts or Telegram rejects the token. A send in progress
+   * Sends queued items until the signal aborts or the chat rejects the token. A send in progress
    * may finish and return its receipt; otherwise the next process would send the item again.
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -172,19 +173,19 @@ export class PushQueue {
   }
 
   async #send(queuedPush: QueuedPush, text: string, signal: AbortSignal): Promise<void> {
-    const { texts, refs, reply_to, keyboard, item_id } = queuedPush;
+    const { texts, refs, reply_to, buttons, item_id } = queuedPush;
     try {
-      const ref = await this.#deps.bot.sendMessage({
+      const ref = await this.#deps.chat.sendText({
         text,
         reply_to: refs.length === 0 ? reply_to : undefined,
-        keyboard: texts.length === 1 ? keyboard : undefined,
+        buttons: texts.length === 1 ? buttons : undefined,
       }, this.#sendAbort.signal);
       refs.push(ref);
       texts.shift();
       this.recordMessage(ref, item_id);
       this.#backoff.reset();
     } catch (error) {
-      const known = error instanceof BotApiError ? error : undefined;
+      const known = error instanceof ChatError ? error : undefined;
       // If the send was aborted or its answer lost while stopping, no time is left for a notice in
       // the chat.
       const unclear = this.#sendAbort.signal.aborted || known?.error_class === "unclear";
@@ -196,10 +197,10 @@ export class PushQueue {
 
   async #handleError(
     queuedPush: QueuedPush,
-    error: BotApiError,
+    error: ChatError,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { chat, clock, log } = this.#deps;
     const { error_class, retry_after_ms, message } = error;
     switch (error_class) {
       case "unauthorized":
@@ -219,14 +220,14 @@ export class PushQueue {
         queuedPush.texts[0] = queuedPush.uncertainText;
         return await this.#retryLater(queuedPush, error, signal);
       default:
-        log(`Telegram rejects ${queuedPush.item_id}: ${message}`);
+        log(`${chat.style.title} rejects ${queuedPush.item_id}: ${message}`);
         return this.#finish(queuedPush, "failed", error_class);
     }
   }
 
   async #retryLater(
     queuedPush: QueuedPush,
-    { error_class, message }: BotApiError,
+    { error_class, message }: ChatError,
     signal: AbortSignal,
   ) {
     const beforeMs = this.#backoff.waitedMs;
@@ -259,7 +260,7 @@ export class PushQueue {
     { delivery_ids, refs }: QueuedPush,
     outcome: Pick<Receipt, "status" | "error_class">,
   ): void {
-    const surface_refs = refs.map(String);
+    const surface_refs = [...refs];
     const surface_ref = surface_refs[0] ?? null;
     for (const delivery_id of delivery_ids) {
       this.#deps.receipt({
@@ -279,8 +280,4 @@ function evictOldest<K, V>(known: Map<K, V>, canEvict: (value: V) => boolean = (
   for (const [key, value] of known) {
     if (canEvict(value)) return void known.delete(key);
   }
-}
-
-function toMessageId(ref: string | null): number | undefined {
-  return ref !== null && /^\d{1,15}$/.test(ref) ? Number(ref) : undefined;
 }

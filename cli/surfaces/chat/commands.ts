@@ -1,24 +1,20 @@
-/** The commands of the chat: /help, /inbox, /show and /read. */
+/** The commands of a chat: help, inbox, show and read. */
 
 import { ApiError } from "kit/http/client.ts";
 import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import {
-  catchRefusal,
-  type ChatDeps,
-  getItemByRef,
-  mustGetItem,
-  tryTelegram,
-} from "./chat_calls.ts";
-import { formatSummary, MESSAGE_UNITS_MAX, renderItem, splitText, SURFACE } from "./rendering.ts";
+import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
+import type { ChatStyle } from "./chat.ts";
+import { formatSummary, renderItem, splitText } from "./rendering.ts";
 
-const HELP = `I show you the questions and messages of your agents.
+const help = ({ command_prefix: p }: ChatStyle) =>
+  `I show you the questions and messages of your agents.
 
 Reply to a message to answer it, or tap one of its buttons.
 
-/inbox lists your unread items
-/show ID shows one item again
-/read marks an item as read (as a reply or with an ID); alone, it marks all
-/help shows this text`;
+${p}inbox lists your unread items
+${p}show ID shows one item again
+${p}read marks an item as read (as a reply or with an ID); alone, it marks all
+${p}help shows this text`;
 export const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message from an agent.";
 const NO_UNREAD = "You have no unread items.";
 const LISTED_MAX = 10;
@@ -27,12 +23,17 @@ interface ChatCommand {
   readonly name: string;
   readonly id: string | undefined;
   /** The bot's message that the command replies to. */
-  readonly ref: number | undefined;
+  readonly ref: string | undefined;
 }
 
 /** The command in a text, without `ref`; undefined when the text is not a command. */
-export function parseCommand(text: string): Omit<ChatCommand, "ref"> | undefined {
-  const [, name, id] = /^\/(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/.exec(text) ?? [];
+export function parseCommand(
+  text: string,
+  prefix: string,
+): Omit<ChatCommand, "ref"> | undefined {
+  if (!text.startsWith(prefix)) return undefined;
+  const command = /^(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/;
+  const [, name, id] = command.exec(text.slice(prefix.length)) ?? [];
   return name === undefined ? undefined : { name, id };
 }
 
@@ -42,7 +43,7 @@ export async function runCommand(
   { name, id, ref }: ChatCommand,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (name === "start" || name === "help") return HELP;
+  if (name === "start" || name === "help") return help(deps.chat.style);
   const answer = await catchRefusal(async () => {
     if (name === "inbox") return await listUnread(deps, signal);
     const item_id = id ?? (ref === undefined ? undefined : await getItemId(deps, ref, signal));
@@ -53,17 +54,17 @@ export async function runCommand(
   return answer instanceof ApiError ? answer.problem.detail : answer;
 }
 
-async function getItemId(deps: ChatDeps, ref: number, signal: AbortSignal) {
+async function getItemId(deps: ChatDeps, ref: string, signal: AbortSignal) {
   return deps.pushes.getItemId(ref) ?? (await getItemByRef(deps, ref, signal))?.item_id;
 }
 
-async function listUnread({ call }: ChatDeps, signal: AbortSignal): Promise<string> {
+async function listUnread({ call, chat }: ChatDeps, signal: AbortSignal): Promise<string> {
   const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
   const { items } = await call(listInbox, { query, signal });
   if (items.length === 0) return NO_UNREAD;
-  const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item));
+  const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item, chat.style));
   const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
-  return splitText([...lines, ...more].join("\n\n"), MESSAGE_UNITS_MAX)[0] ?? "";
+  return splitText([...lines, ...more].join("\n\n"), chat.style.text_units_max)[0] ?? "";
 }
 
 async function showItem(
@@ -71,26 +72,28 @@ async function showItem(
   item_id: string | undefined,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (item_id === undefined) return "Use /show ID, with an ID from /inbox.";
+  const { chat, pushes } = deps;
+  const { style: { command_prefix: p } } = chat;
+  if (item_id === undefined) return `Use ${p}show ID, with an ID from ${p}inbox.`;
   const item = await mustGetItem(deps, item_id, signal);
-  const { texts, keyboard } = renderItem({ ...item, pushes: [] });
+  const { texts, buttons } = renderItem({ ...item, pushes: [] }, chat.style);
   for (const [index, text] of texts.entries()) {
     const last = index === texts.length - 1;
-    const message = { text, ...(last && { keyboard }) };
-    const ref = await tryTelegram(deps, () => deps.bot.sendMessage(message, signal));
+    const message = { text, ...(last && { buttons }) };
+    const ref = await tryChat(deps, () => chat.sendText(message, signal));
     if (ref === undefined) return undefined;
-    deps.pushes.recordMessage(ref, item_id);
+    pushes.recordMessage(ref, item_id);
   }
   return undefined;
 }
 
 /** Marks one item as read, or all items. */
 async function markRead(
-  { call }: ChatDeps,
+  { call, chat }: ChatDeps,
   item_id: string | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  const body = { surface: SURFACE };
+  const body = { surface: chat.style.surface };
   if (item_id !== undefined) {
     await call(readInboxItem, { params: { id: item_id }, body, signal });
     return "Marked as read.";
