@@ -6,10 +6,10 @@ import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from 
 import type { ChatStyle } from "./chat.ts";
 import { formatSummary, renderItem, splitText } from "./rendering.ts";
 
-const help = ({ command_prefix: p }: ChatStyle) =>
+const help = ({ command_prefix: p, reply_verb }: ChatStyle) =>
   `I show you the questions and messages of your agents.
 
-Reply to a message to answer it, or tap one of its buttons.
+${reply_verb} a message to answer it, or tap one of its buttons.
 
 ${p}inbox lists your unread items
 ${p}show ID shows one item again
@@ -24,13 +24,15 @@ interface ChatCommand {
   readonly id: string | undefined;
   /** The bot's message that the command replies to. */
   readonly ref: string | undefined;
+  /** The item that this message shows, if the chat itself knows it. */
+  readonly item_id?: string | undefined;
 }
 
 /** The command in a text, without `ref`; undefined when the text is not a command. */
 export function parseCommand(
   text: string,
   prefix: string,
-): Omit<ChatCommand, "ref"> | undefined {
+): Pick<ChatCommand, "name" | "id"> | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const command = /^(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/;
   const [, name, id] = command.exec(text.slice(prefix.length)) ?? [];
@@ -40,13 +42,14 @@ export function parseCommand(
 /** Runs a command. Returns the text to send as an answer, if there is any. */
 export async function runCommand(
   deps: ChatDeps,
-  { name, id, ref }: ChatCommand,
+  { name, id, ref, item_id: shown_id }: ChatCommand,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (name === "start" || name === "help") return help(deps.chat.style);
   const answer = await catchRefusal(async () => {
     if (name === "inbox") return await listUnread(deps, signal);
-    const item_id = id ?? (ref === undefined ? undefined : await getItemId(deps, ref, signal));
+    const replied = async () => ref && (shown_id ?? await getItemId(deps, ref, signal));
+    const item_id = id ?? await replied();
     if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
     if (name === "show") return await showItem(deps, item_id, signal);
     return await markRead(deps, item_id, signal);
@@ -77,11 +80,13 @@ async function showItem(
   if (item_id === undefined) return `Use ${p}show ID, with an ID from ${p}inbox.`;
   const item = await mustGetItem(deps, item_id, signal);
   const { texts, buttons } = renderItem({ ...item, pushes: [] }, chat.style);
+  let first_ref: string | undefined;
   for (const [index, text] of texts.entries()) {
     const last = index === texts.length - 1;
-    const message = { text, ...(last && { buttons }) };
+    const message = { text, item_id, first_ref, ...(last && { buttons }) };
     const ref = await tryChat(deps, () => chat.sendText(message, signal));
     if (ref === undefined) return undefined;
+    first_ref ??= ref;
     pushes.recordMessage(ref, item_id);
   }
   return undefined;

@@ -36,11 +36,11 @@ export class ChatHandler {
     signal: AbortSignal,
     firstTriedAt?: number,
   ): Promise<void> {
-    const { ref, text, reply_to, isForBot, hasMedia } = message;
-    const { command_prefix } = this.#deps.chat.style;
+    const { ref, text, reply_to, item_id, isForBot, hasMedia } = message;
+    const { command_prefix, reply_verb } = this.#deps.chat.style;
     const command = parseCommand(text ?? "", command_prefix);
     if (command !== undefined) {
-      const answer = await runCommand(this.#deps, { ...command, ref: reply_to }, signal);
+      const answer = await runCommand(this.#deps, { ...command, ref: reply_to, item_id }, signal);
       if (answer !== undefined) await this.sendText(answer, signal);
       return;
     }
@@ -48,7 +48,7 @@ export class ChatHandler {
     if (text === undefined) {
       if (hasMedia) await this.sendText(TEXT_ONLY, signal, ref);
     } else if (reply_to === undefined) {
-      const how = "Reply to one of the messages above, so that I know which one you mean. " +
+      const how = `${reply_verb} one of the messages above, so that I know which one you mean. ` +
         `${command_prefix}inbox lists them.`;
       await this.sendText(how, signal, ref);
     } else await this.#reply({ ...message, text, reply_to, firstTriedAt }, signal);
@@ -73,7 +73,8 @@ export class ChatHandler {
         : getOption(item.question, choice.option);
       if (choice.option !== undefined && !option) return undefined;
       const body = { surface, text: "", ...(option && { option_id: option.id }) };
-      const request = { params: { id: item_id }, body, signal };
+      const headers = { "idempotency-key": `${surface}-tap-${id}` };
+      const request = { params: { id: item_id }, body, headers, signal };
       const { action } = await this.#deps.call(replyInboxItem, request);
       // Any other action means that the item was already closed.
       return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
@@ -103,6 +104,7 @@ export class ChatHandler {
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
     const { ref } = reply;
     const done = await catchRefusal(async () => {
+      if (reply.item_id !== undefined) return await this.#forwardOnce(reply, reply.item_id, signal);
       return await this.#wasForwarded(reply, signal)
         ? undefined
         : await this.#forwardReply(reply, signal);
@@ -114,6 +116,14 @@ export class ChatHandler {
       await this.sendText(why, signal, ref);
     } else if (done.action === "asked") await this.sendText(FORWARDED_AS_ASK, signal, ref);
     else await this.#confirm(ref, signal);
+  }
+
+  /** Forwards a reply to a known item. The daemon takes it once, however often it is forwarded. */
+  async #forwardOnce({ ref, text }: Reply, id: string, signal: AbortSignal) {
+    const { call, chat: { style: { surface } } } = this.#deps;
+    const headers = { "idempotency-key": `${surface}-reply-${ref}` };
+    const body = { surface, text, ref };
+    return await call(replyInboxItem, { params: { id }, body, headers, signal });
   }
 
   /**
@@ -164,7 +174,7 @@ export class ChatHandler {
   }
 }
 
-type Reply = Pick<IncomingMessage, "ref" | "written_at"> & {
+type Reply = Pick<IncomingMessage, "ref" | "written_at" | "item_id"> & {
   readonly text: string;
   /** The bot's message to which this is a reply. */
   readonly reply_to: string;

@@ -178,6 +178,8 @@ export class PushQueue {
       const ref = await this.#deps.chat.sendText({
         text,
         reply_to: refs.length === 0 ? reply_to : undefined,
+        item_id,
+        first_ref: refs[0],
         buttons: texts.length === 1 ? buttons : undefined,
       }, this.#sendAbort.signal);
       refs.push(ref);

@@ -19,6 +19,7 @@ export const DEFAULT_BASE = "https://slack.com/api";
 const CALL_MS_MAX = 30_000;
 /** Slack allows about one message a second in a channel. */
 const POST_INTERVAL_MS = 1_000;
+const POST_WAIT_MS_MAX = 10_000;
 /** How much of a word of Slack's answer is repeated in an error. */
 const WORD_CHARS_MAX = 100;
 
@@ -119,9 +120,12 @@ export class WebApi {
   /** Sends a message, at most one a second; returns its timestamp. */
   async postMessage(message: OutgoingMessage, signal: AbortSignal): Promise<Timestamp> {
     const { clock } = this.#options;
-    await pause(clock, Math.max(0, this.#nextPostAt - clock.now()), signal);
+    const now = clock.now();
+    // The limit is for a clock that was set back.
+    const at = Math.max(now, Math.min(this.#nextPostAt, now + POST_WAIT_MS_MAX));
+    this.#nextPostAt = at + POST_INTERVAL_MS;
+    if (at > now) await pause(clock, at - now, signal);
     signal.throwIfAborted();
-    this.#nextPostAt = clock.now() + POST_INTERVAL_MS;
     // Otherwise Slack would fetch links in agents' texts to show a preview.
     const params = { ...message, unfurl_links: false, unfurl_media: false };
     const shape = z.object({ ts: Timestamp });
@@ -267,5 +271,5 @@ function readAnswer(
     cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, WORD_CHARS_MAX);
   const code = toWord(error);
   const message = describeRefusal(method, code, needed === undefined ? needed : toWord(needed));
-  throw new SlackApiError(toErrorClass(code), message, { code, token });
+  throw new SlackApiError(toErrorClass(code), message, { code, setting: token });
 }

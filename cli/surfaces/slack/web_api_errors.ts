@@ -1,46 +1,32 @@
 /** Why a call of Slack's Web API failed, and what is known of its effect. */
 
-/**
- * `network` means that nothing was done and that a retry may succeed. `unclear` means that no
- * answer arrived and that the call may have succeeded. Every other value means that Slack refused
- * the call.
- */
-export type ErrorClass =
-  | "unauthorized"
-  | "forbidden"
-  | "bad_request"
-  | "rate_limited"
-  | "network"
-  | "unclear";
+import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 /** The setting that holds a token. */
 export type TokenName = "app_token" | "bot_token";
 
-export class SlackApiError extends Error {
-  override readonly name = "SlackApiError";
-  readonly error_class: ErrorClass;
+export class SlackApiError extends ChatError {
   /** Slack's word for the refusal, if Slack answered. */
   readonly code: string | undefined;
-  /** How long Slack asks us to wait. */
-  readonly retry_after_ms: number | undefined;
-  /** The token with which the call was made. */
-  readonly token: TokenName | undefined;
+  override readonly setting: TokenName;
 
   constructor(
     error_class: ErrorClass,
     message: string,
-    more: { code?: string; retry_after_ms?: number | undefined; token?: TokenName } = {},
+    { code, retry_after_ms, setting = "bot_token" }: {
+      code?: string;
+      retry_after_ms?: number | undefined;
+      setting?: TokenName;
+    } = {},
   ) {
-    super(message);
-    this.error_class = error_class;
-    this.code = more.code;
-    this.retry_after_ms = more.retry_after_ms;
-    this.token = more.token;
+    super(error_class, message, retry_after_ms);
+    this.code = code;
+    this.setting = setting;
   }
 }
 
-const CLASSES: Readonly<Record<Exclude<ErrorClass, "bad_request">, readonly string[]>> = {
-  unauthorized: [
+const CLASSES: readonly (readonly [ErrorClass, readonly string[]])[] = [
+  ["unauthorized", [
     "invalid_auth",
     "not_authed",
     "account_inactive",
@@ -49,8 +35,8 @@ const CLASSES: Readonly<Record<Exclude<ErrorClass, "bad_request">, readonly stri
     "not_allowed_token_type",
     "no_permission",
     "org_login_required",
-  ],
-  forbidden: [
+  ]],
+  ["forbidden", [
     "access_denied",
     "channel_not_found",
     "ekm_access_denied",
@@ -63,13 +49,13 @@ const CLASSES: Readonly<Record<Exclude<ErrorClass, "bad_request">, readonly stri
     "restricted_action_thread_only_channel",
     "user_disabled",
     "user_not_found",
-  ],
-  rate_limited: ["ratelimited", "rate_limited", "message_limit_exceeded"],
+  ]],
+  ["rate_limited", ["ratelimited", "rate_limited", "message_limit_exceeded"]],
   // Slack did not read the request, or moves the workspace and does not serve it meanwhile.
-  network: ["request_timeout", "team_added_to_org"],
+  ["network", ["request_timeout", "team_added_to_org"]],
   // Slack documents that a part of the work may have been done.
-  unclear: ["fatal_error", "internal_error", "service_unavailable"],
-};
+  ["unclear", ["fatal_error", "internal_error", "service_unavailable"]],
+];
 
 /** What to do about a refusal, where Slack's word alone does not say it. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -81,10 +67,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 export function toErrorClass(code: string): ErrorClass {
-  for (const [name, codes] of Object.entries(CLASSES)) {
-    if (codes.includes(code)) return name as ErrorClass;
-  }
-  return "bad_request";
+  return CLASSES.find(([, codes]) => codes.includes(code))?.[0] ?? "bad_request";
 }
 
 /** A refusal by Slack, as one line. */

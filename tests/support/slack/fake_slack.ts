@@ -110,7 +110,7 @@ export class FakeSlack {
 
   /** The payload of a message's event. */
   eventOf(message: SlackMessage): Record<string, unknown> {
-    const event = { type: "message", channel: message.channel, ...toJson(message) };
+    const event = { channel: message.channel, ...toJson(message) };
     return { type: "event_callback", event_id: `Ev${message.ts.replace(".", "")}`, event };
   }
 

@@ -1,0 +1,72 @@
+/** Which messages of the person were handled: a file, so that a restart handles none twice. */
+
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { isLater, Timestamp } from "./timestamps.ts";
+
+/** How many handled messages are kept one by one. */
+export const HANDLED_MAX = 1_000;
+
+const Kept = z.object({
+  channel: z.string(),
+  since: Timestamp,
+  handled: z.array(Timestamp).max(HANDLED_MAX),
+});
+
+export interface HandledFile {
+  read(): string | undefined;
+  write(text: string): void;
+}
+
+export class HandledMessages {
+  readonly #file: HandledFile;
+  readonly #channel: string;
+  #since: Timestamp;
+  readonly #handled: Set<Timestamp>;
+
+  /** Opens the file; without one for this channel, all that was written before `now` is handled. */
+  constructor(file: HandledFile, channel: string, now: Timestamp) {
+    this.#file = file;
+    this.#channel = channel;
+    const kept = Kept.safeParse(tryJson(file.read() ?? "")).data;
+    const isOurs = kept?.channel === channel;
+    this.#since = isOurs ? kept.since : now;
+    this.#handled = new Set(isOurs ? kept.handled : []);
+    if (!isOurs) this.#write();
+  }
+
+  /** Everything up to this message is handled. */
+  get since(): Timestamp {
+    return this.#since;
+  }
+
+  has(ts: Timestamp): boolean {
+    return !isLater(ts, this.#since) || this.#handled.has(ts);
+  }
+
+  /** Records a message, also one that is older than `since`. */
+  add(ts: Timestamp): void {
+    if (this.has(ts)) return;
+    this.#handled.add(ts);
+    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
+    if (this.#handled.size > HANDLED_MAX) this.#forget(oldest);
+    this.#write();
+  }
+
+  /** Records that everything up to a message is handled. */
+  advance(since: Timestamp): void {
+    if (!isLater(since, this.#since)) return;
+    this.#forget(since);
+    this.#write();
+  }
+
+  #forget(since: Timestamp): void {
+    this.#since = since;
+    for (const ts of this.#handled) if (!isLater(ts, since)) this.#handled.delete(ts);
+  }
+
+  #write(): void {
+    const kept = { channel: this.#channel, since: this.#since, handled: [...this.#handled] };
+    this.#file.write(`${JSON.stringify(kept)}\n`);
+  }
+}

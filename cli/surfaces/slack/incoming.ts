@@ -1,0 +1,107 @@
+/** What the person does in Slack, as events of the chat surface. Others are told, and ignored. */
+
+import type { Clock } from "kit/core/clock.ts";
+import { ChatError, type IncomingMessage, type IncomingTap } from "../chat/chat.ts";
+import type { Press, WrittenMessage } from "./envelopes.ts";
+import { readSlackText } from "./message_text.ts";
+import type { SlackChat } from "./slack_chat.ts";
+import { type Timestamp, toRef } from "./timestamps.ts";
+
+export interface IncomingDeps {
+  readonly chat: SlackChat;
+  readonly clock: Clock;
+  /** The person's id in Slack. */
+  readonly user: string;
+  log(text: string): void;
+}
+
+/** Messages with another subtype are notices of Slack, such as of an edit or of a new member. */
+const WRITTEN = [undefined, "file_share", "thread_broadcast"];
+const STRANGERS_MAX = 1_000;
+const NOT_YOURS = "Only the owner of this inbox can answer here. What you write is not forwarded.";
+
+export class Incoming {
+  readonly #deps: IncomingDeps;
+  /** People who were told that they are ignored. */
+  readonly #told = new Set<string>();
+
+  constructor(deps: IncomingDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the person wrote a message in the conversation. Tells others once. */
+  async isFromPerson(message: WrittenMessage, signal: AbortSignal): Promise<boolean> {
+    const { user, subtype, bot_id, channel } = message;
+    const conversation = await this.#deps.chat.getConversation(signal);
+    // A message that a program writes in the person's name is not the person's.
+    if (!WRITTEN.includes(subtype) || bot_id !== undefined || user === undefined) return false;
+    if (user === conversation.bot_user) return false;
+    const isThere = channel === conversation.channel;
+    if (isThere && user === this.#deps.user) return true;
+    // In a channel, others talk to each other. Only who answers in a thread means the app.
+    const isAnswer = isThere && message.thread_ts !== undefined;
+    await this.#ignore(user, channel, isAnswer ? message : undefined, signal);
+    return false;
+  }
+
+  async toMessage(message: WrittenMessage, signal: AbortSignal): Promise<IncomingMessage> {
+    const { ts, thread_ts, channel } = message;
+    const { chat } = this.#deps;
+    chat.recordThread(ts, thread_ts);
+    const answered = thread_ts === undefined || thread_ts === ts
+      ? undefined
+      : await chat.findItem({ ts, thread_ts }, signal);
+    const text = readSlackText(message.text);
+    const hasMedia = message.files.length > 0;
+    return {
+      ref: toRef(ts),
+      text: hasMedia && text.trim() === "" ? undefined : text,
+      written_at: toMs(ts),
+      reply_to: answered?.ref,
+      item_id: answered?.item_id,
+      isForBot: channel.startsWith("D"),
+      hasMedia,
+    };
+  }
+
+  /** A press of the person in the conversation; undefined for others, who are told once. */
+  async toTap(press: Press, signal: AbortSignal): Promise<IncomingTap | undefined> {
+    const { chat, user } = this.#deps;
+    const { channel } = await chat.getConversation(signal);
+    if (press.channel.id !== channel || press.user.id !== user) {
+      await this.#ignore(press.user.id, press.channel.id, press.message, signal);
+      return undefined;
+    }
+    const id = chat.recordPress(press);
+    const { message: { ts }, actions: [action] } = press;
+    return { id, data: action?.value ?? "", ref: toRef(ts) };
+  }
+
+  /** Logs once for each ignored person, without a text, and tells them if they mean the app. */
+  async #ignore(
+    user: string,
+    channel: string,
+    message: { ts: Timestamp; thread_ts?: Timestamp | undefined } | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { chat, log } = this.#deps;
+    if (this.#told.has(user) || this.#told.size >= STRANGERS_MAX) return;
+    this.#told.add(user);
+    log(
+      user === this.#deps.user
+        ? `Ignored a message in channel "${channel}": it is not the one of your inbox`
+        : `Ignored what "${user}" does in Slack: it is not surfaces.slack.user`,
+    );
+    if (!message || user === this.#deps.user) return;
+    try {
+      await chat.showTo(user, { channel, thread_ts: message.thread_ts }, NOT_YOURS, signal);
+    } catch (error) {
+      if (!(error instanceof ChatError) || error.error_class === "unauthorized") throw error;
+      log(`Slack: ${error.message}`);
+    }
+  }
+}
+
+export function toMs(ts: Timestamp): number {
+  return Math.trunc(Number(ts) * 1000);
+}
