@@ -105,7 +105,9 @@ export class WebApi {
 
   /** The address of a new connection of Socket Mode. It is valid once. */
   async openConnection(signal: AbortSignal): Promise<string> {
-    const shape = z.object({ url: z.url({ protocol: /^wss?$/ }) });
+    // Only a server on this machine may send us to an address without encryption.
+    const protocol = this.#options.base.startsWith("https:") ? /^wss$/ : /^wss?$/;
+    const shape = z.object({ url: z.url({ protocol }) });
     const options = { signal, token: "app_token" } as const;
     return (await this.#call("apps.connections.open", shape, options)).url;
   }

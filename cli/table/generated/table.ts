@@ -1239,6 +1239,13 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "programs",
+  "usage": "surface slack",
+  "needs": "this machine",
+  "summary": "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  "example": "mesh surface slack"
+ },
+ {
+  "module": "programs",
   "usage": "daemon",
   "needs": "this machine",
   "summary": "Run the daemon in the foreground",
