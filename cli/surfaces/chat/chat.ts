@@ -47,6 +47,10 @@ export interface ChatStyle {
   readonly button_columns_max: number;
   /** The longest data of a button, in bytes. */
   readonly button_data_bytes_max: number;
+  /** The largest file that we may send. */
+  readonly file_bytes_max: number;
+  /** The largest file of the person that the chat gives us. */
+  readonly download_bytes_max: number;
 }
 
 /** A button under a message. A tap on it returns its data. */
@@ -67,6 +71,30 @@ export interface OutgoingText {
   readonly buttons?: readonly Button[] | undefined;
 }
 
+/** A file to send. `caption` is shown with it. */
+export interface OutgoingFile {
+  readonly filename: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Whether the bytes are a picture that chats show: PNG, JPEG, GIF or WebP. */
+  readonly isPicture: boolean;
+  readonly caption: string;
+  readonly reply_to?: string | undefined;
+  /** The first message of the item that has the file. */
+  readonly first_ref?: string | undefined;
+}
+
+/** A file that the person sent. Its name and type are what the chat says, unchecked. */
+export interface IncomingFile {
+  /** Differs from that of every other file of the chat. */
+  readonly key: string;
+  readonly filename: string;
+  readonly content_type: string;
+  /** In bytes, if the chat says it. */
+  readonly size: number | undefined;
+  /** Downloads the file; stops after `bytes_max` bytes with a `bad_request`. */
+  load(bytes_max: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+}
+
 export interface TapAnswer {
   readonly id: string;
   readonly text: string;
@@ -79,6 +107,8 @@ export interface Chat {
   readonly style: ChatStyle;
   /** Sends a plain text; returns the ref of the message. */
   sendText(message: OutgoingText, signal: AbortSignal): Promise<string>;
+  /** Sends a file; returns the ref of its message, or undefined if the chat does not tell it. */
+  sendFile(file: OutgoingFile, signal: AbortSignal): Promise<string | undefined>;
   /** Replaces the buttons of a message; an empty list removes them. */
   setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void>;
   answerTap(answer: TapAnswer, signal: AbortSignal): Promise<void>;
@@ -89,6 +119,7 @@ export interface Chat {
 /** A message that the person wrote in the configured chat. */
 export interface IncomingMessage {
   readonly ref: string;
+  /** Its text, or the caption of its files. */
   readonly text: string | undefined;
   /** When it was written, by the chat's clock, in milliseconds. */
   readonly written_at: number;
@@ -98,8 +129,9 @@ export interface IncomingMessage {
   readonly item_id?: string | undefined;
   /** Whether the message is for the bot even if it is no reply to it, as in a private chat. */
   readonly isForBot: boolean;
-  /** Whether it holds something other than text. */
-  readonly hasMedia: boolean;
+  readonly files: readonly IncomingFile[];
+  /** Whether it holds something other than text and files, which we cannot forward. */
+  readonly hasOther: boolean;
 }
 
 /** A tap of the person on a button in the configured chat. */

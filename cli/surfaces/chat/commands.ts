@@ -3,8 +3,10 @@
 import { ApiError } from "kit/http/client.ts";
 import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
-import type { ChatStyle } from "./chat.ts";
-import { formatSummary, renderItem, splitText } from "./rendering.ts";
+import { ChatError, type ChatStyle } from "./chat.ts";
+import { FileNotSent, sendPart } from "./part_sender.ts";
+import { type Part, partsOf, replacement } from "./parts.ts";
+import { formatSummary, splitText } from "./rendering.ts";
 
 const help = ({ command_prefix: p, reply_verb }: ChatStyle) =>
   `I show you the questions and messages of your agents.
@@ -79,17 +81,33 @@ async function showItem(
   const { style: { command_prefix: p } } = chat;
   if (item_id === undefined) return `Use ${p}show ID, with an ID from ${p}inbox.`;
   const item = await mustGetItem(deps, item_id, signal);
-  const { texts, buttons } = renderItem({ ...item, pushes: [] }, chat.style);
   let first_ref: string | undefined;
-  for (const [index, text] of texts.entries()) {
-    const last = index === texts.length - 1;
-    const message = { text, item_id, first_ref, ...(last && { buttons }) };
-    const ref = await tryChat(deps, () => chat.sendText(message, signal));
-    if (ref === undefined) return undefined;
-    first_ref ??= ref;
-    pushes.recordMessage(ref, item_id);
+  for (const part of partsOf({ ...item, pushes: [] }, chat.style)) {
+    const sent = await tryChat(deps, () => showPart(deps, part, first_ref, signal));
+    if (!sent) return undefined;
+    first_ref ??= sent.ref;
+    if (sent.ref !== undefined) pushes.recordMessage(sent.ref, item_id);
   }
   return undefined;
+}
+
+/** Sends a part, or a text that says why its file is not sent. */
+async function showPart(
+  deps: ChatDeps,
+  part: Part,
+  first_ref: string | undefined,
+  signal: AbortSignal,
+): Promise<{ ref: string | undefined }> {
+  const signals = { stop: signal, abort: signal };
+  try {
+    return { ref: await sendPart(deps, part, { first_ref }, signals) };
+  } catch (error) {
+    const isFailure = error instanceof FileNotSent || error instanceof ChatError;
+    if (part.kind === "text" || !isFailure) throw error;
+    const isUnclear = error instanceof ChatError && error.error_class === "unclear";
+    const text = isUnclear ? part.uncertain : part.notSent(error.message);
+    return { ref: await sendPart(deps, replacement(part, text), { first_ref }, signals) };
+  }
 }
 
 /** Marks one item as read, or all items. */

@@ -1,11 +1,10 @@
 /** The calls to the daemon and to the chat that the chat handlers share. */
 
-import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getInboxItem, listInbox } from "../../../daemon/features/inbox/contract.ts";
-import { DaemonUnreachable } from "../../client/daemon_client.ts";
+import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import type { BackoffDeps } from "../../client/backoff.ts";
 import { type Chat, ChatError } from "./chat.ts";
-import type { PushQueue } from "./push_queue.ts";
 import { ShownItem } from "./rendering.ts";
 
 /**
@@ -14,11 +13,18 @@ import { ShownItem } from "./rendering.ts";
  */
 const SEARCHED_ITEMS_MAX = 20;
 
-export interface ChatDeps {
+/** The messages that this process sent, by the item that they show. */
+export interface ShownMessages {
+  getItemId(ref: string): string | undefined;
+  recordMessage(ref: string, item_id: string): void;
+}
+
+export interface ChatDeps extends BackoffDeps {
   readonly chat: Chat;
   readonly call: Call;
-  readonly clock: Clock;
-  readonly pushes: Pick<PushQueue, "getItemId" | "recordMessage">;
+  /** For what is not JSON: the content of files. */
+  readonly daemon: Pick<DaemonClient, "get" | "url">;
+  readonly pushes: ShownMessages;
   log(text: string): void;
 }
 

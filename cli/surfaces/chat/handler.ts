@@ -6,9 +6,11 @@ import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contr
 import type { Button, IncomingMessage, IncomingTap } from "./chat.ts";
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
+import { FileRefused, IncomingFiles } from "./incoming_files.ts";
+import { sendNotice, tellNotSent } from "./notices.ts";
 import { chosenButtons, getOption, parseChoice, splitText } from "./rendering.ts";
 
-const TEXT_ONLY = "I can forward only text.";
+const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
 const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
 const ALREADY_CLOSED = "This is already closed.";
 const ALREADY_REPLIED = "This item was answered in the meantime, possibly with this reply. " +
@@ -21,9 +23,11 @@ const ALREADY_REPLIED = "This item was answered in the meantime, possibly with t
 export class ChatHandler {
   readonly #deps: ChatDeps;
   readonly #startedAt: number;
+  readonly #files: IncomingFiles;
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
+    this.#files = new IncomingFiles(deps);
     this.#startedAt = deps.clock.now();
   }
 
@@ -36,22 +40,26 @@ export class ChatHandler {
     signal: AbortSignal,
     firstTriedAt?: number,
   ): Promise<void> {
-    const { ref, text, reply_to, item_id, isForBot, hasMedia } = message;
+    const { ref, text, reply_to, item_id, isForBot, files, hasOther } = message;
     const { command_prefix, reply_verb } = this.#deps.chat.style;
-    const command = parseCommand(text ?? "", command_prefix);
+    const hasMedia = hasOther || files.length > 0;
+    const command = hasMedia ? undefined : parseCommand(text ?? "", command_prefix);
     if (command !== undefined) {
       const answer = await runCommand(this.#deps, { ...command, ref: reply_to, item_id }, signal);
-      if (answer !== undefined) await this.sendText(answer, signal);
+      if (answer !== undefined) await sendNotice(this.#deps, { text: answer }, signal);
       return;
     }
     if (reply_to === undefined && !isForBot) return;
-    if (text === undefined) {
-      if (hasMedia) await this.sendText(TEXT_ONLY, signal, ref);
-    } else if (reply_to === undefined) {
-      const how = `${reply_verb} one of the messages above, so that I know which one you mean. ` +
-        `${command_prefix}inbox lists them.`;
-      await this.sendText(how, signal, ref);
-    } else await this.#reply({ ...message, text, reply_to, firstTriedAt }, signal);
+    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    if (hasOther) return await notSent(TEXT_AND_FILES_ONLY);
+    if (text === undefined && !hasMedia) return; // Such as that a message was pinned.
+    if (reply_to === undefined) {
+      return await notSent(
+        `${reply_verb} one of the messages above, so that I know which one you mean. ` +
+          `${command_prefix}inbox lists them.`,
+      );
+    }
+    await this.#reply({ ...message, text: text ?? "", reply_to, firstTriedAt }, signal);
   }
 
   async tap({ id, data, ref }: IncomingTap, signal: AbortSignal): Promise<void> {
@@ -91,39 +99,59 @@ export class ChatHandler {
     }
   }
 
-  /** Sends a text that is not an item. A failure is only logged. */
-  async sendText(
-    text: string,
-    signal: AbortSignal,
-    reply_to?: string,
-  ): Promise<string | undefined> {
-    const { chat } = this.#deps;
-    return await tryChat(this.#deps, () => chat.sendText({ text, reply_to }, signal));
-  }
-
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
-    const { ref } = reply;
-    const done = await catchRefusal(async () => {
-      if (reply.item_id !== undefined) return await this.#forwardOnce(reply, reply.item_id, signal);
-      return await this.#wasForwarded(reply, signal)
-        ? undefined
-        : await this.#forwardReply(reply, signal);
-    });
-    if (done === undefined) await this.sendText(ALREADY_REPLIED, signal, ref);
+    const { ref, files } = reply;
+    const done = await catchRefusal(() => this.#forwardOnce(reply, signal));
+    // After another failure than a refusal, the daemon may have taken the reply with its files.
+    const isRefused = done instanceof ApiError && done.status < 500;
+    if (isRefused) await this.#files.discard(files, signal);
+    else this.#files.forget(files);
+    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    if (done === undefined) await notSent(ALREADY_REPLIED);
+    else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
     else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
-      const why = error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not sent. ${detail}`;
-      await this.sendText(why, signal, ref);
-    } else if (done.action === "asked") await this.sendText(FORWARDED_AS_ASK, signal, ref);
-    else await this.#confirm(ref, signal);
+      await notSent(error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not sent. ${detail}`);
+    } else if (done.action === "asked") {
+      await sendNotice(this.#deps, { text: FORWARDED_AS_ASK, reply_to: ref }, signal);
+    } else await this.#confirm(ref, signal);
   }
 
-  /** Forwards a reply to a known item. The daemon takes it once, however often it is forwarded. */
-  async #forwardOnce({ ref, text }: Reply, id: string, signal: AbortSignal) {
+  /** Forwards a reply with its files; undefined if it may already have been forwarded. */
+  async #forwardOnce(reply: Reply, signal: AbortSignal) {
+    const { item_id, files } = reply;
+    if (item_id === undefined && await this.#wasForwarded(reply, signal)) return undefined;
+    try {
+      const attachments = await this.#files.upload(files, signal);
+      if (item_id === undefined) return await this.#forwardReply(reply, attachments, signal);
+      return await this.#forwardWithKey(reply, item_id, attachments, signal);
+    } catch (error) {
+      if (error instanceof FileRefused) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
+   */
+  async #forwardWithKey(
+    { ref, text, files }: Reply,
+    id: string,
+    attachments: string[],
+    signal: AbortSignal,
+  ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat: { style: { surface } } } = this.#deps;
     const headers = { "idempotency-key": `${surface}-reply-${ref}` };
-    const body = { surface, text, ref };
-    return await call(replyInboxItem, { params: { id }, body, headers, signal });
+    const body = { surface, text, ref, ...(attachments.length > 0 && { attachments }) };
+    try {
+      return await call(replyInboxItem, { params: { id }, body, headers, signal });
+    } catch (error) {
+      const isTaken = error instanceof ApiError && error.problem.error === "idempotency_mismatch";
+      if (!isTaken) throw error;
+      // An earlier process forwarded this reply, with attachments that it uploaded itself.
+      await this.#files.discard(files, signal);
+      return { action: "acked", correlation_id: null };
+    }
   }
 
   /**
@@ -132,10 +160,12 @@ export class ChatHandler {
    */
   async #forwardReply(
     { reply_to, text }: Reply,
+    attachments: string[],
     signal: AbortSignal,
   ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat, pushes } = this.#deps;
-    const body = { surface: chat.style.surface, text };
+    const { surface } = chat.style;
+    const body = { surface, text, ...(attachments.length > 0 && { attachments }) };
     try {
       return await call(replyByRef, { body: { ...body, surface_ref: reply_to }, signal });
     } catch (error) {
@@ -153,7 +183,7 @@ export class ChatHandler {
       this.#deps,
       () => chat.confirm(ref, signal).then(() => true),
     );
-    if (!confirmed) await this.sendText("Sent.", signal, ref);
+    if (!confirmed) await sendNotice(this.#deps, { text: "Sent.", reply_to: ref }, signal);
   }
 
   /**
@@ -174,7 +204,7 @@ export class ChatHandler {
   }
 }
 
-type Reply = Pick<IncomingMessage, "ref" | "written_at" | "item_id"> & {
+type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files" | "item_id"> & {
   readonly text: string;
   /** The bot's message to which this is a reply. */
   readonly reply_to: string;

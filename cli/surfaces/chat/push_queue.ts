@@ -2,8 +2,11 @@
 
 import { pause } from "kit/core/timeout.ts";
 import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
-import { type Button, type Chat, ChatError, type ErrorClass } from "./chat.ts";
-import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
+import { ChatError, type ErrorClass } from "./chat.ts";
+import type { ShownMessages } from "./daemon_calls.ts";
+import { FileNotSent, type PartSenderDeps, sendPart } from "./part_sender.ts";
+import { type Part, partsOf, replacement } from "./parts.ts";
+import type { ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, in order to recognize repeats. */
 const REMEMBERED_MAX = 10_000;
@@ -38,22 +41,20 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
-  /** The notice that is sent in place of a text that may have arrived. */
-  readonly uncertainText: string;
   readonly reply_to: string | undefined;
   /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
-  /** The texts still to be sent. */
-  readonly texts: string[];
-  readonly buttons: readonly Button[] | undefined;
+  /** What is still to be sent. */
+  readonly parts: Part[];
+  /** Whether any part was sent. */
+  hasStarted: boolean;
   readonly refs: string[];
   state: "waiting" | "pushed" | "failed";
   error_class: PushError | undefined;
   uncertainCount: number;
 }
 
-export interface PushQueueDeps extends BackoffDeps {
-  readonly chat: Pick<Chat, "sendText" | "style">;
+export interface PushQueueDeps extends BackoffDeps, PartSenderDeps {
   /**
    * Sends a receipt to the daemon. If it is lost, the daemon offers the item again and gets another
    * receipt.
@@ -65,11 +66,12 @@ export interface PushQueueDeps extends BackoffDeps {
 }
 
 /**
- * Sends one item at a time. The next text follows only after the chat accepted the last one. A text
+ * Sends one item at a time. The next part follows only after the chat accepted the last one. A part
  * is sent again only after a definite failure (nothing was sent, or the chat asks us to wait).
- * After an unclear outcome a short notice that names the item is sent in its place.
+ * After an unclear outcome a short notice that names the item is sent in its place. A text also
+ * replaces a file that the chat refuses.
  */
-export class PushQueue {
+export class PushQueue implements ShownMessages {
   readonly #deps: PushQueueDeps;
   readonly #known = new Map<string, QueuedPush>();
   readonly #itemIds = new Map<string, string>();
@@ -105,15 +107,12 @@ export class PushQueue {
       return;
     }
     if (this.#queue.length >= QUEUE_MAX) return void (this.#hasOverflowed = true);
-    const { style } = this.#deps.chat;
-    const { texts, buttons } = renderItem(item, style);
     const queuedPush: QueuedPush = {
       item_id: item.item_id,
-      uncertainText: renderUncertain(item, style),
       reply_to: reply_to_ref ?? undefined,
       delivery_ids: new Set([delivery_id]),
-      texts: [...texts],
-      buttons,
+      parts: partsOf(item, this.#deps.chat.style),
+      hasStarted: false,
       refs: [],
       state: "waiting",
       error_class: undefined,
@@ -160,33 +159,30 @@ export class PushQueue {
 
   async #sendAll(queuedPush: QueuedPush, signal: AbortSignal): Promise<void> {
     while (queuedPush.state === "waiting") {
-      const [text] = queuedPush.texts;
-      if (text === undefined) this.#finish(queuedPush, "pushed");
+      const [part] = queuedPush.parts;
+      if (part === undefined) this.#finish(queuedPush, "pushed");
       else if (signal.aborted) return this.#interrupt(queuedPush);
-      else await this.#send(queuedPush, text, signal);
+      else await this.#send(queuedPush, part, signal);
     }
   }
 
   /** Reports a partly sent item, so that the next process can mark it as repeated. */
   #interrupt(queuedPush: QueuedPush): void {
-    if (queuedPush.refs.length > 0) this.#finish(queuedPush, "failed", "interrupted");
+    if (queuedPush.hasStarted) this.#finish(queuedPush, "failed", "interrupted");
   }
 
-  async #send(queuedPush: QueuedPush, text: string, signal: AbortSignal): Promise<void> {
-    const { texts, refs, reply_to, buttons, item_id } = queuedPush;
+  async #send(queuedPush: QueuedPush, part: Part, signal: AbortSignal): Promise<void> {
+    const reply_to = queuedPush.hasStarted ? undefined : queuedPush.reply_to;
     try {
-      const ref = await this.#deps.chat.sendText({
-        text,
-        reply_to: refs.length === 0 ? reply_to : undefined,
-        item_id,
-        first_ref: refs[0],
-        buttons: texts.length === 1 ? buttons : undefined,
-      }, this.#sendAbort.signal);
-      refs.push(ref);
-      texts.shift();
-      this.recordMessage(ref, item_id);
-      this.#backoff.reset();
+      const signals = { stop: signal, abort: this.#sendAbort.signal };
+      const place = { reply_to, first_ref: queuedPush.refs[0] };
+      this.#onSent(queuedPush, await sendPart(this.#deps, part, place, signals));
     } catch (error) {
+      if (error instanceof FileNotSent && part.kind === "file") {
+        this.#deps.log(`${queuedPush.item_id}: "${part.filename}" is not sent: ${error.message}`);
+        queuedPush.parts[0] = replacement(part, part.notSent(error.message));
+        return;
+      }
       const known = error instanceof ChatError ? error : undefined;
       // If the send was aborted or its answer lost while stopping, no time is left for a notice in
       // the chat.
@@ -195,6 +191,16 @@ export class PushQueue {
       if (!known) throw error;
       await this.#handleError(queuedPush, known, signal);
     }
+  }
+
+  #onSent(queuedPush: QueuedPush, ref: string | undefined): void {
+    const { parts, refs, item_id } = queuedPush;
+    parts.shift();
+    queuedPush.hasStarted = true;
+    this.#backoff.reset();
+    if (ref === undefined) return;
+    refs.push(ref);
+    this.recordMessage(ref, item_id);
   }
 
   async #handleError(
@@ -219,12 +225,17 @@ export class PushQueue {
         if (++queuedPush.uncertainCount > UNCERTAIN_NOTICES_MAX) {
           return this.#finish(queuedPush, "failed", error_class);
         }
-        queuedPush.texts[0] = queuedPush.uncertainText;
+        this.#replaceUncertain(queuedPush);
         return await this.#retryLater(queuedPush, error, signal);
       default:
         log(`${chat.style.title} rejects ${queuedPush.item_id}: ${message}`);
         return this.#finish(queuedPush, "failed", error_class);
     }
+  }
+
+  #replaceUncertain({ parts }: QueuedPush): void {
+    const [part] = parts;
+    if (part) parts[0] = replacement(part, part.uncertain);
   }
 
   async #retryLater(

@@ -11,6 +11,8 @@ import type { Button, ChatStyle } from "./chat.ts";
 const COUNT_UNITS = 16;
 const NAME_COLUMNS_MAX = 64;
 const SUMMARY_COLUMNS_MAX = 120;
+const FILENAME_COLUMNS_MAX = 200;
+const REASON_COLUMNS_MAX = 300;
 
 /** The fields of an inbox item that are shown. */
 export const ShownItem = InboxItem.pick({
@@ -55,6 +57,32 @@ export function renderUncertain(item: ShownItem, style: ChatStyle): string {
     `If you do not see it above, use ${style.command_prefix}show ${item.item_id}`;
 }
 
+/** What is shown with a file. It begins with who sent it, which the name of a file cannot forge. */
+export function renderCaption(
+  { from, pushes }: ShownItem,
+  filename: string,
+  style: ChatStyle,
+): string {
+  const name = truncate(clean(filename), FILENAME_COLUMNS_MAX);
+  return `📎 ${formatSender(from)}${formatRepeated(pushes, style)}: ${name}`;
+}
+
+/** The notice sent in place of a file that may already have arrived. */
+export function renderUncertainFile(
+  caption: string,
+  item_id: string,
+  { command_prefix }: ChatStyle,
+): string {
+  return `${caption}\nI do not know whether this file arrived. ` +
+    `If you do not see it above, use ${command_prefix}show ${item_id}`;
+}
+
+/** The text sent in place of a file that cannot be sent. */
+export function renderNotSent(caption: string, item_id: string, why: string): string {
+  const reason = truncate(clean(why), REASON_COLUMNS_MAX);
+  return `${caption}\nThis file was not sent: ${reason}\nmesh inbox show ${item_id}`;
+}
+
 /** One entry of the inbox list. */
 export function formatSummary(
   { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
@@ -97,17 +125,22 @@ type HeadFields = Pick<ShownItem, "kind" | "from"> & Partial<ShownItem>;
 
 function formatHead(
   { kind, from, question, pushes = [] }: HeadFields,
-  { surface: name }: ChatStyle,
+  style: ChatStyle,
 ): string {
-  const sender = truncate(clean(from), NAME_COLUMNS_MAX);
-  const repeated = pushes.some((push) => push.surface === name && mayBeShown(push))
-    ? " (again)"
-    : "";
+  const sender = formatSender(from), repeated = formatRepeated(pushes, style);
   if (kind === "notify") return `💬 ${sender} says${repeated}`;
   const permission = question?.scope === "tool_permission";
   return permission
     ? `🔐 ${sender} asks for permission${repeated}`
     : `❓ ${sender} asks${repeated}`;
+}
+
+function formatSender(from: string): string {
+  return truncate(clean(from), NAME_COLUMNS_MAX);
+}
+
+function formatRepeated(pushes: ShownItem["pushes"], { surface: name }: ChatStyle): string {
+  return pushes.some((push) => push.surface === name && mayBeShown(push)) ? " (again)" : "";
 }
 
 /** Whether an earlier push sent, or may have sent, a part of the item. */

@@ -7,6 +7,7 @@ import { DaemonConnection, type DaemonConnectionDeps } from "../../client/daemon
 import { type Chat, ChatError, type ChatEvent } from "./chat.ts";
 import { type ChatDeps, isDaemonUnavailable } from "./daemon_calls.ts";
 import { ChatHandler } from "./handler.ts";
+import { sendNotice } from "./notices.ts";
 import { PushQueue } from "./push_queue.ts";
 import { ShownItem } from "./rendering.ts";
 
@@ -21,6 +22,7 @@ export interface ChatSurfaceDeps
   extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly chat: Chat;
   readonly call: ChatDeps["call"];
+  readonly daemon: ChatDeps["daemon"];
   readonly auth_token: string | undefined;
   log(text: string): void;
 }
@@ -42,6 +44,7 @@ export class ChatSurface {
   readonly #deps: ChatSurfaceDeps;
   readonly #connection: DaemonConnection;
   readonly #pushes: PushQueue;
+  readonly #chatDeps: ChatDeps;
   readonly #handler: ChatHandler;
 
   constructor(deps: ChatSurfaceDeps) {
@@ -68,7 +71,8 @@ export class ChatSurface {
       receipt: (receipt) => this.#connection.send(receipt),
       reoffer: () => this.#connection.reconnect(),
     });
-    this.#handler = new ChatHandler({ ...deps, pushes: this.#pushes, log });
+    this.#chatDeps = { ...deps, pushes: this.#pushes, log };
+    this.#handler = new ChatHandler(this.#chatDeps);
   }
 
   /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
@@ -104,7 +108,9 @@ export class ChatSurface {
       } catch (error) {
         if (signal.aborted) return;
         if (!isDaemonUnavailable(error)) throw error;
-        if (firstTriedAt === undefined) await this.#handler.sendText(DAEMON_UNAVAILABLE, signal);
+        if (firstTriedAt === undefined) {
+          await sendNotice(this.#chatDeps, { text: DAEMON_UNAVAILABLE }, signal);
+        }
         firstTriedAt ??= now;
         await backoff.pause(signal);
       }

@@ -3,7 +3,7 @@
 import { escapeMarkup } from "kit/core/text.ts";
 import type { Button } from "../chat/chat.ts";
 import { splitText } from "../chat/rendering.ts";
-import type { Block } from "./web_api.ts";
+import type { Block } from "./api_caller.ts";
 
 /** Slack's limit of the buttons in one block. */
 const BUTTONS_MAX = 25;
@@ -19,6 +19,11 @@ type Element = TextElement | { readonly type: "user"; readonly user_id: string }
 
 const plain = (text: string): TextElement => ({ type: "text", text });
 const bold = (text: string): TextElement => ({ type: "text", text, style: { bold: true } });
+
+/** A text with the id of its block. */
+export function toTextBlock(text: string, block_id: string): Block {
+  return richText([plain(text)], block_id);
+}
 
 function richText(elements: readonly Element[], block_id?: string): Block {
   return {

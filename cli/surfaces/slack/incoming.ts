@@ -1,15 +1,21 @@
 /** What the person does in Slack, as events of the chat surface. Others are told, and ignored. */
 
-import type { Clock } from "kit/core/clock.ts";
-import { ChatError, type IncomingMessage, type IncomingTap } from "../chat/chat.ts";
+import {
+  ChatError,
+  type IncomingFile,
+  type IncomingMessage,
+  type IncomingTap,
+} from "../chat/chat.ts";
 import type { Press, WrittenMessage } from "./envelopes.ts";
 import { readSlackText } from "./message_text.ts";
 import type { SlackChat } from "./slack_chat.ts";
+import type { SlackFile } from "./file_api.ts";
 import { type Timestamp, toRef } from "./timestamps.ts";
+import type { WebApi } from "./web_api.ts";
 
 export interface IncomingDeps {
   readonly chat: SlackChat;
-  readonly clock: Clock;
+  readonly api: WebApi;
   /** The person's id in Slack. */
   readonly user: string;
   log(text: string): void;
@@ -52,15 +58,27 @@ export class Incoming {
       ? undefined
       : await chat.findItem({ ts, thread_ts }, signal);
     const text = readSlackText(message.text);
-    const hasMedia = message.files.length > 0;
+    const files = message.files.filter((file) => file.url_private_download !== undefined);
     return {
       ref: toRef(ts),
-      text: hasMedia && text.trim() === "" ? undefined : text,
+      text: text.trim() === "" ? undefined : text,
       written_at: toMs(ts),
       reply_to: answered?.ref,
       item_id: answered?.item_id,
       isForBot: channel.startsWith("D"),
-      hasMedia,
+      files: files.map((file) => this.#toFile(file)),
+      hasOther: files.length < message.files.length,
+    };
+  }
+
+  #toFile(file: SlackFile): IncomingFile {
+    const { id, name, mimetype, size } = file;
+    return {
+      key: id,
+      filename: name ?? id,
+      content_type: mimetype ?? "application/octet-stream",
+      size,
+      load: (bytes_max, signal) => this.#deps.api.files.download(file, bytes_max, signal),
     };
   }
 

@@ -8,13 +8,15 @@ import {
   type Chat,
   ChatError,
   type ChatStyle,
+  type OutgoingFile,
   type OutgoingText,
   type TapAnswer,
 } from "../chat/chat.ts";
-import { toBlocks, toOutcome, toSummary } from "./blocks.ts";
+import { toBlocks, toOutcome, toSummary, toTextBlock } from "./blocks.ts";
 import type { Press } from "./envelopes.ts";
 import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./timestamps.ts";
-import type { Message, Place, WebApi } from "./web_api.ts";
+import type { Place } from "./api_caller.ts";
+import type { Message, WebApi } from "./web_api.ts";
 import { SlackApiError } from "./web_api_errors.ts";
 
 export const SLACK: ChatStyle = {
@@ -29,6 +31,9 @@ export const SLACK: ChatStyle = {
   // Slack's limit is 75 characters.
   button_columns_max: 64,
   button_data_bytes_max: 2000,
+  // Slack takes a gigabyte; these limits are for our memory.
+  file_bytes_max: 100_000_000,
+  download_bytes_max: 100_000_000,
 };
 
 /** How long a message may take to appear in the history after its answer was lost. */
@@ -104,6 +109,27 @@ export class SlackChat implements Chat {
     }
     this.recordThread(ts, thread_ts);
     return toRef(ts);
+  }
+
+  /** Sends a file into the thread of its item. Slack does not tell the message that shows it. */
+  async sendFile(file: OutgoingFile, signal: AbortSignal): Promise<string | undefined> {
+    const { filename, caption } = file;
+    const { api: { files }, ids, clock } = this.#deps;
+    const { channel } = await this.getConversation(signal);
+    const thread_ts = await this.#getThread(file.first_ref ?? file.reply_to, signal);
+    const file_id = await harmless(() => files.upload(file, signal));
+    const blocks = [toTextBlock(caption, `file.${ids.hex(8)}`)];
+    const shared = { file_id, title: filename, channel, thread_ts, blocks };
+    try {
+      await files.share(shared, signal);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ChatError) || error.error_class !== "unclear") throw error;
+      await pause(clock, APPEAR_MS, signal);
+      const ts = await tryToProve(() => files.findShare(file_id, channel, signal), signal);
+      if (ts === undefined) throw error;
+      return toRef(ts);
+    }
   }
 
   /** Replaces the buttons of a pressed message by what was chosen, or by a note that it is closed. */
@@ -199,18 +225,15 @@ export class SlackChat implements Chat {
   ): Promise<Timestamp | undefined> {
     const { api, clock } = this.#deps;
     const oldest = timestampAt(clock.now() - CLOCK_ERROR_MS);
-    try {
-      await pause(clock, APPEAR_MS, signal);
+    await pause(clock, APPEAR_MS, signal);
+    return await tryToProve(async () => {
       const { channel } = await this.getConversation(signal);
       const range = { oldest, limit: PAGE_MESSAGES, pages_max: 1 };
       const { messages } = thread_ts === undefined
         ? await api.history(channel, range, signal)
         : await api.replies(channel, thread_ts, range, signal);
       return messages.find(({ blocks }) => blocks.some((one) => one.block_id === block_id))?.ts;
-    } catch (error) {
-      if (error instanceof ChatError || signal.aborted) return undefined;
-      throw error;
-    }
+    }, signal);
   }
 }
 
@@ -238,6 +261,19 @@ async function harmless<A>(
     if (error instanceof SlackApiError && refusals.includes(error.code ?? "")) return undefined;
     const isUnclear = error instanceof ChatError && error.error_class === "unclear";
     throw isUnclear ? new ChatError("network", error.message) : error;
+  }
+}
+
+/** Looks for proof. If that fails, there is none. */
+async function tryToProve<A>(
+  work: () => Promise<A | undefined>,
+  signal: AbortSignal,
+): Promise<A | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ChatError || signal.aborted) return undefined;
+    throw error;
   }
 }
 

@@ -10,10 +10,11 @@ import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { apiBase, missingSettings, proxiedFetch, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { DEFAULT_BASE } from "./api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
 import { connectSlackSocket } from "./socket.ts";
 import { SlackSurface } from "./surface.ts";
-import { DEFAULT_BASE, WebApi } from "./web_api.ts";
+import { WebApi } from "./web_api.ts";
 
 const MISSING = {
   app_token:
@@ -50,6 +51,7 @@ export async function runSlack(context: CommandContext): Promise<number> {
     channel,
     handledFile: handledFile(env),
     call: daemon.call,
+    daemon,
     connect: connectWebSocket,
     connectSlack: connectSlackSocket,
     url: () => tryDaemonUrl(daemon),

@@ -4,6 +4,7 @@ import { pause } from "kit/core/timeout.ts";
 import { CommandError } from "../../client/failures.ts";
 import { Backoff } from "../../client/backoff.ts";
 import { ChatError } from "../chat/chat.ts";
+import { tellNotSent } from "../chat/notices.ts";
 import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
 import { findMissed } from "./catch_up.ts";
 import { type Envelope, toPress, toWrittenMessage, type WrittenMessage } from "./envelopes.ts";
@@ -12,7 +13,7 @@ import { Incoming, toMs } from "./incoming.ts";
 import { SlackChat, type SlackChatDeps } from "./slack_chat.ts";
 import type { ConnectSlackSocket } from "./socket.ts";
 import { SocketMode } from "./socket_mode.ts";
-import { timestampAt, toRef } from "./timestamps.ts";
+import { timestampAt } from "./timestamps.ts";
 
 export interface SurfaceDeps
   extends Omit<ChatSurfaceDeps, "chat">, Omit<SlackChatDeps, "clock" | "ids"> {
@@ -112,19 +113,12 @@ export class SlackSurface {
     }, signal);
     if (!incoming) return;
     const age_ms = this.#deps.clock.now() - toMs(message.ts);
-    if (age_ms > FORWARDED_AGE_MS_MAX) await this.#refuse(message, signal);
-    else await handle({ message: incoming }, signal);
+    if (age_ms > FORWARDED_AGE_MS_MAX) {
+      const notice = { text: TOO_OLD, reply_to: incoming.ref };
+      await tellNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
+    } else await handle({ message: incoming }, signal);
     signal.throwIfAborted();
     (await this.#getHandled(signal)).add(message.ts);
-  }
-
-  async #refuse({ ts }: WrittenMessage, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#chat.sendText({ text: TOO_OLD, reply_to: toRef(ts) }, signal);
-    } catch (error) {
-      if (!(error instanceof ChatError) || error.error_class === "unauthorized") throw error;
-      this.#deps.log(`Slack: ${error.message}`);
-    }
   }
 
   /** Handles what was written while no connection was open, or what another program received. */

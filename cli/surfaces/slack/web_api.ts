@@ -1,30 +1,10 @@
 /** A client of Slack's Web API; its errors never contain a token. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
-import { pause, timeout } from "kit/core/timeout.ts";
-import type { Secret } from "kit/core/settings.ts";
-import { cleanLine, tryJson } from "kit/core/text.ts";
+import { ApiCaller, type ApiOptions, type Block, type Params, type Place } from "./api_caller.ts";
+import { FileApi, SlackFile } from "./file_api.ts";
 import { Timestamp } from "./timestamps.ts";
-import {
-  describeRefusal,
-  SlackApiError,
-  toErrorClass,
-  type TokenName,
-  toLostError,
-} from "./web_api_errors.ts";
-
-export const DEFAULT_BASE = "https://slack.com/api";
-
-const CALL_MS_MAX = 30_000;
-/** Slack allows about one message a second in a channel. */
-const POST_INTERVAL_MS = 1_000;
-const POST_WAIT_MS_MAX = 10_000;
-/** How much of a word of Slack's answer is repeated in an error. */
-const WORD_CHARS_MAX = 100;
-
-/** A block of a message, in the form of Block Kit. */
-export type Block = Readonly<Record<string, unknown>>;
+import { SlackApiError } from "./web_api_errors.ts";
 
 /** A message in a channel, of an event or of the channel's history. */
 export const Message = z.object({
@@ -38,7 +18,7 @@ export const Message = z.object({
   /** Of the first message of a thread. */
   latest_reply: Timestamp.optional(),
   blocks: z.array(z.looseObject({ block_id: z.string().optional() })).default([]),
-  files: z.array(z.unknown()).default([]),
+  files: z.array(SlackFile).default([]),
 });
 export type Message = z.output<typeof Message>;
 
@@ -52,26 +32,6 @@ const Page = z.object({
   response_metadata: z.object({ next_cursor: z.string().default("") }).optional(),
 });
 type Page = z.output<typeof Page>;
-
-const Answer = z.looseObject({
-  ok: z.boolean(),
-  error: z.string().default("unknown_error"),
-  needed: z.string().optional(),
-});
-
-export interface ApiOptions {
-  readonly base: string;
-  readonly app_token: Secret;
-  readonly bot_token: Secret;
-  readonly clock: Clock;
-  readonly fetch: (request: Request) => Promise<Response>;
-}
-
-/** Where a message goes. */
-export interface Place {
-  readonly channel: string;
-  readonly thread_ts?: Timestamp | undefined;
-}
 
 export interface OutgoingMessage extends Place {
   /** What notifications show, in Slack's escaped form. */
@@ -87,51 +47,44 @@ interface Range {
   readonly pages_max: number;
 }
 
-type Params = Readonly<Record<string, string | number | boolean | object | undefined>>;
-
 export class WebApi {
-  readonly #options: ApiOptions;
-  #nextPostAt = 0;
+  readonly #caller: ApiCaller;
+  readonly files: FileApi;
 
   constructor(options: ApiOptions) {
-    this.#options = options;
+    this.#caller = new ApiCaller(options);
+    this.files = new FileApi(this.#caller);
   }
 
   /** The app's own user. */
   async authTest(signal: AbortSignal): Promise<{ user_id: string; team: string }> {
     const shape = z.object({ user_id: z.string(), team: z.string().default("") });
-    return await this.#call("auth.test", shape, { signal });
+    return await this.#caller.call("auth.test", shape, { signal });
   }
 
   /** The address of a new connection of Socket Mode. It is valid once. */
   async openConnection(signal: AbortSignal): Promise<string> {
     // Only a server on this machine may send us to an address without encryption.
-    const protocol = this.#options.base.startsWith("https:") ? /^wss$/ : /^wss?$/;
+    const protocol = this.#caller.options.base.startsWith("https:") ? /^wss$/ : /^wss?$/;
     const shape = z.object({ url: z.url({ protocol }) });
     const options = { signal, token: "app_token" } as const;
-    return (await this.#call("apps.connections.open", shape, options)).url;
+    return (await this.#caller.call("apps.connections.open", shape, options)).url;
   }
 
   /** The channel of direct messages with a user. */
   async openDirectMessage(user: string, signal: AbortSignal): Promise<string> {
     const shape = z.object({ channel: z.object({ id: z.string() }) });
     const params = { users: user };
-    return (await this.#call("conversations.open", shape, { params, signal })).channel.id;
+    return (await this.#caller.call("conversations.open", shape, { params, signal })).channel.id;
   }
 
   /** Sends a message, at most one a second; returns its timestamp. */
   async postMessage(message: OutgoingMessage, signal: AbortSignal): Promise<Timestamp> {
-    const { clock } = this.#options;
-    const now = clock.now();
-    // The limit is for a clock that was set back.
-    const at = Math.max(now, Math.min(this.#nextPostAt, now + POST_WAIT_MS_MAX));
-    this.#nextPostAt = at + POST_INTERVAL_MS;
-    if (at > now) await pause(clock, at - now, signal);
-    signal.throwIfAborted();
+    await this.#caller.postTurn(signal);
     // Otherwise Slack would fetch links in agents' texts to show a preview.
     const params = { ...message, unfurl_links: false, unfurl_media: false };
     const shape = z.object({ ts: Timestamp });
-    return (await this.#call("chat.postMessage", shape, { params, signal })).ts;
+    return (await this.#caller.call("chat.postMessage", shape, { params, signal })).ts;
   }
 
   /** Replaces the text and the blocks of a message. */
@@ -139,7 +92,7 @@ export class WebApi {
     message: Omit<OutgoingMessage, "thread_ts"> & { ts: Timestamp },
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#call("chat.update", z.unknown(), { params: { ...message }, signal });
+    await this.#caller.call("chat.update", z.unknown(), { params: { ...message }, signal });
   }
 
   /** Shows a text to one user only, until the user's program is restarted. */
@@ -147,7 +100,7 @@ export class WebApi {
     message: Place & { user: string; text: string },
     signal: AbortSignal,
   ): Promise<void> {
-    await this.#call("chat.postEphemeral", z.unknown(), { params: { ...message }, signal });
+    await this.#caller.call("chat.postEphemeral", z.unknown(), { params: { ...message }, signal });
   }
 
   async addReaction(
@@ -156,7 +109,7 @@ export class WebApi {
   ): Promise<void> {
     try {
       const params = { channel, timestamp, name };
-      await this.#call("reactions.add", z.unknown(), { params, signal });
+      await this.#caller.call("reactions.add", z.unknown(), { params, signal });
     } catch (error) {
       if (!(error instanceof SlackApiError) || error.code !== "already_reacted") throw error;
     }
@@ -185,93 +138,11 @@ export class WebApi {
     let cursor: string | undefined;
     for (let page = 0; page < pages_max; page++) {
       const params = { ...where, ...range, cursor };
-      const answer: Page = await this.#call(method, Page, { params, signal });
+      const answer: Page = await this.#caller.call(method, Page, { params, signal });
       messages.push(...answer.messages);
       cursor = answer.response_metadata?.next_cursor;
       if (!cursor) return { messages, complete: true };
     }
     return { messages, complete: false };
   }
-
-  async #call<S extends z.ZodType>(
-    method: string,
-    shape: S,
-    { params = {}, token = "bot_token", signal }: {
-      params?: Params;
-      token?: TokenName;
-      signal: AbortSignal;
-    },
-  ): Promise<z.output<S>> {
-    const { base, clock, fetch } = this.#options;
-    const request = {
-      method: "POST",
-      headers: { authorization: `Bearer ${this.#options[token].reveal()}` },
-      // Slack's methods that read do not accept JSON.
-      body: toForm(params),
-      redirect: "manual",
-    } as const;
-    const raw = await timeout(clock, CALL_MS_MAX, async (limit) => {
-      try {
-        const response = await fetch(
-          new Request(`${base}/${method}`, { ...request, signal: limit }),
-        );
-        const { status, headers } = response;
-        return { status, retryAfter: headers.get("retry-after"), text: await response.text() };
-      } catch (error) {
-        throw toLostError(error);
-      }
-    }, signal);
-    signal.throwIfAborted();
-    if (!raw) throw toLostError(new Error(`no answer within ${CALL_MS_MAX / 1000} s`));
-    const answer = readAnswer(method, raw, { token, secret: this.#options[token] });
-    const result = shape.safeParse(answer);
-    if (result.success) return result.data;
-    throw new SlackApiError("unclear", `${method}: the answer has an unknown form`);
-  }
-}
-
-function toForm(params: Params): URLSearchParams {
-  const form = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) {
-    if (value === undefined) continue;
-    form.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
-  }
-  return form;
-}
-
-interface RawAnswer {
-  readonly status: number;
-  readonly retryAfter: string | null;
-  readonly text: string;
-}
-
-/** The answer, if it says `ok`; otherwise throws what is known of the call. */
-function readAnswer(
-  method: string,
-  { status, retryAfter, text }: RawAnswer,
-  { token, secret }: { token: TokenName; secret: Secret },
-): unknown {
-  if (status === 429) {
-    const seconds = /^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : undefined;
-    throw new SlackApiError("rate_limited", `Slack limits the rate of ${method}`, {
-      retry_after_ms: seconds === undefined ? undefined : seconds * 1000,
-    });
-  }
-  const answer = Answer.safeParse(tryJson(text));
-  if (status >= 500 || status >= 300 && status < 400) {
-    throw new SlackApiError("unclear", `Slack's answer to ${method} is HTTP ${status}`);
-  }
-  if (!answer.success) {
-    throw new SlackApiError(
-      status >= 400 ? "bad_request" : "unclear",
-      `The answer is not from Slack's API: HTTP ${status}; check SLACK_API_BASE`,
-    );
-  }
-  if (answer.data.ok) return answer.data;
-  const { error, needed } = answer.data;
-  const toWord = (text: string) =>
-    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, WORD_CHARS_MAX);
-  const code = toWord(error);
-  const message = describeRefusal(method, code, needed === undefined ? needed : toWord(needed));
-  throw new SlackApiError(toErrorClass(code), message, { code, setting: token });
 }

@@ -5,6 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
+import { readBounded } from "../chat/downloads.ts";
 import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
@@ -13,6 +14,10 @@ export const DEFAULT_BASE = "https://api.telegram.org";
 export const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_MS_MAX = 30_000;
+/** The slowest transfer of a file that we wait for, beyond `CALL_MS_MAX`. */
+const BYTES_PER_MS_MIN = 64;
+/** The path of a file on Telegram's server. It becomes a part of the address that we call. */
+const FILE_PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
 const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
 export type Chat = z.output<typeof Chat>;
@@ -23,19 +28,15 @@ const Message = z.looseObject({
   date: z.int(),
   chat: Chat,
   text: z.string().optional(),
+  caption: z.string().optional(),
+  /** Messages with the same id are one album. */
+  media_group_id: z.string().optional(),
   reply_to_message: z.object({
     message_id: z.int(),
     from: z.object({ id: z.int() }).optional(),
   }).optional(),
 });
 export type Message = z.output<typeof Message>;
-
-/** The fields of a message for what is not text. */
-const MEDIA = ["photo", "document", "voice", "audio", "video", "video_note", "sticker", "location"];
-
-export function hasMedia(message: Message): boolean {
-  return MEDIA.some((field) => message[field] !== undefined);
-}
 
 const Tap = z.object({
   id: z.string(),
@@ -73,6 +74,21 @@ export interface BotOptions {
   readonly chat_id: string;
   readonly clock: Clock;
   readonly fetch: (request: Request) => Promise<Response>;
+}
+
+/** A file as the Bot API takes it: by the method for a picture, or for any file. */
+interface FileMessage {
+  readonly as: "photo" | "document";
+  readonly filename: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly caption: string;
+  readonly reply_to?: number | undefined;
+}
+
+interface CallOptions {
+  readonly params: object;
+  readonly signal: AbortSignal;
+  readonly ms?: number;
 }
 
 interface OutgoingText {
@@ -135,13 +151,42 @@ export class BotApi {
       text,
       // Otherwise Telegram would fetch links in agents' texts to show a preview.
       link_preview_options: { is_disabled: true },
-      ...(reply_to !== undefined && {
-        reply_parameters: { message_id: reply_to, allow_sending_without_reply: true },
-      }),
+      ...replyTo(reply_to),
       ...(keyboard && { reply_markup: { inline_keyboard: keyboard } }),
     };
-    const shape = z.object({ message_id: z.int() });
-    return (await this.#call("sendMessage", shape, { params, signal })).message_id;
+    return (await this.#call("sendMessage", Sent, { params, signal })).message_id;
+  }
+
+  /** Uploads a file of at most 50 MB, a picture of at most 10 MB; returns the message id. */
+  async sendFile(file: FileMessage, signal: AbortSignal): Promise<number> {
+    const { as, filename, bytes, caption, reply_to } = file;
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ ...this.#chat, caption, ...replyTo(reply_to) })) {
+      form.set(name, typeof value === "string" ? value : JSON.stringify(value));
+    }
+    form.set(as, new Blob([bytes]), filename);
+    const method = as === "photo" ? "sendPhoto" : "sendDocument";
+    const ms = transferMs(bytes.length);
+    return (await this.#call(method, Sent, { params: form, signal, ms })).message_id;
+  }
+
+  /** Downloads a file that was sent to the bot, of at most `bytes_max` bytes. */
+  async downloadFile(
+    file_id: string,
+    bytes_max: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const found = await this.#call("getFile", StoredFile, { params: { file_id }, signal });
+    const { file_path = "", file_size } = found;
+    if (!FILE_PATH.test(file_path)) {
+      throw new ChatError("bad_request", "the file's path has an unknown form");
+    }
+    const { base, token } = this.#options;
+    const url = `${base}/file/bot${token.reveal()}/${file_path}`;
+    const read = (response: Response) => readFile(response, bytes_max);
+    const bytes = await this.#fetch(url, {}, { read, signal, ms: transferMs(bytes_max) });
+    if (file_size === undefined || bytes.length === file_size) return bytes;
+    throw new ChatError("unclear", `only ${bytes.length} of ${file_size} bytes have arrived`);
   }
 
   /** Answers a button tap with a short text; `alert` shows it until dismissed. */
@@ -167,29 +212,21 @@ export class BotApi {
   async #call<S extends z.ZodType>(
     method: string,
     shape: S,
-    { params, signal, ms = CALL_MS_MAX }: { params: object; signal: AbortSignal; ms?: number },
+    { params, signal, ms = CALL_MS_MAX }: CallOptions,
   ): Promise<z.output<S>> {
-    const { base, token, clock, fetch } = this.#options;
+    const { base, token } = this.#options;
+    const isForm = params instanceof FormData;
+    const request = {
+      method: "POST",
+      body: isForm ? params : JSON.stringify(params),
+      ...(!isForm && { headers: { "content-type": "application/json" } }),
+    };
+    const read = async (response: Response) => ({
+      status: response.status,
+      text: await response.text(),
+    });
     const url = `${base}/bot${token.reveal()}/${method}`;
-    const raw = await timeout(clock, ms, async (limit) => {
-      try {
-        const response = await fetch(
-          new Request(url, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify(params),
-            redirect: "manual",
-            signal: limit,
-          }),
-        );
-        return { status: response.status, text: await response.text() };
-      } catch (error) {
-        throw toLostError(error);
-      }
-    }, signal);
-    signal.throwIfAborted();
-    if (!raw) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
-    const { status, text } = raw;
+    const { status, text } = await this.#fetch(url, request, { read, signal, ms });
     const answer = Answer.safeParse(tryJson(text));
     if (!answer.success) throw unreadableResponse(status);
     if (!answer.data.ok) throw this.#toError(status, answer.data);
@@ -198,6 +235,30 @@ export class BotApi {
       throw new ChatError("unclear", `${method}: the answer has an unknown form`);
     }
     return result.data;
+  }
+
+  /** The response of a request, as `read` returns it. Throws a `ChatError` if it was lost. */
+  async #fetch<A extends object>(
+    url: string,
+    init: RequestInit,
+    { read, signal, ms }: {
+      read: (response: Response) => Promise<A>;
+      signal: AbortSignal;
+      ms: number;
+    },
+  ): Promise<A> {
+    const { clock, fetch } = this.#options;
+    const answer = await timeout(clock, ms, async (limit) => {
+      try {
+        const request = new Request(url, { ...init, redirect: "manual", signal: limit });
+        return await read(await fetch(request));
+      } catch (error) {
+        throw error instanceof ChatError ? error : toLostError(error);
+      }
+    }, signal);
+    signal.throwIfAborted();
+    if (!answer) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
+    return answer;
   }
 
   #toError(status: number, { error_code, description, parameters }: Answer): ChatError {
@@ -213,6 +274,31 @@ export class BotApi {
       retry_after === undefined ? undefined : retry_after * 1000,
     );
   }
+}
+
+const Sent = z.object({ message_id: z.int() });
+const StoredFile = z.object({
+  file_path: z.string().optional(),
+  file_size: z.int().nonnegative().optional(),
+});
+
+function replyTo(message_id: number | undefined) {
+  if (message_id === undefined) return {};
+  return { reply_parameters: { message_id, allow_sending_without_reply: true } };
+}
+
+function transferMs(bytes: number): number {
+  return CALL_MS_MAX + Math.ceil(bytes / BYTES_PER_MS_MIN);
+}
+
+/** Reads a file. Stops as soon as it is too large. */
+async function readFile(response: Response, bytes_max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { status, body } = response;
+  if (status !== 200) {
+    await body?.cancel();
+    throw new ChatError(toErrorClass(status === 404 ? 400 : status), `HTTP ${status}`);
+  }
+  return await readBounded(body, bytes_max);
 }
 
 function toErrorClass(code: number): ErrorClass {

@@ -5,11 +5,15 @@ import type {
   Chat,
   ChatEvent,
   ChatStyle,
+  IncomingFile,
   IncomingMessage,
+  OutgoingFile,
   OutgoingText,
   TapAnswer,
 } from "../chat/chat.ts";
-import { type BotApi, hasMedia, type Keyboard, type Message, type Update } from "./bot_api.ts";
+import { ChatError } from "../chat/chat.ts";
+import type { BotApi, Keyboard, Message, Update } from "./bot_api.ts";
+import { type MediaFile, mediaOf } from "./media.ts";
 
 export const TELEGRAM: ChatStyle = {
   surface: "telegram",
@@ -20,7 +24,11 @@ export const TELEGRAM: ChatStyle = {
   tap_units_max: 200,
   button_columns_max: 48,
   button_data_bytes_max: 64,
+  // The limits of the Bot API: https://core.telegram.org/bots/api#sending-files
+  file_bytes_max: 50_000_000,
+  download_bytes_max: 20 * 2 ** 20,
 };
+const PHOTO_BYTES_MAX = 10_000_000;
 const IGNORED_CHATS_MAX = 1_000;
 
 interface TelegramChatDeps {
@@ -43,6 +51,24 @@ export class TelegramChat implements Chat {
     return String(await this.#deps.bot.sendMessage(message, signal));
   }
 
+  /** A picture is sent as a file if it is too large, or if Telegram refuses it as a picture. */
+  async sendFile(
+    { filename, bytes, isPicture, caption, reply_to }: OutgoingFile,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { bot } = this.#deps;
+    const file = { filename, bytes, caption, reply_to: toMessageId(reply_to) };
+    if (isPicture && bytes.length <= PHOTO_BYTES_MAX) {
+      try {
+        return String(await bot.sendFile({ ...file, as: "photo" }, signal));
+      } catch (error) {
+        const isRefused = error instanceof ChatError && error.error_class === "bad_request";
+        if (!isRefused) throw error;
+      }
+    }
+    return String(await bot.sendFile({ ...file, as: "document" }, signal));
+  }
+
   setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
     return this.#deps.bot.setKeyboard(Number(ref), toKeyboard(buttons), signal);
   }
@@ -55,27 +81,60 @@ export class TelegramChat implements Chat {
     return this.#deps.bot.react(Number(ref), "👌", signal);
   }
 
-  /** The event of an update; empty if it is from another chat, or of another kind. */
-  toEvent({ message, callback_query: tap }: Update): ChatEvent {
-    const event: ChatEvent = {
-      message: message && !this.#isIgnored(message.chat) ? this.#toMessage(message) : undefined,
+  /** The id of an update's album; undefined if it is no part of one, or from another chat. */
+  albumOf({ message }: Update): string | undefined {
+    const isOurs = message && this.#deps.bot.isConfiguredChat(message.chat);
+    return isOurs ? message.media_group_id : undefined;
+  }
+
+  /**
+   * The event of an update, or of all updates of an album; empty if it is from another chat, or of
+   * another kind.
+   */
+  toEvent(updates: readonly Update[]): ChatEvent {
+    const [tap] = updates.flatMap(({ callback_query }) => callback_query ?? []);
+    const messages = updates.flatMap(({ message }) => message ?? []).filter(({ chat }) =>
+      !this.#isIgnored(chat)
+    );
+    return {
+      message: this.#toMessage(messages),
       tap: tap?.message && !this.#isIgnored(tap.message.chat)
         ? { id: tap.id, data: tap.data ?? "", ref: String(tap.message.message_id) }
         : undefined,
     };
-    return event;
   }
 
-  #toMessage(message: Message): IncomingMessage {
-    const { message_id, date, text, chat, reply_to_message: to } = message;
+  /** One message, or the messages of an album as one. */
+  #toMessage(messages: readonly Message[]): IncomingMessage | undefined {
+    const [first] = messages;
+    if (!first) return undefined;
+    const { message_id, date, chat } = first;
+    const texts = messages.flatMap(({ text, caption }) => text ?? caption ?? []);
+    const media = messages.map(mediaOf);
     return {
       ref: String(message_id),
-      text,
+      text: texts.length === 0 ? undefined : texts.join("\n"),
       written_at: date * 1000,
-      reply_to: to && this.#deps.bot.isBotItself(to.from) ? String(to.message_id) : undefined,
+      reply_to: messages.map((message) => this.#repliedTo(message)).find((ref) => ref),
       // In a group, only replies to the bot's messages are for the bot.
       isForBot: chat.type === "private",
-      hasMedia: hasMedia(message),
+      files: media.flatMap(({ files }) => files).map((file) => this.#toFile(file)),
+      hasOther: media.some(({ hasOther }) => hasOther),
+    };
+  }
+
+  #repliedTo({ reply_to_message: to }: Message): string | undefined {
+    return to && this.#deps.bot.isBotItself(to.from) ? String(to.message_id) : undefined;
+  }
+
+  #toFile({ file_id, filename, content_type, size }: MediaFile): IncomingFile {
+    const { bot } = this.#deps;
+    return {
+      key: file_id,
+      filename,
+      content_type,
+      size,
+      load: (bytes_max, signal) => bot.downloadFile(file_id, bytes_max, signal),
     };
   }
 

@@ -42,6 +42,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
     ids: randomIds,
     bot: new BotApi({ ...options, token, chat_id }),
     call: daemon.call,
+    daemon,
     connect: connectWebSocket,
     url: () => tryDaemonUrl(daemon),
     auth_token: settings["daemon.auth_token"]?.reveal(),

@@ -92,6 +92,14 @@ export const METHODS = {
     text: Escaped,
     thread_ts: ts.optional(),
   }),
+  "files.getUploadURLExternal": z.strictObject({ filename: z.string().min(1), length: number }),
+  "files.completeUploadExternal": z.strictObject({
+    files: json.pipe(z.array(z.strictObject({ id: z.string(), title: z.string() })).length(1)),
+    channel_id: z.string(),
+    thread_ts: ts.optional(),
+    blocks: json.pipe(z.array(RichText)),
+  }),
+  "files.info": z.strictObject({ file: z.string() }),
   "reactions.add": z.strictObject({
     channel: z.string(),
     timestamp: ts,

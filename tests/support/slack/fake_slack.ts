@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { type Blocks, type Method, METHODS, type Params } from "./api_shapes.ts";
+import { FakeFiles } from "./fake_files.ts";
 import { FakeConnections } from "./fake_connections.ts";
 
 export const APP_TOKEN = "xapp-1-A1-topsecret";
@@ -46,6 +47,7 @@ export class FakeSlack {
   readonly ephemerals: Params<"chat.postEphemeral">[] = [];
   readonly calls: { method: string; params: Record<string, string> }[] = [];
   readonly connections: FakeConnections;
+  readonly files = new FakeFiles(BOT_TOKEN);
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, CallOutcome[]>();
   #count = 0;
@@ -143,7 +145,10 @@ export class FakeSlack {
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
-    const method = new URL(request.url).pathname.replace(/^\/api\//, "");
+    const { pathname } = new URL(request.url);
+    const transfer = await this.files.answer(request);
+    if (transfer) return transfer;
+    const method = pathname.replace(/^\/api\//, "");
     const params = Object.fromEntries(new URLSearchParams(await request.text()));
     this.calls.push({ method, params });
     if (method === "chat.postMessage" && this.#hold) {
@@ -196,6 +201,14 @@ export class FakeSlack {
       case "chat.postEphemeral":
         this.ephemerals.push(parsed(method, params));
         return {};
+      case "files.getUploadURLExternal":
+        return this.files.begin(parsed(method, params), request.url);
+      case "files.completeUploadExternal":
+        return this.#share(parsed(method, params));
+      case "files.info": {
+        const { file } = parsed(method, params);
+        return { file: { id: file, shares: { private: this.#sharesOf(file) } } };
+      }
       case "reactions.add": {
         const { timestamp, name } = parsed(method, params);
         const { reactions } = this.mustFind(timestamp);
@@ -217,6 +230,22 @@ export class FakeSlack {
     );
     message.blocks = blocks;
     return { channel, ts: message.ts };
+  }
+
+  #share({ files: [file], channel_id, thread_ts, blocks }: Params<"files.completeUploadExternal">) {
+    const bytes = file && this.files.uploaded.get(file.id);
+    if (!file || !bytes) throw new Refusal("file_not_found");
+    const more = { bot_id: "B1", subtype: "file_share", files: [{ id: file.id }] };
+    const place = { user: BOT, channel: channel_id, thread_ts };
+    const message = this.addMessage("", { ...place, ...more } as object);
+    message.blocks = blocks;
+    return { files: [file] };
+  }
+
+  /** The messages that show a file, by their channel. */
+  #sharesOf(id: string): Record<string, { ts: string }[]> {
+    const shown = this.messages.filter(({ more }) => JSON.stringify(more).includes(`"${id}"`));
+    return Object.fromEntries(shown.map(({ channel, ts }) => [channel, [{ ts }]]));
   }
 
   #history({ channel, ...range }: Params<"conversations.history">) {

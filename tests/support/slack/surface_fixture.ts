@@ -47,6 +47,7 @@ export async function slackFixture(
       channel,
       handledFile,
       call: mesh.call,
+      daemon: mesh.daemon,
       connect: mesh.connect,
       connectSlack: slack.connections.connect,
       url: () => "http://daemon",

@@ -241,12 +241,13 @@ Deno.test("a refusal of the daemon is shown in the thread", async () => {
   assert.equal(r.slack.sent.at(-1)?.thread_ts, ts);
 });
 
-Deno.test("a file without a text is answered: only text is forwarded", async () => {
+Deno.test("a file of another service is refused with its message", async () => {
   await using r = await slackFixture();
   const ts = await show(r);
-  r.slack.reply(ts, "", { subtype: "file_share", files: [{ id: "F1" }] });
+  r.slack.reply(ts, "See", { subtype: "file_share", files: [{ id: "F1", mode: "external" }] });
   await r.advance(POST_MS);
-  assert.equal(r.slack.shown.at(-1), "I can forward only text.");
+  assert.equal(r.slack.shown.at(-1), "Not sent. I can forward only text and files.");
+  assert.deepEqual(r.mesh.replies, []);
   assert.equal(r.slack.messages.at(-1)?.channel, DIRECT);
 });
 
