@@ -49,10 +49,11 @@ const SURFACE_COMMANDS: readonly Command[] = [{
   usage: "surface slack",
   needs: "this machine",
   summary: "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  flags: { "--manifest": "print the manifest of the Slack app to create, as JSON" },
   example: "mesh surface slack",
-  run: async (context) => {
+  run: async (context, args) => {
     const { runSlack } = await import("../surfaces/slack/slack_command.ts");
-    return await runSlack(context);
+    return await runSlack(context, args);
   },
 }];
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { isLater, Timestamp } from "./timestamps.ts";
+import { isLater, Timestamp } from "./api/timestamps.ts";
 
 /** How many handled messages are kept one by one. */
 export const HANDLED_MAX = 1_000;

@@ -13,13 +13,13 @@ import {
   type TapAnswer,
 } from "../chat/chat.ts";
 import { toBlocks, toOutcome, toSummary, toTextBlock } from "./blocks.ts";
-import type { Press } from "./envelopes.ts";
-import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./timestamps.ts";
-import type { Place } from "./api_caller.ts";
-import type { Message, WebApi } from "./web_api.ts";
-import { SlackApiError } from "./web_api_errors.ts";
+import type { Press } from "./connection/envelopes.ts";
+import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./api/timestamps.ts";
+import type { Place } from "./api/api_caller.ts";
+import type { Message, WebApi } from "./api/web_api.ts";
+import { SlackApiError } from "./api/web_api_errors.ts";
 
-export const SLACK: ChatStyle = {
+const SLACK: ChatStyle = {
   surface: "slack",
   title: "Slack",
   // Slack's own program takes what begins with a slash.
@@ -132,7 +132,7 @@ export class SlackChat implements Chat {
     }
   }
 
-  /** Replaces the buttons of a pressed message by what was chosen, or by a note that it is closed. */
+  /** Replaces the buttons of a pressed message by what was chosen, or by a note that it is over. */
   async setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
     const ts = toTimestamp(ref), press = ts && this.#pressed.get(ts);
     if (!press) return;

@@ -4,29 +4,34 @@ import { randomIds } from "kit/core/clock.ts";
 import { dirname, join } from "kit/core/path.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "../../../daemon/host/paths.ts";
-import { type CommandContext, interruptible } from "../../command/command.ts";
+import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { apiBase, missingSettings, proxiedFetch, timedLog, tryDaemonUrl } from "../chat/program.ts";
-import { DEFAULT_BASE } from "./api_caller.ts";
+import { DEFAULT_BASE } from "./api/api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
-import { connectSlackSocket } from "./socket.ts";
+import { connectSlackSocket } from "./connection/socket.ts";
+import { MANIFEST } from "./manifest.ts";
 import { SlackSurface } from "./surface.ts";
-import { WebApi } from "./web_api.ts";
+import { WebApi } from "./api/web_api.ts";
 
 const MISSING = {
-  app_token:
-    "surfaces.slack.app_token is missing: create an app as docs/slack.md says, generate an app-level " +
-    "token with connections:write, and store it with `mesh config set surfaces.slack.app_token -`",
+  app_token: "surfaces.slack.app_token is missing: create a Slack app from the manifest that " +
+    "`mesh surface slack --manifest` prints, generate an app-level token with the scope " +
+    "connections:write, and store it with `mesh config set surfaces.slack.app_token -`",
   bot_token: "surfaces.slack.bot_token is missing: install the app, and store its bot token with " +
     "`mesh config set surfaces.slack.bot_token -`",
   user: "surfaces.slack.user is missing: your member id, which your profile in Slack copies, for " +
     "`mesh config set surfaces.slack.user ID`",
 };
 
-export async function runSlack(context: CommandContext): Promise<number> {
+export async function runSlack(context: CommandContext, args: Args): Promise<number> {
+  if (args.flag("manifest")) {
+    context.terminal.printJson(MANIFEST);
+    return EXIT.done;
+  }
   const { env, clock, daemon } = context;
   const settings = readSettings(env);
   const app_token = settings["surfaces.slack.app_token"];

@@ -7,13 +7,18 @@ import { ChatError } from "../chat/chat.ts";
 import { tellNotSent } from "../chat/notices.ts";
 import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
 import { findMissed } from "./catch_up.ts";
-import { type Envelope, toPress, toWrittenMessage, type WrittenMessage } from "./envelopes.ts";
+import {
+  type Envelope,
+  toPress,
+  toWrittenMessage,
+  type WrittenMessage,
+} from "./connection/envelopes.ts";
 import { type HandledFile, HandledMessages } from "./handled_messages.ts";
 import { Incoming, toMs } from "./incoming.ts";
 import { SlackChat, type SlackChatDeps } from "./slack_chat.ts";
-import type { ConnectSlackSocket } from "./socket.ts";
-import { SocketMode } from "./socket_mode.ts";
-import { timestampAt } from "./timestamps.ts";
+import type { ConnectSlackSocket } from "./connection/socket.ts";
+import { SocketMode } from "./connection/socket_mode.ts";
+import { timestampAt } from "./api/timestamps.ts";
 
 export interface SurfaceDeps
   extends Omit<ChatSurfaceDeps, "chat">, Omit<SlackChatDeps, "clock" | "ids"> {

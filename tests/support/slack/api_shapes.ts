@@ -1,4 +1,4 @@
-/** The parameters of Slack's methods that the fake accepts, with the limits that Slack documents. */
+/** The parameters of Slack's methods that the fake accepts, with the limits that Slack states. */
 
 import * as z from "zod";
 

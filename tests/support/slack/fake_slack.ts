@@ -188,9 +188,11 @@ export class FakeSlack {
       case "conversations.open":
         return { channel: { id: DIRECT } };
       case "conversations.history":
-        return this.#history(parsed(method, params));
-      case "conversations.replies":
-        return this.#replies(parsed(method, params));
+        return history(this.messages, parsed(method, params));
+      case "conversations.replies": {
+        const range = parsed(method, params);
+        return replies(this.messages, this.mustFind(range.ts), range);
+      }
       case "chat.postMessage":
         return this.#post(parsed(method, params));
       case "chat.update": {
@@ -207,7 +209,7 @@ export class FakeSlack {
         return this.#share(parsed(method, params));
       case "files.info": {
         const { file } = parsed(method, params);
-        return { file: { id: file, shares: { private: this.#sharesOf(file) } } };
+        return { file: { id: file, shares: { private: sharesOf(this.messages, file) } } };
       }
       case "reactions.add": {
         const { timestamp, name } = parsed(method, params);
@@ -242,34 +244,39 @@ export class FakeSlack {
     return { files: [file] };
   }
 
-  /** The messages that show a file, by their channel. */
-  #sharesOf(id: string): Record<string, { ts: string }[]> {
-    const shown = this.messages.filter(({ more }) => JSON.stringify(more).includes(`"${id}"`));
-    return Object.fromEntries(shown.map(({ channel, ts }) => [channel, [{ ts }]]));
-  }
-
-  #history({ channel, ...range }: Params<"conversations.history">) {
-    const all = this.messages.filter((one) => one.channel === channel && !one.thread_ts)
-      .map((one) => {
-        const latest_reply = this.messages.findLast(({ thread_ts }) => thread_ts === one.ts)?.ts;
-        return { ...toJson(one), ...(latest_reply && { latest_reply, thread_ts: one.ts }) };
-      });
-    return page(all.toReversed(), range);
-  }
-
-  #replies({ channel, ts, ...range }: Params<"conversations.replies">) {
-    const { thread_ts } = this.mustFind(ts);
-    // The timestamp of a reply gets that reply alone.
-    const all = this.messages.filter((one) =>
-      one.channel === channel && (one.ts === ts || !thread_ts && one.thread_ts === ts)
-    );
-    return page(all.map(toJson), range);
-  }
-
   #nextTimestamp(): string {
     const seconds = Math.floor(this.#clock.now() / 1000);
     return `${seconds}.${String(++this.#count).padStart(6, "0")}`;
   }
+}
+
+/** The messages that show a file, by their channel. */
+function sharesOf(messages: SlackMessage[], id: string): Record<string, { ts: string }[]> {
+  const shown = messages.filter(({ more }) => JSON.stringify(more).includes(`"${id}"`));
+  return Object.fromEntries(shown.map(({ channel, ts }) => [channel, [{ ts }]]));
+}
+
+function history(
+  messages: SlackMessage[],
+  { channel, ...range }: Params<"conversations.history">,
+) {
+  const all = messages.filter((one) => one.channel === channel && !one.thread_ts).map((one) => {
+    const latest_reply = messages.findLast(({ thread_ts }) => thread_ts === one.ts)?.ts;
+    return { ...toJson(one), ...(latest_reply && { latest_reply, thread_ts: one.ts }) };
+  });
+  return page(all.toReversed(), range);
+}
+
+/** The messages of a thread; of a reply, that reply alone. */
+function replies(
+  messages: SlackMessage[],
+  { thread_ts }: SlackMessage,
+  { channel, ts, ...range }: Params<"conversations.replies">,
+) {
+  const all = messages.filter((one) =>
+    one.channel === channel && (one.ts === ts || !thread_ts && one.thread_ts === ts)
+  );
+  return page(all.map(toJson), range);
 }
 
 type Range = Pick<Params<"conversations.history">, "oldest" | "latest" | "limit" | "cursor">;

@@ -3,7 +3,7 @@
 import { Secret } from "kit/core/settings.ts";
 import type { HandledFile } from "../../../cli/surfaces/slack/handled_messages.ts";
 import { SlackSurface } from "../../../cli/surfaces/slack/surface.ts";
-import { WebApi } from "../../../cli/surfaces/slack/web_api.ts";
+import { WebApi } from "../../../cli/surfaces/slack/api/web_api.ts";
 import { countingIds } from "../ids.ts";
 import { SwiftClock } from "../swift_clock.ts";
 import { FakeMesh } from "../telegram/surface_fixture.ts";
@@ -11,6 +11,45 @@ import { APP_TOKEN, BOT_TOKEN, FakeSlack, SAM } from "./fake_slack.ts";
 
 /** Longer than the interval of two posts. */
 export const POST_MS = 1_100;
+
+interface Parts {
+  readonly clock: SwiftClock;
+  readonly slack: FakeSlack;
+  readonly mesh: FakeMesh;
+  readonly channel: string | undefined;
+  readonly file: { text: string | undefined };
+  readonly printed: string[];
+  readonly ids: ReturnType<typeof countingIds>;
+}
+
+function createSurface({ clock, slack, mesh, channel, file, printed, ids }: Parts): SlackSurface {
+  const handledFile: HandledFile = {
+    read: () => file.text,
+    write: (text) => void (file.text = text),
+  };
+  const api = new WebApi({
+    base: "http://slack.test/api",
+    app_token: new Secret(APP_TOKEN),
+    bot_token: new Secret(BOT_TOKEN),
+    clock,
+    fetch: slack.fetch,
+  });
+  return new SlackSurface({
+    clock,
+    ids,
+    api,
+    user: SAM,
+    channel,
+    handledFile,
+    call: mesh.call,
+    daemon: mesh.daemon,
+    connect: mesh.connect,
+    connectSlack: slack.connections.connect,
+    url: () => "http://daemon",
+    auth_token: undefined,
+    log: (what) => printed.push(what),
+  });
+}
 
 /** A running surface; dispose it with `await using`. */
 export async function slackFixture(
@@ -25,35 +64,9 @@ export async function slackFixture(
   const slack = new FakeSlack(clock), mesh = new FakeMesh(clock, "slack");
   const printed: string[] = [];
   before({ slack, mesh, clock });
-  const ids = countingIds();
-  const api = new WebApi({
-    base: "http://slack.test/api",
-    app_token: new Secret(APP_TOKEN),
-    bot_token: new Secret(BOT_TOKEN),
-    clock,
-    fetch: slack.fetch,
-  });
   const file = { text: handled };
-  const handledFile: HandledFile = {
-    read: () => file.text,
-    write: (text) => void (file.text = text),
-  };
-  const surface = () =>
-    new SlackSurface({
-      clock,
-      ids,
-      api,
-      user: SAM,
-      channel,
-      handledFile,
-      call: mesh.call,
-      daemon: mesh.daemon,
-      connect: mesh.connect,
-      connectSlack: slack.connections.connect,
-      url: () => "http://daemon",
-      auth_token: undefined,
-      log: (what) => printed.push(what),
-    });
+  const ids = countingIds();
+  const surface = () => createSurface({ clock, slack, mesh, channel, file, printed, ids });
   let stop = new AbortController();
   let running = surface().run(stop.signal);
   // `ended()` reports a failure; this only prevents an unhandled rejection.

@@ -9,7 +9,7 @@ import {
   timestampAt,
   toRef,
   toTimestamp,
-} from "../../../../cli/surfaces/slack/timestamps.ts";
+} from "../../../../cli/surfaces/slack/api/timestamps.ts";
 import { HANDLED_MAX, HandledMessages } from "../../../../cli/surfaces/slack/handled_messages.ts";
 
 const timestamp = fc.tuple(

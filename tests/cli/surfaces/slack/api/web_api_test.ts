@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
-import { WebApi } from "../../../../cli/surfaces/slack/web_api.ts";
-import { SlackApiError } from "../../../../cli/surfaces/slack/web_api_errors.ts";
-import { APP_TOKEN, BOT_TOKEN } from "../../../support/slack/fake_slack.ts";
+import { WebApi } from "../../../../../cli/surfaces/slack/api/web_api.ts";
+import { SlackApiError } from "../../../../../cli/surfaces/slack/api/web_api_errors.ts";
+import { APP_TOKEN, BOT_TOKEN } from "../../../../support/slack/fake_slack.ts";
 
 const serving = { port: 0, hostname: "127.0.0.1", onListen: () => {} } as const;
 const { signal } = new AbortController();

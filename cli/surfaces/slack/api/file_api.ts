@@ -1,8 +1,8 @@
 /** Files in Slack: sends them to a conversation, and downloads those of the person. */
 
 import * as z from "zod";
-import { ChatError } from "../chat/chat.ts";
-import { readBounded } from "../chat/downloads.ts";
+import { ChatError } from "../../chat/chat.ts";
+import { readBounded } from "../../chat/downloads.ts";
 import type { ApiCaller, Block, Place } from "./api_caller.ts";
 import { Timestamp } from "./timestamps.ts";
 import { SlackApiError } from "./web_api_errors.ts";

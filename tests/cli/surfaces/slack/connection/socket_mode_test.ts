@@ -5,8 +5,8 @@ import {
   ENVELOPES_MAX,
   OVERLAP_MS_MAX,
   PING_MS,
-} from "../../../../cli/surfaces/slack/socket_mode.ts";
-import { slackFixture } from "../../../support/slack/surface_fixture.ts";
+} from "../../../../../cli/surfaces/slack/connection/socket_mode.ts";
+import { slackFixture } from "../../../../support/slack/surface_fixture.ts";
 
 /** Longer than a connection must live to count as stable. */
 const STABLE_MS = 20_000;

@@ -1,12 +1,12 @@
 /** The connection to Slack (Socket Mode): keeps one open, and acknowledges what was handled. */
 
 import { pause, timeout } from "kit/core/timeout.ts";
-import { CommandError } from "../../client/failures.ts";
-import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
+import { CommandError } from "../../../client/failures.ts";
+import { Backoff, type BackoffDeps } from "../../../client/backoff.ts";
 import { type Envelope, type Frame, parseFrame } from "./envelopes.ts";
 import type { ConnectSlackSocket, SlackSocket } from "./socket.ts";
-import type { WebApi } from "./web_api.ts";
-import { SlackApiError } from "./web_api_errors.ts";
+import type { WebApi } from "../api/web_api.ts";
+import { SlackApiError } from "../api/web_api_errors.ts";
 
 /** How long Slack may take to accept a connection. */
 const HELLO_MS_MAX = 15_000;

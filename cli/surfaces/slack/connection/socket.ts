@@ -29,8 +29,8 @@ const NORMAL_CLOSURE = 1000;
 const FRAME_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * Opens a WebSocket. The runtime's own does not report the pings of the other end and sends none, so
- * that a connection whose other end vanished would never be noticed.
+ * Opens a WebSocket. The runtime's own does not report the pings of the other end and sends none,
+ * so that a connection whose other end vanished would never be noticed.
  */
 export const connectSlackSocket: ConnectSlackSocket = (address, listener) => {
   const options = { maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false };

@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { pause, timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
-import { ChatError } from "../chat/chat.ts";
+import { ChatError } from "../../chat/chat.ts";
 import type { Timestamp } from "./timestamps.ts";
 import {
   describeRefusal,

@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { Timestamp } from "./timestamps.ts";
-import { Message } from "./web_api.ts";
+import { Timestamp } from "../api/timestamps.ts";
+import { Message } from "../api/web_api.ts";
 
 /** A frame of the connection itself. */
 const Hello = z.object({

@@ -1,6 +1,6 @@
 /** Why a call of Slack's Web API failed, and what is known of its effect. */
 
-import { ChatError, type ErrorClass } from "../chat/chat.ts";
+import { ChatError, type ErrorClass } from "../../chat/chat.ts";
 
 /** The setting that holds a token. */
 export type TokenName = "app_token" | "bot_token";
@@ -60,7 +60,7 @@ const CLASSES: readonly (readonly [ErrorClass, readonly string[]])[] = [
 /** What to do about a refusal, where Slack's word alone does not say it. */
 const ADVICE: Readonly<Record<string, string>> = {
   channel_not_found: "check surfaces.slack.channel, and invite the app into that channel",
-  messages_tab_disabled: "turn on the Messages tab of the app's home, as docs/slack.md says",
+  messages_tab_disabled: "turn on the Messages tab in the app's settings, under App Home",
   missing_scope: "add the scope to the app, and install the app again",
   not_in_channel: "invite the app into the channel of surfaces.slack.channel",
   user_not_found: "check surfaces.slack.user",
