@@ -11,7 +11,7 @@ import { formatSummary, splitText } from "./rendering.ts";
 const help = ({ command_prefix: p, reply_verb }: ChatStyle) =>
   `I show you the questions and messages of your agents.
 
-${reply_verb} a message to answer it, or tap one of its buttons.
+${reply_verb} a message to answer it, with files if you like, or tap one of its buttons.
 
 ${p}inbox lists your unread items
 ${p}show ID shows one item again

@@ -102,16 +102,16 @@ export class ChatHandler {
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
     const { ref, files } = reply;
     const done = await catchRefusal(() => this.#forwardOnce(reply, signal));
-    // After another failure than a refusal, the daemon may have taken the reply with its files.
-    const isRefused = done instanceof ApiError && done.status < 500;
-    if (isRefused) await this.#files.discard(files, signal);
+    const refusal = done instanceof ApiError && isRefusal(done) ? done : undefined;
+    if (refusal) await this.#files.discard(files, signal);
     else this.#files.forget(files);
     const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
     if (done === undefined) await notSent(ALREADY_REPLIED);
     else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
     else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
-      await notSent(error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `Not sent. ${detail}`);
+      const what = refusal ? "Not sent." : "I do not know whether this was sent.";
+      await notSent(error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `${what} ${detail}`);
     } else if (done.action === "asked") {
       await sendNotice(this.#deps, { text: FORWARDED_AS_ASK, reply_to: ref }, signal);
     } else await this.#confirm(ref, signal);
@@ -210,6 +210,11 @@ type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files" | "item_id"> &
   readonly reply_to: string;
   readonly firstTriedAt: number | undefined;
 };
+
+/** Whether the daemon has certainly not taken the reply. After a failure of its own it may have. */
+function isRefusal({ status, problem }: ApiError): boolean {
+  return status < 500 || problem.error === "no_human";
+}
 
 /** Whether the refusal means that the buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {

@@ -34,9 +34,9 @@ export class IncomingFiles {
   }
 
   /**
-   * Uploads all files, and returns the ids of their attachments. Throws `FileRefused` or the
-   * daemon's refusal if one of them cannot be forwarded, and keeps none then. While the daemon is
-   * unavailable it throws too; the next call uploads only what is missing.
+   * Uploads all files, and returns the ids of their attachments. Throws `FileRefused` if one of
+   * them cannot be forwarded, and keeps none then. While the daemon is unavailable it throws too;
+   * the next call uploads only what is missing.
    */
   async upload(files: Files, signal: AbortSignal): Promise<string[]> {
     this.#mustFit(files);
@@ -46,8 +46,9 @@ export class IncomingFiles {
       return attachments;
     } catch (error) {
       const isRefused = error instanceof ApiError && !isDaemonUnavailable(error);
-      if (isRefused || error instanceof FileRefused) await this.discard(files, signal);
-      throw error;
+      const refusal = isRefused ? new FileRefused(error.problem.detail) : error;
+      if (refusal instanceof FileRefused) await this.discard(files, signal);
+      throw refusal;
     }
   }
 

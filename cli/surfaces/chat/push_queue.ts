@@ -197,6 +197,7 @@ export class PushQueue implements ShownMessages {
     const { parts, refs, item_id } = queuedPush;
     parts.shift();
     queuedPush.hasStarted = true;
+    queuedPush.uncertainCount = 0;
     this.#backoff.reset();
     if (ref === undefined) return;
     refs.push(ref);

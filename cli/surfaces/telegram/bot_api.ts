@@ -16,8 +16,6 @@ const POLL_GRACE_MS = 15_000;
 const CALL_MS_MAX = 30_000;
 /** The slowest transfer of a file that we wait for, beyond `CALL_MS_MAX`. */
 const BYTES_PER_MS_MIN = 64;
-/** The path of a file on Telegram's server. It becomes a part of the address that we call. */
-const FILE_PATH = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
 const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
 export type Chat = z.output<typeof Chat>;
@@ -178,11 +176,8 @@ export class BotApi {
   ): Promise<Uint8Array<ArrayBuffer>> {
     const found = await this.#call("getFile", StoredFile, { params: { file_id }, signal });
     const { file_path = "", file_size } = found;
-    if (!FILE_PATH.test(file_path)) {
-      throw new ChatError("bad_request", "the file's path has an unknown form");
-    }
     const { base, token } = this.#options;
-    const url = `${base}/file/bot${token.reveal()}/${file_path}`;
+    const url = `${base}/file/bot${token.reveal()}/${toUrlPath(file_path)}`;
     const read = (response: Response) => readFile(response, bytes_max);
     const bytes = await this.#fetch(url, {}, { read, signal, ms: transferMs(bytes_max) });
     if (file_size === undefined || bytes.length === file_size) return bytes;
@@ -289,6 +284,15 @@ function replyTo(message_id: number | undefined) {
 
 function transferMs(bytes: number): number {
   return CALL_MS_MAX + Math.ceil(bytes / BYTES_PER_MS_MIN);
+}
+
+/** The path of a file on Telegram's server, as it is safe in an address that we call. */
+function toUrlPath(file_path: string): string {
+  const segments = file_path.split("/");
+  if (segments.some((segment) => ["", ".", ".."].includes(segment))) {
+    throw new ChatError("bad_request", "the file's path has an unknown form");
+  }
+  return segments.map((segment) => encodeURIComponent(segment.toWellFormed())).join("/");
 }
 
 /** Reads a file. Stops as soon as it is too large. */

@@ -1235,6 +1235,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "surface telegram",
   "needs": "this machine",
   "summary": "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  "details": "Pictures and files go both ways: those of an item follow its text, and those of your reply are attached to it.",
   "example": "mesh surface telegram"
  },
  {
@@ -1242,6 +1243,9 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "surface slack",
   "needs": "this machine",
   "summary": "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  "flags": {
+   "--manifest": "print the manifest of the Slack app to create, as JSON"
+  },
   "example": "mesh surface slack"
  },
  {

@@ -37,6 +37,26 @@ export class Child implements AsyncDisposable {
   }
 }
 
+/** Requests of an agent to the daemon. */
+function requests(address: () => string | undefined) {
+  const send = (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${AUTH_TOKEN}` };
+    return fetch(`${address()}${path}`, { ...init, headers });
+  };
+  const post = async (path: string, body: BodyInit) =>
+    await (await send(path, { method: "POST", body })).json();
+  return {
+    post: (path: string, body: unknown) => post(path, JSON.stringify(body)),
+    upload(filename: string, bytes: Uint8Array<ArrayBuffer>) {
+      const body = new FormData();
+      body.set("file", new Blob([bytes]), filename);
+      return post("/attachments", body);
+    },
+    get: async (path: string) => await (await send(path)).json(),
+    read: async (id: string) => await (await send(`/attachments/${id}`)).text(),
+  };
+}
+
 /** Programs of one surface, whose settings are in the environment. The human is `sam`. */
 export function surfacePrograms(surface: string, settings: Record<string, string>) {
   const cwd = Deno.makeTempDirSync();
@@ -54,9 +74,10 @@ export function surfacePrograms(surface: string, settings: Record<string, string
       throw error;
     }
   };
-  const headers = { authorization: `Bearer ${AUTH_TOKEN}` };
+  const { get, ...requested } = requests(address);
   return {
-    cwd,
+    ...requested,
+    get,
     async daemon() {
       const child = new Child(["daemon"], cwd, env);
       await until("daemon.json", address);
@@ -69,17 +90,12 @@ export function surfacePrograms(surface: string, settings: Record<string, string
     },
     connected: () =>
       until("the surface", async () => {
-        const { peers } = await (await fetch(`${address()}/peers`, { headers })).json();
+        const { peers } = await get("/peers");
         const there = peers.some((one: { name: string; ws_connected: boolean }) =>
           one.name === surface && one.ws_connected
         );
         return there || undefined;
       }),
-    async post(path: string, body: unknown) {
-      const init = { method: "POST", body: JSON.stringify(body), headers };
-      return await (await fetch(`${address()}${path}`, init)).json();
-    },
-    get: async (path: string) => await (await fetch(`${address()}${path}`, { headers })).json(),
     remove: () => Deno.removeSync(cwd, { recursive: true }),
   };
 }

@@ -40,7 +40,9 @@ export class StoredFiles {
   }
 
   serve(path: string): Response {
-    const file = this.#files.values().find(({ file_path }) => file_path === path);
+    const file = this.#files.values().find(({ file_path }) =>
+      file_path === decodeURIComponent(path)
+    );
     if (!file) return new Response("Not Found", { status: 404 });
     const body = file.served ?? file.bytes;
     delete file.served;

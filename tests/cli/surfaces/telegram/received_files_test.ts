@@ -103,12 +103,15 @@ Deno.test("a hostile name, type or path of a file stays data", async () => {
   assert.partialDeepStrictEqual(r.mesh.attachments.uploads, [
     { filename: "_ x-evil_ 1 .bashrc", content_type: "application/octet-stream", size: 1 },
   ]);
-  for (const path of ["../getMe", "a/../../getMe", "https://evil.test/x", "a?b", "", "/etc/x"]) {
+  for (const path of ["../getMe", "a/../../getMe", "https://evil.test/x", "", "/etc/x", "."]) {
     r.bot.reply(ref, "", { document: r.bot.files.add(bytes("y"), path) });
     await transferred(r);
     assert.match(lastText(r), /^Not sent. Telegram does not give me .*unknown form\.$/, path);
   }
   assert.equal(r.mesh.replies.length, 1);
+  r.bot.reply(ref, "", { document: r.bot.files.add(bytes("z"), "documents/a b?#.c++") });
+  await transferred(r);
+  assert.deepEqual(replies(r)[1], ["", "z"]);
   assert.doesNotMatch(r.printed.join(), /topsecret/);
 });
 
@@ -252,6 +255,21 @@ Deno.test("a reply whose answer was lost keeps its file, and is not sent again",
   assert.deepEqual(replies(r), [["", "a.txt"]]);
   assert.deepEqual(r.mesh.attachments.deleted, []);
   assert.match(lastText(r), /answered in the meantime/);
+});
+
+Deno.test("after a failure inside the daemon the file is kept, and the chat is told no more than known", async () => {
+  await using p = await fixture();
+  const { r, ref } = p;
+  r.mesh.outcomes.push({ status: 500, error: "internal_error", detail: "Something failed" });
+  r.bot.reply(ref, "", document(r, "a.txt"));
+  await transferred(r);
+  assert.equal(lastText(r), "I do not know whether this was sent. Something failed");
+  assert.deepEqual([r.mesh.attachments.bytes.size, r.mesh.attachments.deleted], [1, []]);
+  r.mesh.outcomes.push({ status: 503, error: "no_human", detail: "No human is registered" });
+  r.bot.reply(ref, "", document(r, "b.txt"));
+  await transferred(r);
+  assert.equal(lastText(r), "Not sent. No human is registered");
+  assert.equal(r.mesh.attachments.deleted.length, 1);
 });
 
 Deno.test("a file that is no reply is not forwarded, and a caption is no command", async () => {

@@ -139,6 +139,22 @@ for (const outcome of ["lost", "done but lost"] as const) {
   });
 }
 
+Deno.test("of many files whose answers are lost each is named once, and the item is pushed", async () => {
+  await using r = await surfaceFixture();
+  r.bot.failNext("sendDocument", ...Array(6).fill("lost"));
+  const attachments = Array.from(
+    { length: 7 },
+    (_, index) => r.mesh.attachments.add(`${index}.txt`, TEXT),
+  );
+  r.mesh.item({ attachments });
+  await r.advance(60_000);
+  assert.deepEqual(shown(r).slice(1).map((text) => text.split("\n")[0]), [
+    ...Array.from({ length: 6 }, (_, index) => `📎 ada: ${index}.txt`),
+    "document 📎 ada: 6.txt",
+  ]);
+  assert.partialDeepStrictEqual(r.mesh.receipts.at(-1), { status: "pushed" });
+});
+
 Deno.test("a file that definitely was not sent is sent once Telegram takes it", async () => {
   await using r = await surfaceFixture();
   const limited = { error_code: 429, parameters: { retry_after: 5 } };
