@@ -3,8 +3,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../../cli.ts";
+import { MANIFEST } from "../../../../cli/surfaces/slack/manifest.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { APP_TOKEN, BOT_TOKEN, SAM } from "../../../support/slack/fake_slack.ts";
+
+const DOCS = join(import.meta.dirname ?? ".", "..", "..", "..", "..", "docs");
 
 /** A home without a daemon. */
 function setup() {
@@ -74,6 +77,22 @@ Deno.test("`mesh config` stores the tokens, and does not show them", async () =>
   assert.match(out, new RegExp(`surfaces\\.slack\\.user.*${SAM}`));
   assert.match(out, /surfaces\.slack\.bot_token/);
   assert.doesNotMatch(out + err, /topsecret/);
+});
+
+Deno.test("it prints the manifest of the app, which the documents have too", async () => {
+  using p = setup();
+  const { code, out } = await p.mesh(["surface", "slack", "--manifest"]);
+  assert.equal(code, 0);
+  assert.deepEqual(
+    JSON.parse(out),
+    JSON.parse(Deno.readTextFileSync(join(DOCS, "slack_manifest.json"))),
+  );
+});
+
+Deno.test("the documents name each scope of the manifest, and no other", () => {
+  const page = Deno.readTextFileSync(join(DOCS, "slack.md"));
+  const table = [...page.matchAll(/^\| `([a-z]+:[a-z]+)`/gm)].map(([, scope]) => scope);
+  assert.deepEqual(table, MANIFEST.oauth_config.scopes.bot);
 });
 
 Deno.test("without a daemon it exits 3 and prints how to start one", async () => {
