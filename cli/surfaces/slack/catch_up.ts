@@ -27,11 +27,13 @@ export interface MissedMessages {
 
 /** Reads what was written since the handled messages, and is not among them. */
 export async function findMissed(
-  { api, clock, handled, channel, user }: {
+  { api, clock, handled, channel, bot_user, user }: {
     api: Pick<WebApi, "history" | "replies">;
     clock: Clock;
     handled: HandledMessages;
     channel: string;
+    /** The app's id. */
+    bot_user: string;
     /** The person's id. */
     user: string;
   },
@@ -40,8 +42,8 @@ export async function findMissed(
   const range = { limit: PAGE_MESSAGES, pages_max: PAGES_MAX };
   const oldest = timestampAt(clock.now() - THREAD_AGE_MS_MAX);
   const top = await api.history(channel, { ...range, oldest }, signal);
-  const isNew = ({ latest_reply }: Message) =>
-    latest_reply !== undefined && isLater(latest_reply, handled.since);
+  const isNew = ({ user, latest_reply }: Message) =>
+    user === bot_user && latest_reply !== undefined && isLater(latest_reply, handled.since);
   const threads = top.messages.filter(isNew);
   const found = [...top.messages];
   let isComplete = top.complete && threads.length <= THREADS_MAX;

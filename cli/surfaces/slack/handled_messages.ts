@@ -24,13 +24,13 @@ export class HandledMessages {
   #since: Timestamp;
   readonly #handled: Set<Timestamp>;
 
-  /** Opens the file; without one for this channel, all that was written before `now` is handled. */
-  constructor(file: HandledFile, channel: string, now: Timestamp) {
+  /** Opens the file; without one for this channel, all that was written until `start` is handled. */
+  constructor(file: HandledFile, channel: string, start: Timestamp) {
     this.#file = file;
     this.#channel = channel;
     const kept = Kept.safeParse(tryJson(file.read() ?? "")).data;
     const isOurs = kept?.channel === channel;
-    this.#since = isOurs ? kept.since : now;
+    this.#since = isOurs ? kept.since : start;
     this.#handled = new Set(isOurs ? kept.handled : []);
     if (!isOurs) this.#write();
   }
@@ -40,29 +40,35 @@ export class HandledMessages {
     return this.#since;
   }
 
+  /** Whether a message is handled. An event that arrives now may be new although it is older. */
   has(ts: Timestamp): boolean {
-    return !isLater(ts, this.#since) || this.#handled.has(ts);
+    return this.isRecent(ts) || !isLater(ts, this.#since);
   }
 
-  /** Records a message, also one that is older than `since`. */
+  /** Whether a message was handled lately. */
+  isRecent(ts: Timestamp): boolean {
+    return this.#handled.has(ts);
+  }
+
   add(ts: Timestamp): void {
-    if (this.has(ts)) return;
+    if (this.#handled.has(ts)) return;
     this.#handled.add(ts);
-    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
-    if (this.#handled.size > HANDLED_MAX) this.#forget(oldest);
+    if (this.#handled.size > HANDLED_MAX) this.#forgetOldest();
     this.#write();
   }
 
   /** Records that everything up to a message is handled. */
   advance(since: Timestamp): void {
     if (!isLater(since, this.#since)) return;
-    this.#forget(since);
+    this.#since = since;
+    for (const ts of this.#handled) if (!isLater(ts, since)) this.#handled.delete(ts);
     this.#write();
   }
 
-  #forget(since: Timestamp): void {
-    this.#since = since;
-    for (const ts of this.#handled) if (!isLater(ts, since)) this.#handled.delete(ts);
+  #forgetOldest(): void {
+    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
+    this.#handled.delete(oldest);
+    if (isLater(oldest, this.#since)) this.#since = oldest;
   }
 
   #write(): void {

@@ -42,19 +42,20 @@ export class Incoming {
     // A message that a program writes in the person's name is not the person's.
     if (!WRITTEN.includes(subtype) || bot_id !== undefined || user === undefined) return false;
     if (user === conversation.bot_user) return false;
-    const isThere = channel === conversation.channel;
-    if (isThere && user === this.#deps.user) return true;
-    // In a channel, others talk to each other. Only who answers in a thread means the app.
-    const isAnswer = isThere && message.thread_ts !== undefined;
-    await this.#ignore(user, channel, isAnswer ? message : undefined, signal);
+    if (channel === conversation.channel && user === this.#deps.user) return true;
+    // In a channel, others talk to each other: only a reply to the app is meant for it.
+    const isForApp = message.parent_user_id === conversation.bot_user || channel.startsWith("D");
+    if (isForApp) await this.#ignore(user, channel, message, signal);
     return false;
   }
 
   async toMessage(message: WrittenMessage, signal: AbortSignal): Promise<IncomingMessage> {
-    const { ts, thread_ts, channel } = message;
+    const { ts, thread_ts, channel, parent_user_id } = message;
     const { chat } = this.#deps;
+    const { bot_user } = await chat.getConversation(signal);
     chat.recordThread(ts, thread_ts);
-    const answered = thread_ts === undefined || thread_ts === ts
+    const isElsewhere = parent_user_id !== undefined && parent_user_id !== bot_user;
+    const answered = thread_ts === undefined || thread_ts === ts || isElsewhere
       ? undefined
       : await chat.findItem({ ts, thread_ts }, signal);
     const text = readSlackText(message.text);
@@ -95,11 +96,11 @@ export class Incoming {
     return { id, data: action?.value ?? "", ref: toRef(ts) };
   }
 
-  /** Logs once for each ignored person, without a text, and tells them if they mean the app. */
+  /** Logs and tells once for each person that they are ignored, without a text of theirs. */
   async #ignore(
     user: string,
     channel: string,
-    message: { ts: Timestamp; thread_ts?: Timestamp | undefined } | undefined,
+    { thread_ts }: { thread_ts?: Timestamp | undefined },
     signal: AbortSignal,
   ): Promise<void> {
     const { chat, log } = this.#deps;
@@ -110,9 +111,9 @@ export class Incoming {
         ? `Ignored a message in channel "${channel}": it is not the one of your inbox`
         : `Ignored what "${user}" does in Slack: it is not surfaces.slack.user`,
     );
-    if (!message || user === this.#deps.user) return;
+    if (user === this.#deps.user) return;
     try {
-      await chat.showTo(user, { channel, thread_ts: message.thread_ts }, NOT_YOURS, signal);
+      await chat.showTo(user, { channel, thread_ts }, NOT_YOURS, signal);
     } catch (error) {
       if (!(error instanceof ChatError) || error.error_class === "unauthorized") throw error;
       log(`Slack: ${error.message}`);

@@ -39,7 +39,7 @@ const SLACK: ChatStyle = {
 /** How long a message may take to appear in the history after its answer was lost. */
 const APPEAR_MS = 2_000;
 /** How far the clocks of this machine and of Slack may differ. */
-const CLOCK_ERROR_MS = 600_000;
+export const CLOCK_ERROR_MS = 600_000;
 const PAGE_MESSAGES = 200;
 /** How many pages of a thread are read for the item that a reply answers. */
 const PAGES_MAX = 10;

@@ -15,7 +15,7 @@ import {
 } from "./connection/envelopes.ts";
 import { type HandledFile, HandledMessages } from "./handled_messages.ts";
 import { Incoming, toMs } from "./incoming.ts";
-import { SlackChat, type SlackChatDeps } from "./slack_chat.ts";
+import { CLOCK_ERROR_MS, SlackChat, type SlackChatDeps } from "./slack_chat.ts";
 import type { ConnectSlackSocket } from "./connection/socket.ts";
 import { SocketMode } from "./connection/socket_mode.ts";
 import { timestampAt } from "./api/timestamps.ts";
@@ -112,7 +112,7 @@ export class SlackSurface {
     signal: AbortSignal,
   ): Promise<void> {
     const incoming = await this.#retry(async () => {
-      const isHandled = (await this.#getHandled(signal)).has(message.ts);
+      const isHandled = (await this.#getHandled(signal)).isRecent(message.ts);
       const isNew = !isHandled && await this.#incoming.isFromPerson(message, signal);
       return isNew ? await this.#incoming.toMessage(message, signal) : undefined;
     }, signal);
@@ -132,8 +132,8 @@ export class SlackSurface {
     this.#isCatchingUp = false; // A connection from here on needs another catch-up.
     const missed = await this.#retry(async () => {
       const handled = await this.#getHandled(signal);
-      const { channel } = await this.#chat.getConversation(signal);
-      return await findMissed({ api, clock, handled, channel, user }, signal);
+      const conversation = await this.#chat.getConversation(signal);
+      return await findMissed({ api, clock, handled, user, ...conversation }, signal);
     }, signal);
     for (const message of missed.messages) await this.#handleMessage(message, handle, signal);
     if (!missed.isComplete) {
@@ -145,7 +145,8 @@ export class SlackSurface {
   async #getHandled(signal: AbortSignal): Promise<HandledMessages> {
     const { handledFile, clock } = this.#deps;
     const { channel } = await this.#chat.getConversation(signal);
-    return this.#handled ??= new HandledMessages(handledFile, channel, timestampAt(clock.now()));
+    const start = timestampAt(clock.now() - CLOCK_ERROR_MS);
+    return this.#handled ??= new HandledMessages(handledFile, channel, start);
   }
 
   /** Repeats calls that have no effect until they succeed; throws what a retry cannot fix. */

@@ -112,7 +112,12 @@ export class FakeSlack {
 
   /** The payload of a message's event. */
   eventOf(message: SlackMessage): Record<string, unknown> {
-    const event = { channel: message.channel, ...toJson(message) };
+    const parent_user_id = this.messages.find(({ ts }) => ts === message.thread_ts)?.user;
+    const event = {
+      channel: message.channel,
+      ...toJson(message),
+      ...(parent_user_id && { parent_user_id }),
+    };
     return { type: "event_callback", event_id: `Ev${message.ts.replace(".", "")}`, event };
   }
 

@@ -15,6 +15,8 @@ export const Message = z.object({
   text: z.string().default(""),
   /** The timestamp of the thread's first message. */
   thread_ts: Timestamp.optional(),
+  /** Who wrote the first message of the thread. */
+  parent_user_id: z.string().optional(),
   /** Of the first message of a thread. */
   latest_reply: Timestamp.optional(),
   blocks: z.array(z.looseObject({ block_id: z.string().optional() })).default([]),

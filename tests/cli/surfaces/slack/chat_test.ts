@@ -127,7 +127,7 @@ Deno.test("the first start forwards nothing that was written before it", async (
   await using r = await slackFixture({
     before({ slack, clock }) {
       slack.addMessage("Old");
-      clock.sleepMachine(1_000);
+      clock.sleepMachine(3_600_000);
     },
   });
   await r.advance(60_000);
@@ -179,6 +179,40 @@ Deno.test("others are told once that they are ignored, and nothing of theirs is 
   assert.deepEqual(r.mesh.replies, []);
   assert.equal(r.printed.filter((line) => line.includes(OTHER)).length, 1);
   assert.equal(r.slack.connections.acknowledged.length, 3);
+});
+
+Deno.test("a thread that the app did not begin is not its business", async () => {
+  await using r = await slackFixture({ channel: "C00000001" });
+  const root = r.slack.write("Lunch?", { user: OTHER, channel: "C00000001" });
+  r.slack.reply(root, "Yes", { user: OTHER, channel: "C00000001" });
+  r.slack.reply(root, "Me too", { channel: "C00000001" });
+  await r.advance(POST_MS);
+  assert.deepEqual([r.slack.ephemerals, r.slack.shown, r.printed], [[], [], []]);
+  assert.equal(r.slack.count("conversations.replies"), 0);
+});
+
+Deno.test("a stranger who writes to the app directly is told once", async () => {
+  await using r = await slackFixture();
+  r.slack.write("Hello", { user: OTHER, channel: "D00000009" });
+  r.slack.write("Hello?", { user: OTHER, channel: "D00000009" });
+  await r.advance(POST_MS);
+  assert.partialDeepStrictEqual(r.slack.ephemerals, [{ user: OTHER, channel: "D00000009" }]);
+  assert.equal(r.slack.ephemerals.length, 1);
+});
+
+Deno.test("an event counts although the clock of this machine is ahead", async () => {
+  await using r = await slackFixture();
+  const ts = await show(r);
+  r.file.text = r.file.text?.replace(/"since":"\d+/, '"since":"9999999999');
+  await r.end();
+  await r.start();
+  r.slack.reply(ts, "Yes");
+  const [envelope] = r.slack.connections.envelopes;
+  assert.ok(envelope);
+  r.slack.connections.repeat(envelope);
+  await r.advance(POST_MS);
+  assert.deepEqual(r.mesh.replies.map(({ text }) => text), ["Yes"]);
+  assert.equal(r.slack.count("reactions.add"), 1, "the repeated event is recognized");
 });
 
 Deno.test("someone else who presses a button is told so, once", async () => {
