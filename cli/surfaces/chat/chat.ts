@@ -65,6 +65,10 @@ export interface OutgoingText {
   readonly reply_to?: string | undefined;
   /** The item that the message shows. */
   readonly item_id?: string | undefined;
+  /** Which text of the item it is, from 0; undefined for a notice about the item. */
+  readonly part?: number | undefined;
+  /** Whether an earlier process may have sent it, so that a chat that can look should look. */
+  readonly mayBeShown?: boolean | undefined;
   /** The first message of that item, if this one continues it. */
   readonly first_ref?: string | undefined;
   /** One button a row. */

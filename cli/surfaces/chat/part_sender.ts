@@ -38,13 +38,16 @@ interface Signals {
 export async function sendPart(
   deps: PartSenderDeps,
   part: Part,
-  place: Pick<OutgoingText, "reply_to" | "first_ref">,
+  { mayBeShown, ...place }: Pick<OutgoingText, "reply_to" | "first_ref" | "mayBeShown">,
   { stop, abort }: Signals,
 ): Promise<string | undefined> {
   const { chat } = deps;
   if (part.kind === "text") {
-    const { text, buttons, item_id } = part;
-    return await chat.sendText({ text, item_id, buttons, ...place }, abort);
+    const { text, buttons, item_id, number } = part;
+    return await chat.sendText(
+      { text, item_id, part: number, buttons, mayBeShown, ...place },
+      abort,
+    );
   }
   const { filename, caption } = part;
   const bytes = await load(deps, part, stop);

@@ -13,6 +13,8 @@ import {
 export interface TextPart {
   readonly kind: "text";
   readonly item_id: string;
+  /** Which text of the item it is; undefined for a text that replaces a part. */
+  readonly number: number | undefined;
   readonly text: string;
   readonly buttons: readonly Button[] | undefined;
   /** The notice that is sent in place of a part that may have arrived. */
@@ -39,6 +41,7 @@ export function partsOf(item: ShownItem, style: ChatStyle): Part[] {
   const textParts = texts.map((text, index) => ({
     kind: "text" as const,
     item_id: item.item_id,
+    number: index,
     text,
     buttons: index === texts.length - 1 ? buttons : undefined,
     uncertain,
@@ -52,6 +55,7 @@ export function replacement(part: Part, text: string): TextPart {
   return {
     kind: "text",
     item_id,
+    number: undefined,
     text,
     buttons: part.kind === "text" ? part.buttons : undefined,
     uncertain,

@@ -13,6 +13,7 @@ import {
   type TapAnswer,
 } from "../chat/chat.ts";
 import { toBlocks, toOutcome, toSummary, toTextBlock } from "./blocks.ts";
+import { EarlierMessages, toBlockId } from "./earlier_messages.ts";
 import type { Press } from "./connection/envelopes.ts";
 import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./api/timestamps.ts";
 import type { Place } from "./api/api_caller.ts";
@@ -77,9 +78,11 @@ export class SlackChat implements Chat {
   /** The first message of a message's thread. */
   readonly #roots = new Map<Timestamp, Timestamp>();
   readonly #pressed = new Map<Timestamp, Press>();
+  readonly #earlier: EarlierMessages;
 
   constructor(deps: SlackChatDeps) {
     this.#deps = deps;
+    this.#earlier = new EarlierMessages(deps);
   }
 
   async getConversation(signal: AbortSignal): Promise<Conversation> {
@@ -95,7 +98,9 @@ export class SlackChat implements Chat {
     const { api, ids } = this.#deps;
     const { channel } = await this.getConversation(signal);
     const thread_ts = await this.#getThread(outgoing.first_ref ?? outgoing.reply_to, signal);
-    const block_id = `${item_id ?? "text"}.${ids.hex(8)}`;
+    const earlier = await this.#findEarlier(outgoing, { channel, thread_ts }, signal);
+    if (earlier) return toRef(earlier);
+    const block_id = toBlockId(outgoing, ids.hex(8));
     const blocks = toBlocks({ text, buttons, block_id, hasHead: item_id !== undefined });
     const message = { channel, thread_ts, text: toSummary(text), blocks };
     let ts: Timestamp;
@@ -200,6 +205,18 @@ export class SlackChat implements Chat {
     const last = shown.filter((one) => isLater(ts, one.ts)).at(-1);
     const item_id = last && itemOf(last);
     return last && item_id ? { item_id, ref: toRef(last.ts) } : undefined;
+  }
+
+  /** The message of an earlier process that shows the same part of the same item. */
+  async #findEarlier(
+    { item_id, part, mayBeShown }: OutgoingText,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<Timestamp | undefined> {
+    if (!mayBeShown || item_id === undefined || part === undefined) return undefined;
+    const ts = await harmless(() => this.#earlier.find(place, { item_id, part }, signal), GONE);
+    if (ts) this.recordThread(ts, place.thread_ts);
+    return ts;
   }
 
   /** The first message of the thread that a message is in; undefined if it no longer exists. */

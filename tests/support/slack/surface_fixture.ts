@@ -1,5 +1,6 @@
 /** The fixture of the Slack tests: a surface between a fake Slack and a fake daemon. */
 
+import assert from "node:assert/strict";
 import { Secret } from "kit/core/settings.ts";
 import type { HandledFile } from "../../../cli/surfaces/slack/handled_messages.ts";
 import { SlackSurface } from "../../../cli/surfaces/slack/surface.ts";
@@ -8,6 +9,9 @@ import { countingIds } from "../ids.ts";
 import { SwiftClock } from "../swift_clock.ts";
 import { FakeMesh } from "../telegram/surface_fixture.ts";
 import { APP_TOKEN, BOT_TOKEN, FakeSlack, SAM } from "./fake_slack.ts";
+
+/** How long a surface may take to stop. */
+const STOP_SECONDS_MAX = 10;
 
 /** Longer than the interval of two posts. */
 export const POST_MS = 1_100;
@@ -75,9 +79,16 @@ export async function slackFixture(
     for (let turn = 0; turn < 5; turn++) await clock.settle();
   };
   const end = async () => {
+    let isOver = false;
+    const over = running.finally(() => isOver = true);
+    over.catch(() => {});
     stop.abort(new Error("Over"));
-    await settle();
-    await clock.during(running);
+    for (let seconds = 0; seconds < STOP_SECONDS_MAX && !isOver; seconds++) {
+      await settle();
+      if (!isOver) await clock.advance(1_000);
+    }
+    assert.ok(isOver, "the surface does not stop");
+    await over;
   };
   await settle();
   return {

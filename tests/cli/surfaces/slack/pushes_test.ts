@@ -181,3 +181,35 @@ Deno.test("an item of fifty options has its buttons in blocks of 25", async () =
   const actions = r.slack.sent[0]?.blocks.filter(({ type }) => type === "actions") ?? [];
   assert.deepEqual(actions.map(({ elements }) => elements.length), [25, 25]);
 });
+
+Deno.test("an item whose receipt was lost with its process is found, and is not shown again", async () => {
+  await using r = await slackFixture();
+  r.mesh.item({ text: "x".repeat(5000) });
+  await r.advance(POST_MS);
+  r.mesh.receipts.length = 0; // As if the daemon had got none.
+  await r.end();
+  await r.advance(60_000);
+  await r.start();
+  await r.advance(POST_MS);
+  assert.equal(r.slack.sent.length, 2);
+  const refs = r.slack.sent.map(({ ts }) => toRef(ts));
+  assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed", surface_refs: refs }]);
+});
+
+Deno.test("an item of which an earlier process sent a part gets the rest", async () => {
+  await using r = await slackFixture();
+  r.slack.failNext("chat.postMessage", "ok", { status: 429, retry_after: 20 });
+  r.mesh.item({ text: "x".repeat(5000) });
+  await r.advance(POST_MS);
+  r.mesh.receipts.length = 0;
+  await r.end();
+  r.mesh.receipts.length = 0;
+  await r.advance(60_000);
+  await r.start();
+  await r.advance(POST_MS);
+  assert.deepEqual(r.slack.shown.map((text) => text.split("\n")[0]), [
+    "❓ ada asks (1/2):",
+    "❓ ada asks (2/2):",
+  ]);
+  assert.equal(r.slack.sent[1]?.thread_ts, r.slack.sent[0]?.ts);
+});
