@@ -40,54 +40,54 @@ const step = fc.oneof(
 /** Longer than any pause that a failure can cause. */
 const SETTLE_MS = 400_000;
 
+type Fixture = Awaited<ReturnType<typeof slackFixture>>;
+type Step = (typeof step) extends fc.Arbitrary<infer S> ? S : never;
+
+/** Writes a reply to the first item, if there is one. */
+function reply(r: Fixture, written: string[], arrives: boolean): void {
+  const first = r.slack.sent.find(({ thread_ts }) => thread_ts === undefined);
+  if (!first) return;
+  const text = `reply ${written.length}.`;
+  written.push(text);
+  if (arrives) r.slack.reply(first.ts, text);
+  else r.slack.addMessage(text, { thread_ts: first.ts });
+}
+
+/** Does one step; adds the texts that the person wrote to `written`. */
+async function take(r: Fixture, one: Step, written: string[]): Promise<void> {
+  const { connections } = r.slack;
+  switch (one.do) {
+    case "item": {
+      const text = `item ${r.mesh.items.length}.${"x".repeat(2950 * (one.parts - 1))}`;
+      return void r.mesh.item({ kind: "notify", text });
+    }
+    case "fail":
+      return r.slack.failNext(one.method, one.outcome);
+    case "reply":
+      return reply(r, written, one.arrives);
+    case "drop daemon":
+      return r.mesh.close(1001);
+    case "drop slack":
+      return connections.closeAll();
+    case "refresh":
+      return connections.disconnect("refresh_requested");
+    case "repeat":
+      return connections.envelopes.forEach((envelope) => connections.repeat(envelope));
+    case "lose answer":
+      return void r.mesh.outcomes.push("lost");
+    case "restart":
+      await r.end();
+      return await r.start();
+    case "pass":
+      return await r.advance(one.ms);
+  }
+}
+
 Deno.test("with random failures items are shown once and in order, and replies are forwarded once", async () => {
   const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
     await using r = await slackFixture();
     const written: string[] = [];
-    for (const one of steps) {
-      switch (one.do) {
-        case "item": {
-          const name = `item ${r.mesh.items.length}.`;
-          r.mesh.item({ kind: "notify", text: `${name}${"x".repeat(2950 * (one.parts - 1))}` });
-          break;
-        }
-        case "fail":
-          r.slack.failNext(one.method, one.outcome);
-          break;
-        case "reply": {
-          const [first] = r.slack.sent.filter(({ thread_ts }) => thread_ts === undefined);
-          if (!first) break;
-          const text = `reply ${written.length}.`;
-          written.push(text);
-          if (one.arrives) r.slack.reply(first.ts, text);
-          else r.slack.addMessage(text, { thread_ts: first.ts });
-          break;
-        }
-        case "drop daemon":
-          r.mesh.close(1001);
-          break;
-        case "drop slack":
-          r.slack.connections.closeAll();
-          break;
-        case "refresh":
-          r.slack.connections.disconnect("refresh_requested");
-          break;
-        case "repeat":
-          for (const envelope of r.slack.connections.envelopes) {
-            r.slack.connections.repeat(envelope);
-          }
-          break;
-        case "lose answer":
-          r.mesh.outcomes.push("lost");
-          break;
-        case "restart":
-          await r.end();
-          await r.start();
-          break;
-        case "pass":
-          await r.advance(one.ms);
-      }
-    }
+    for (const one of steps) await take(r, one, written);
     await r.advance(SETTLE_MS);
     r.slack.connections.closeAll();
     r.mesh.close(1001);
