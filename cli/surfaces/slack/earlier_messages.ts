@@ -34,9 +34,12 @@ export class EarlierMessages {
     this.#deps = deps;
   }
 
-  /** The message that shows a part of an item. Later messages than the first look are not seen. */
+  /**
+   * The message of ours that shows a part of an item. Later messages than the first look are not
+   * seen.
+   */
   async find(
-    place: Place,
+    place: Place & { readonly bot_user: string },
     { item_id, part }: { item_id: string; part: number },
     signal: AbortSignal,
   ): Promise<Timestamp | undefined> {
@@ -47,16 +50,20 @@ export class EarlierMessages {
     return parts.get(`${item_id}.${part}`);
   }
 
-  async #read({ channel, thread_ts }: Place, signal: AbortSignal): Promise<Parts> {
+  async #read(
+    { channel, thread_ts, bot_user }: Place & { readonly bot_user: string },
+    signal: AbortSignal,
+  ): Promise<Parts> {
     const { api, clock } = this.#deps;
     const oldest = timestampAt(clock.now() - AGE_MS_MAX);
     const range = { oldest, limit: PAGE_MESSAGES, pages_max: PAGES_MAX };
     const { messages } = thread_ts === undefined
       ? await api.history(channel, range, signal)
       : await api.replies(channel, thread_ts, range, signal);
-    const shown = messages.flatMap(({ ts, blocks }): [string, Timestamp][] => {
-      const key = PART_BLOCK.exec(blocks[0]?.block_id ?? "")?.[1];
-      return key === undefined ? [] : [[key, ts]];
+    const shown = messages.flatMap(({ ts, user, blocks }): [string, Timestamp][] => {
+      // Another app of the channel can give its messages any id.
+      const key = user === bot_user && PART_BLOCK.exec(blocks[0]?.block_id ?? "")?.[1];
+      return key ? [[key, ts]] : [];
     });
     return new Map(shown);
   }

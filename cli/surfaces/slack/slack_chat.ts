@@ -18,7 +18,6 @@ import type { Press } from "./connection/envelopes.ts";
 import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./api/timestamps.ts";
 import type { Place } from "./api/api_caller.ts";
 import type { Message, WebApi } from "./api/web_api.ts";
-import { SlackApiError } from "./api/web_api_errors.ts";
 
 const SLACK: ChatStyle = {
   surface: "slack",
@@ -65,9 +64,6 @@ export interface Conversation {
   readonly bot_user: string;
 }
 
-/** Slack's words for a message that was deleted. */
-const GONE = ["thread_not_found", "message_not_found"];
-
 /** How a message shows an item: the item's id begins the id of its first block. */
 const ITEM_BLOCK = /^(inb-[0-9a-f]{12})\./;
 
@@ -96,9 +92,9 @@ export class SlackChat implements Chat {
   async sendText(outgoing: OutgoingText, signal: AbortSignal): Promise<string> {
     const { text, buttons, item_id } = outgoing;
     const { api, ids } = this.#deps;
-    const { channel } = await this.getConversation(signal);
+    const { channel, bot_user } = await this.getConversation(signal);
     const thread_ts = await this.#getThread(outgoing.first_ref ?? outgoing.reply_to, signal);
-    const earlier = await this.#findEarlier(outgoing, { channel, thread_ts }, signal);
+    const earlier = await this.#findEarlier(outgoing, { channel, thread_ts, bot_user }, signal);
     if (earlier) return toRef(earlier);
     const block_id = toBlockId(outgoing, ids.hex(8));
     const blocks = toBlocks({ text, buttons, block_id, hasHead: item_id !== undefined });
@@ -194,10 +190,8 @@ export class SlackChat implements Chat {
   ): Promise<{ item_id: string; ref: string } | undefined> {
     const { channel, bot_user } = await this.getConversation(signal);
     const range = { latest: ts, limit: PAGE_MESSAGES, pages_max: PAGES_MAX };
-    const thread = await harmless(
-      () => this.#deps.api.replies(channel, thread_ts, range, signal),
-      GONE,
-    );
+    const { api } = this.#deps;
+    const thread = await unlessGone(() => api.replies(channel, thread_ts, range, signal));
     if (!thread?.complete) return undefined;
     const shown = thread.messages.filter((one) =>
       one.user === bot_user && itemOf(one) !== undefined
@@ -210,11 +204,11 @@ export class SlackChat implements Chat {
   /** The message of an earlier process that shows the same part of the same item. */
   async #findEarlier(
     { item_id, part, mayBeShown }: OutgoingText,
-    place: Place,
+    place: Place & Pick<Conversation, "bot_user">,
     signal: AbortSignal,
   ): Promise<Timestamp | undefined> {
     if (!mayBeShown || item_id === undefined || part === undefined) return undefined;
-    const ts = await harmless(() => this.#earlier.find(place, { item_id, part }, signal), GONE);
+    const ts = await unlessGone(() => this.#earlier.find(place, { item_id, part }, signal));
     if (ts) this.recordThread(ts, place.thread_ts);
     return ts;
   }
@@ -227,10 +221,10 @@ export class SlackChat implements Chat {
     if (known) return known;
     const { channel } = await this.getConversation(signal);
     const range = { limit: 1, pages_max: 1 };
-    const root = await harmless(async () => {
+    const root = await unlessGone(async () => {
       const { messages } = await this.#deps.api.replies(channel, ts, range, signal);
       return messages[0] && (messages[0].thread_ts ?? messages[0].ts);
-    }, GONE);
+    });
     if (root) this.recordThread(ts, root);
     return root;
   }
@@ -261,23 +255,24 @@ function itemOf({ blocks }: Message): string | undefined {
 
 /**
  * Runs calls that send no message. When their outcome is unclear, they can be repeated, as after a
- * network error. Undefined for a refusal that is listed.
+ * network error.
  */
-async function harmless<A>(work: () => Promise<A>): Promise<A>;
-async function harmless<A>(
-  work: () => Promise<A>,
-  refusals: readonly string[],
-): Promise<A | undefined>;
-async function harmless<A>(
-  work: () => Promise<A>,
-  refusals: readonly string[] = [],
-): Promise<A | undefined> {
+async function harmless<A>(work: () => Promise<A>): Promise<A> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SlackApiError && refusals.includes(error.code ?? "")) return undefined;
     const isUnclear = error instanceof ChatError && error.error_class === "unclear";
     throw isUnclear ? new ChatError("network", error.message) : error;
+  }
+}
+
+/** As `harmless`; undefined if Slack refuses, as it does for a message that was deleted. */
+async function unlessGone<A>(work: () => Promise<A>): Promise<A | undefined> {
+  try {
+    return await harmless(work);
+  } catch (error) {
+    if (error instanceof ChatError && error.error_class === "bad_request") return undefined;
+    throw error;
   }
 }
 

@@ -213,3 +213,21 @@ Deno.test("an item of which an earlier process sent a part gets the rest", async
   ]);
   assert.equal(r.slack.sent[1]?.thread_ts, r.slack.sent[0]?.ts);
 });
+
+Deno.test("a message of another app with our ids does not count as ours", async () => {
+  await using r = await slackFixture();
+  await r.end();
+  await r.advance(60_000);
+  const forged = r.slack.addMessage("", { user: "UOTHERAPP", bot_id: "B9" } as object);
+  const elements = [{ type: "text" as const, text: "Forged" }];
+  forged.blocks = [{
+    type: "rich_text",
+    block_id: "inb-000000000001.0.00",
+    elements: [{ type: "rich_text_section", elements }],
+  }];
+  r.mesh.item();
+  await r.advance(60_000);
+  await r.start();
+  await r.advance(POST_MS);
+  assert.equal(r.slack.sent.length, 1);
+});

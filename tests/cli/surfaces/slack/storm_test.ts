@@ -1,4 +1,4 @@
-/** Random failures of Slack and the daemon: nothing is shown or forwarded twice, and nothing is lost. */
+/** Random failures of Slack and the daemon: all is shown and forwarded, and nothing twice. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
