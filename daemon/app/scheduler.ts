@@ -17,6 +17,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.delivery.tick(now);
+  features.urgentMessages.refresh();
   features.agentObserver.tick(now);
   features.spawns.registrations.tick(now);
   features.jobs.tick(now);

@@ -67,6 +67,7 @@ const MESSAGE: Message = {
   reply: null,
   responder: null,
   voice: "peer",
+  urgent: false,
   reply_voice: null,
 };
 
@@ -88,6 +89,7 @@ export const MESSAGES: readonly Message[] = [
     delivery_id: "notif-00000000000c",
     message_id: "notif-00000000000c",
     kind: "notify",
+    urgent: true,
     text: "The build is red.",
     attachments: [{
       id: "att-1",

@@ -1,4 +1,4 @@
--- The daemon's tables after 24 migration(s).
+-- The daemon's tables after 25 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -333,7 +333,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-) strict;
+, urgent integer not null default 0 check (urgent in (0, 1))) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -355,6 +355,8 @@ CREATE INDEX messages_unproved on messages (to_peer_id, seq)
 
 CREATE INDEX messages_unsettled on messages (sent_at)
   where state = 'sent' and repeatable = 1 and rung = 'hook';
+
+CREATE INDEX messages_urgent on messages (to_peer_id, seq) where urgent = 1 and state = 'queued';
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 
@@ -401,7 +403,8 @@ CREATE TABLE peers (
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
-  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1))) strict;
+  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1)), queue_max integer check (queue_max > 0), pair_per_minute integer check (pair_per_minute >= 0), hook_messages integer not null default 1
+  check (hook_messages in (0, 1))) strict;
 
 CREATE INDEX peers_circle on peers (circle);
 

@@ -113,7 +113,7 @@ export class PushQueue implements ShownMessages {
     if (this.#queue.length >= QUEUE_MAX) return void (this.#hasOverflowed = true);
     const queuedPush: QueuedPush = {
       item_id: item.item_id,
-      mayBeShown: item.created_at < this.#startedAt,
+      mayBeShown: item.created_at <= this.#startedAt,
       reply_to: reply_to_ref ?? undefined,
       delivery_ids: new Set([delivery_id]),
       parts: partsOf(item, this.#deps.chat.style),

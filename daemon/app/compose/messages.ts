@@ -15,6 +15,7 @@ import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
+import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
 import { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
@@ -100,7 +101,7 @@ export type PeerFeatures = ReturnType<typeof openPeers>;
 
 /** Peer records and the delivery of messages. */
 export function openMessages(
-  { config, ctx, idCodec, identity, meters }: Foundation,
+  { config, ctx, idCodec, identity, meters, platform }: Foundation,
   openedPeers: PeerFeatures,
   reactions: Reactions,
 ) {
@@ -116,12 +117,15 @@ export function openMessages(
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(db),
   });
+  const { hooks, markers } = platform;
+  const urgentMessages = new UrgentMessages(ctx, { agentPeers, directory, hooks, markers });
   const dispatcher = new Dispatcher(ctx, steps, {
     agentPeers,
     directory,
     peers,
     reachability,
     transports,
+    urgentMessages,
   });
   const limits = new Limits(ctx, directory, {
     max_per_peer: config["daemon.queue.max_per_peer"],
@@ -140,7 +144,7 @@ export function openMessages(
   });
   const receipts = new Receipts(ctx, steps, reactions.table);
   const handover = new Handover(ctx, { delivery, directory, receipts, steps });
-  return { records, dispatcher, delivery, deliveryAudit, receipts, handover };
+  return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
 }
 
 /** The message log and attachments. */

@@ -61,6 +61,8 @@ export function refused(reason: Reason): Receipt {
 /** One way to reach an agent. `deliver` is called for one message per peer at a time. */
 export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
+  /** Whether the agent reads what comes within a turn only after that turn. */
+  readonly waits_for_turn_end?: boolean;
   /** Checks without side effects. */
   check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
   /** Checks again right before it sends. Never throws for an expected error. */
@@ -189,6 +191,8 @@ export interface HookReport {
   /** The prompt. A message's id in it proves that the message was seen. */
   readonly prompt?: string | undefined;
   readonly last_message?: string | undefined;
+  /** The class of the error that ended the turn. */
+  readonly turn_error?: string | undefined;
   /**
    * True if the event ends a turn, and its answer can keep the turn going with a text. False if a
    * hook has already done so.
@@ -203,6 +207,15 @@ export interface HookReport {
    * session as a peer.
    */
   readonly is_subagent?: boolean | undefined;
+  /**
+   * True if the event happens only within a turn of a known session. It registers no session as
+   * a peer.
+   */
+  readonly is_within_turn?: boolean | undefined;
+  /** True if the agent is about to call its model. */
+  readonly before_request?: boolean | undefined;
+  /** True if the event can only follow an answer of the model. */
+  readonly after_request?: boolean | undefined;
   /** A tool that needs the user's permission; set only if the hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
 }
@@ -212,6 +225,21 @@ export interface Decision {
   readonly behavior: "allow" | "deny";
   /** The reason, for the model to read. */
   readonly message: string;
+}
+
+/** The hook that runs between two tool calls. */
+export interface ToolContext {
+  /** The event after a tool call, whose answer the model reads with its next request. */
+  readonly event: string;
+  /** True if that request is announced: only an event after its announcement proves it. */
+  readonly awaits_request?: true;
+  /** True if the proving event is reported only while the agent's marker exists. */
+  readonly keeps_marker?: true;
+  /**
+   * How long after its last report an agent is believed to be at work. Absent if the end of each
+   * turn is noticed, also of one that the human interrupts.
+   */
+  readonly turn_ms_max?: number;
 }
 
 /** Reads and answers the hooks of one kind of agent. */
@@ -232,6 +260,8 @@ export interface HookReader {
    * so messages stay queued until then. Absent if there is no such event.
    */
   readonly context_event?: string;
+  /** How messages are handed over between two tool calls. Absent if no hook can do so. */
+  readonly tool_context?: ToolContext;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;
 }

@@ -24,10 +24,12 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "SessionStart",
     "UserPromptSubmit",
     "Stop",
+    "StopFailure",
     "Notification",
     "PermissionRequest",
     "SessionEnd",
   ],
+  guarded_events: ["PostToolBatch"],
   entry(event, command) {
     const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
     const report = { type: "command", command: command(event), timeout };

@@ -28,6 +28,7 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
   return {
     ...claudeCodeHooks,
     read: readHook,
+    tool_context: { event: "PostToolUse", keeps_marker: true },
     /**
      * Hooks of the shared server inherit the environment of the first terminal, so the pane in it
      * may be another session's and is dropped. Hooks of a session with its own process show where

@@ -59,7 +59,11 @@ const readCommon = payloadReader({
   ),
   agentStop: event(
     { stop_hook_active: z.boolean().optional() },
-    ({ stop_hook_active }) => ({ turn_state: "idle", may_hold_turn: stop_hook_active === false }),
+    ({ stop_hook_active }) => ({
+      turn_state: "idle",
+      may_hold_turn: stop_hook_active === false,
+      after_request: true,
+    }),
   ),
   // The type is permission_prompt, elicitation_dialog, …
   notification: event(
@@ -74,7 +78,8 @@ const readCommon = payloadReader({
       MESH_TOOL.test(tool) ? {} : { permission: { tool, input } },
   ),
   preToolUse: event({}, () => ({ turn_state: "working" })),
-  postToolUse: event({}, () => ({ turn_state: "working" })),
+  // There is no turn state: a dialog of another tool call may be open.
+  postToolUse: event({}, () => ({ is_within_turn: true })),
 });
 
 const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
@@ -92,6 +97,9 @@ function read(payload: unknown): HookReport {
 
 /** The first prompt follows `sessionStart` at once, so only prompts carry context. */
 const CONTEXT_EVENT = "userPromptSubmitted";
+const TOOL_EVENT = "postToolUse";
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([CONTEXT_EVENT, TOOL_EVENT]);
 
 const MeshToolRequest = z.object({
   hook_event_name: z.literal("permissionRequest"),
@@ -105,7 +113,7 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
   if (!context) return {};
   const report = readCommon(normalized);
   if (report.may_hold_turn) return { decision: "block", reason: context };
-  return report.event === CONTEXT_EVENT ? { additionalContext: context } : {};
+  return CONTEXT_EVENTS.has(report.event) ? { additionalContext: context } : {};
 }
 
 /** Answers for the user; the agent reads the message of a denial. */
@@ -137,4 +145,5 @@ export const copilotHooks: HookReader = {
   answer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  tool_context: { event: TOOL_EVENT },
 };

@@ -1,8 +1,17 @@
 /** The hook format of Claude Code, which Codex uses as well: payloads and answers. No I/O. */
 
 import * as z from "zod";
-import type { Decision, HookReader } from "../adapter.ts";
+import type { Decision, HookReader, HookReport } from "../adapter.ts";
+import { ErrorClass } from "../contract.ts";
 import { event, payloadReader } from "./payload_reader.ts";
+
+/** A subagent's events name it. */
+const WithinTurn = { agent_id: z.string().optional() };
+
+/** There is no turn state: a dialog of another tool call may be open. */
+function toWithinTurn({ agent_id }: { agent_id?: string | undefined }): Partial<HookReport> {
+  return { is_within_turn: true, is_subagent: agent_id !== undefined };
+}
 
 /** Reads a payload; refuses a payload without an event or a session. */
 export const readHook = payloadReader({
@@ -28,7 +37,25 @@ export const readHook = payloadReader({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
+      after_request: true,
     }),
+  ),
+  // After all tool calls of one answer, so two of them have an answer of the model between them.
+  PostToolBatch: event(WithinTurn, (fields) => ({ ...toWithinTurn(fields), after_request: true })),
+  // Codex's, after each tool call.
+  PostToolUse: event(WithinTurn, toWithinTurn),
+  // Codex's.
+  PostModelRequest: event(
+    { ...WithinTurn, status: z.string() },
+    ({ status, ...fields }) => ({
+      ...toWithinTurn(fields),
+      after_request: status === "completed",
+    }),
+  ),
+  // The error is rate_limit, overloaded, server_error, … No Stop follows.
+  StopFailure: event(
+    { error: ErrorClass.catch("unknown") },
+    ({ error }) => ({ turn_state: "idle", turn_error: error }),
   ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
@@ -45,16 +72,22 @@ export const readHook = payloadReader({
 });
 
 const CONTEXT_EVENT = "UserPromptSubmit";
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
+  CONTEXT_EVENT,
+  "PostToolBatch",
+  "PostToolUse",
+]);
 
 /**
- * What the hook prints. `context` holds whole messages for `CONTEXT_EVENT`. For a stop,
+ * What the hook prints. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
   const { event: hookEventName, may_hold_turn } = readHook(payload);
-  if (hookEventName === CONTEXT_EVENT) {
+  if (CONTEXT_EVENTS.has(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }
   return may_hold_turn ? { decision: "block", reason: context } : {};
@@ -71,4 +104,5 @@ export const claudeCodeHooks: HookReader = {
   answer: hookAnswer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  tool_context: { event: "PostToolBatch", keeps_marker: true },
 };

@@ -165,6 +165,7 @@ Deno.test("setup installs hooks and server, says that hooks need trust, and undo
   assert.match(ours.hooks[0].command, /^\/.* hook codex Stop$/);
   assert.deepEqual(Object.keys(hooks), [
     ...["Stop", "SessionStart", "UserPromptSubmit", "PermissionRequest", "Interrupt", "SessionEnd"],
+    ...["PostToolUse", "PostModelRequest"],
   ]);
   assert(home.files["config.toml"]?.startsWith(USER_CONFIG));
   assert(home.printed.some((text) => text.includes("trust them")), home.printed.join("\n"));

@@ -16,9 +16,9 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["userPromptSubmitted", { turn_state: "working", prompt: PROMPT }],
   ["preToolUse",          { turn_state: "working" }],
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
-  ["postToolUse",         { turn_state: "working" }],
+  ["postToolUse",         { is_within_turn: true }],
   ["notification",        { turn_state: "awaiting_input" }],
-  ["agentStop",           { turn_state: "idle", may_hold_turn: true }],
+  ["agentStop",           { turn_state: "idle", may_hold_turn: true, after_request: true }],
   ["sessionEnd",          { end_reason: "complete" }],
 ];
 
@@ -46,12 +46,15 @@ Deno.test("a question is a dialog, other notifications are not, and an unknown e
   }
 });
 
-Deno.test("context is added to a prompt of Copilot CLI, and to nothing else", () => {
+Deno.test("context is added to a prompt and a tool result of Copilot CLI, and to nothing else", () => {
   const submitted = { ...common, hookName: "userPromptSubmitted", prompt: "hello" };
   assert.deepEqual(copilotHooks.answer(submitted, "[mesh] text"), {
     additionalContext: "[mesh] text",
   });
   assert.deepEqual(copilotHooks.answer(submitted, null), {});
+  assert.deepEqual(copilotHooks.answer({ ...common, hookName: "postToolUse" }, "[mesh] text"), {
+    additionalContext: "[mesh] text",
+  });
   for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
     const other = { ...common, hookName, source: "new" };
     assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
