@@ -1246,6 +1246,16 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "programs",
+  "usage": "surface slack",
+  "needs": "this machine",
+  "summary": "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  "flags": {
+   "--manifest": "print the manifest of the Slack app to create, as JSON"
+  },
+  "example": "mesh surface slack"
+ },
+ {
+  "module": "programs",
   "usage": "daemon",
   "needs": "this machine",
   "summary": "Run the daemon in the foreground",
