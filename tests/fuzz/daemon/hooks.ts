@@ -37,7 +37,12 @@ function samples(): Sample[] {
 async function loadHooks(home: string): Promise<Hooks> {
   const ctx = { clock: systemClock, log: silent };
   const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: home, search_path: "" });
-  const host = { ...ctx, tmuxServers, isAlive: () => false, env: { HOME: home } };
+  const host = {
+    ...ctx,
+    terminalServers: tmuxServers,
+    isAlive: () => false,
+    env: { HOME: home },
+  };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   return Object.fromEntries(
     runtimes.flatMap(({ adapter, hooks }) => hooks ? [[adapter.backend, hooks]] : []),

@@ -37,7 +37,7 @@ export function addressee(
 
 export function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOptions> = {}) {
   const defaults = {
-    tmuxServers,
+    terminalServers: tmuxServers,
     clock: systemClock,
     log: silent,
     screen: claudeScreen,
