@@ -18,7 +18,7 @@ const END = new TextEncoder().encode("\x1b\\");
 
 const Answer = z.object({
   ok: z.boolean(),
-  data: z.unknown(),
+  data: z.unknown().optional(),
   error: z.string().optional(),
 });
 
