@@ -10,7 +10,12 @@ import { until } from "../../support/waiting.ts";
 import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { diagnosePeer, showPane } from "../../../daemon/features/lifecycle/contract.ts";
+import {
+  diagnosePeer,
+  linkPane,
+  listOrphans,
+  showPane,
+} from "../../../daemon/features/lifecycle/contract.ts";
 
 const MESH = [Deno.execPath(), ...running("run")];
 
@@ -81,6 +86,14 @@ withKitty("a program in kitty reads messages, and its window's end takes it offl
 
   const { checks } = await call(diagnosePeer, { params: { id: "db" }, query: {} });
   assert.ok(checks.some(({ detail }) => detail.startsWith(`${window}: `)), JSON.stringify(checks));
+  const other = await k.open(["cat"]);
+  const { panes } = await call(listOrphans, {});
+  const orphan = panes.find(({ pane_id }) => pane_id === other);
+  assert.equal(orphan?.tmux_socket, k.address);
+  const body = { backend: "generic", tmux_socket: k.address, name: "cat" } as const;
+  const linked = await call(linkPane, { params: { pane_id: other }, query: {}, body });
+  assert.deepEqual([linked.linked, (await get("cat")).terminal], [true, "kitty"]);
+
   await k.close(window);
   await until("db offline", async () => (await get("db")).status === "offline");
 });
