@@ -1,7 +1,12 @@
-/** The pane transport against a real kitty and a scripted agent: what arrives, and what never does. */
+/** The pane transport against a real kitty: what arrives, and what never does. */
 
 import assert from "node:assert/strict";
 import { isAlive, startTimeOf } from "../../../daemon/host/processes.ts";
+import type {
+  PaneGuard,
+  TerminalServer,
+  TerminalServers,
+} from "../../../daemon/host/terminals/terminal_server.ts";
 import { addressee, outgoing, paneTransport } from "../../support/agents/pane_delivery.ts";
 import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { type AgentEvent, SCRIPTED_AGENT } from "../../support/host/private_tmux.ts";
@@ -82,6 +87,65 @@ withKitty("a draft, a dialog and another program are left alone in kitty", async
   await until("kitty's end", async () => !(await kitty.server.panes()).ok);
   assert.deepEqual(await deliver(), { state: "refused", reason: "kitty_unreachable" });
 });
+
+withKitty("what a person types over a draft goes in, and Enter is a key", async (kitty) => {
+  const agent = await startAgent(kitty);
+  const peer = addressee({ socket: kitty.address }, agent);
+  const transport = transportTo(kitty);
+  await kitty.type(agent.pane, "my ");
+  await until("the draft", async () => (await kitty.screen(agent.pane)).includes("my"));
+  const keys = [{ text: "text" }, { key: "Enter" }] as const;
+  const refusal = { state: "refused", reason: "draft_present" };
+  assert.deepEqual(await transport.typeKeys(peer, keys, new Set()), refusal);
+  assert.deepEqual(await transport.typeKeys(peer, keys, new Set(["draft_present"])), {
+    state: "typed",
+    overruled: ["draft_present"],
+  });
+  await until("the keys", () => agent.submitted().length === 1);
+  assert.deepEqual(agent.submitted(), ["my text"]);
+});
+
+/** The same terminals, where `stop` runs right before keys are typed. */
+function stoppingAt(servers: TerminalServers, stop: () => void): TerminalServers {
+  const at = (address: string): TerminalServer => {
+    const server = servers.at(address);
+    return {
+      kind: server.kind,
+      cache: server.cache,
+      isPaneId: (text) => server.isPaneId(text),
+      panes: () => server.panes(),
+      pane: (pane_id) => server.pane(pane_id),
+      capture: (pane_id, rows) => server.capture(pane_id, rows),
+      screen: (pane_id) => server.screen(pane_id),
+      runExclusive: (pane_id, work) => server.runExclusive(pane_id, work),
+      async prepare(keys) {
+        const ready = await server.prepare(keys);
+        if (!ready.ok) return ready;
+        const typeIf = (guard: PaneGuard) => {
+          stop();
+          return ready.prepared.typeIf(guard);
+        };
+        return { ok: true, prepared: { typeIf, discard: () => ready.prepared.discard() } };
+      },
+    };
+  };
+  return { at };
+}
+
+withKitty(
+  "a message to a kitty that stops as it types is unclear, and typed at most once",
+  async (k) => {
+    const agent = await startAgent(k);
+    const peer = addressee({ socket: k.address }, agent);
+    const servers = stoppingAt(k.serversWith(500), () => Deno.kill(k.pid, "SIGSTOP"));
+    const receipt = await paneTransport({ tmuxServers: servers }).deliver(peer, outgoing("once"));
+    assert.deepEqual(receipt, { state: "unclear", reason: "kitty_lost" });
+    Deno.kill(k.pid, "SIGCONT");
+    await until("kitty", async () => (await k.server.panes()).ok);
+    assert.ok(agent.input().split("once").length <= 2, agent.input());
+    assert.deepEqual(agent.submitted(), []);
+  },
+);
 
 withKitty("kitty types nothing into a window that has changed since it was seen", async (kitty) => {
   const agent = await startAgent(kitty);

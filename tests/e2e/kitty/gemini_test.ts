@@ -1,4 +1,4 @@
-/** Real Gemini CLI in a window of a real kitty: it registers by its hooks, is asked, and answers. */
+/** Real Gemini CLI in a window of a real kitty: it registers by its hooks, and answers. */
 
 import assert from "node:assert/strict";
 import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";

@@ -8,7 +8,7 @@ export type Answer = Uint8Array | undefined | null;
 export interface Received {
   readonly cmd: string;
   readonly version: readonly number[];
-  readonly payload: { readonly kitten: string; readonly args: readonly [string] };
+  readonly payload: { readonly kitten?: string; readonly args?: readonly [string] };
 }
 
 /** A window in which the agent's process is the only one. */
@@ -58,7 +58,7 @@ export class FakeKitty implements AsyncDisposable {
   }
 
   get orders(): Order[] {
-    return this.received.map(({ payload }): Order => JSON.parse(payload.args[0]));
+    return this.received.map(orderOf);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -93,7 +93,7 @@ export class FakeKitty implements AsyncDisposable {
     }
     const command: Received = JSON.parse(text.slice("\x1bP@kitty-cmd".length, -2));
     this.received.push(command);
-    const answer = await this.answer(JSON.parse(command.payload.args[0]));
+    const answer = await this.answer(orderOf(command));
     if (answer === null) return;
     for (let at = 0; answer !== undefined && at < answer.length;) {
       const count = await connection.write(answer.subarray(at)).catch(() => undefined);
@@ -106,4 +106,10 @@ export class FakeKitty implements AsyncDisposable {
   #hangUp(connection: Deno.Conn): void {
     if (this.#open.delete(connection)) connection.close();
   }
+}
+
+/** What the kitten is asked; of another command of kitty, a look at nothing. */
+function orderOf({ payload }: Received): Order {
+  const none: Order = { do: "look", window: null, rows: false, above: 0 };
+  return payload.args ? JSON.parse(payload.args[0]) : none;
 }

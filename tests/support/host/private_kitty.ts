@@ -53,11 +53,7 @@ export class Kitty implements AsyncDisposable {
     this.dir = dir;
     this.#children = children;
     this.pid = pid;
-    this.servers = new KittyServers({
-      clock: systemClock,
-      log: silent,
-      state_dir: `${dir}/kitten`,
-    });
+    this.servers = this.serversWith();
   }
 
   /** Returns when kitty answers on its socket. Its first window runs `cat`. */
@@ -104,6 +100,12 @@ export class Kitty implements AsyncDisposable {
 
   get address(): string {
     return `kitty:${this.#socket}`;
+  }
+
+  /** Connections of their own, which wait so long for an answer. */
+  serversWith(answer_ms_max = 5_000): KittyServers {
+    const state_dir = `${this.dir}/kitten`;
+    return new KittyServers({ clock: systemClock, log: silent, state_dir, answer_ms_max });
   }
 
   get server() {
