@@ -23,7 +23,7 @@ export class Linking {
     this.#deps = deps;
   }
 
-  /** The panes of all the user's tmux servers that have no live peer. */
+  /** The panes of all the user's terminals that have no live peer. */
   async orphans(): Promise<Orphan[]> {
     const panes = await this.#deps.paneObserver.everywhere(this.#knownSockets());
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);

@@ -89,6 +89,7 @@ withKittyDaemon(
     assert.deepEqual(panes, []);
     const { checks } = await get(w, "/peers/api/doctor");
     const pane = checks.find(({ name }: { name: string }) => name === "pane");
+    assert.deepEqual([pane.source, pane.ok], ["kitty", true]);
     assert.match(pane.detail, /^3: /);
     kitty.close();
     const report = await get(w, "/peers/api/doctor");
