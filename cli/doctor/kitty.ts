@@ -1,13 +1,7 @@
 /** The doctor's check of the kitty around it: whether mesh may look into its windows and type. */
 
-import { callKitty } from "../../daemon/host/kitty/remote_control.ts";
-import {
-  kindOf,
-  kittyAddressOf,
-  paneOf,
-  socketPathOf,
-} from "../../daemon/host/terminals/addresses.ts";
-import { checkTerminal } from "../../daemon/host/trusted_socket.ts";
+import { accessTo } from "../../daemon/host/kitty/access.ts";
+import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 import type { Check } from "./finding.ts";
 
 const ALLOW = "in kitty.conf, set `allow_remote_control socket-only` and " +
@@ -24,13 +18,11 @@ export const KITTY: Check = {
       const detail = "this kitty listens on no socket of yours: agents in it are not typed to";
       return [["note", "KITTY_CLOSED", detail, ALLOW]];
     }
-    const checked = checkTerminal(address);
-    if (checked.state === "refused") {
-      const detail = `this kitty's socket cannot be trusted: ${checked.reason}`;
-      return [["warning", "KITTY_UNTRUSTED", detail, ALLOW]];
+    const access = await accessTo(address, clock);
+    if (access.state === "allowed") {
+      return [["ok", "KITTY_WORKS", "kitty allows remote control on its socket"]];
     }
-    const answer = await callKitty(socketPathOf(address), { cmd: "ls", payload: {} }, { clock });
-    if (answer.ok) return [["ok", "KITTY_WORKS", "kitty allows remote control on its socket"]];
-    return [["warning", "KITTY_REFUSES", `kitty cannot be used: ${answer.message}`, ALLOW]];
+    const code = access.state === "untrusted" ? "KITTY_UNTRUSTED" : "KITTY_REFUSES";
+    return [["warning", code, `this kitty is not typed into: ${access.reason}`, ALLOW]];
   },
 };

@@ -3,7 +3,7 @@
 import { basename } from "kit/core/path.ts";
 import { isInstalled } from "../../../daemon/host/executables.ts";
 import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
-import { paneOf } from "../../../daemon/host/terminals/addresses.ts";
+import { kindOf, paneOf } from "../../../daemon/host/terminals/addresses.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";
@@ -71,7 +71,16 @@ async function run(context: CommandContext, args: Args): Promise<number> {
   }
   await mustGetHealth(daemon);
   if (args.flag("acp")) return await runAcp(context, program);
-  return await (paneOf(env) ? runInPane(context, program) : runInSession(context, program));
+  const isInPane = await isTypedInto(context);
+  return await (isInPane ? runInPane(context, program) : runInSession(context, program));
+}
+
+/** Whether messages can be typed into the pane of this environment. */
+async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
+  const pane = paneOf(env);
+  if (!pane || kindOf(pane.tmux_socket) === "tmux") return pane !== undefined;
+  const { accessTo } = await import("../../../daemon/host/kitty/access.ts");
+  return (await accessTo(pane.tmux_socket, clock)).state === "allowed";
 }
 
 function programOf(args: Args): PaneProgram {

@@ -1,6 +1,5 @@
 /** kitty processes as terminal servers: their windows are panes. */
 
-import { messageOf } from "kit/core/text.ts";
 import { commandOf } from "../processes.ts";
 import { ExclusiveWork } from "../terminals/exclusive.ts";
 import { isControlKey, type KeyName, type Keystroke } from "../terminals/keys.ts";
@@ -177,16 +176,15 @@ class KittyServer implements TerminalServer {
     const checked = checkTerminal(this.address);
     if (checked.state === "missing") return failure("no_server", `No socket at ${this.address}`);
     if (checked.state === "refused") return this.#report(failure("untrusted", checked.reason));
+    const kitten = this.#kitten.path();
+    if (!kitten.ok) return this.#report(kitten);
     this.#commands++;
     try {
-      const kitten = this.#kitten.path();
-      const payload = { kitten, args: [JSON.stringify(order)] };
+      const payload = { kitten: kitten.path, args: [JSON.stringify(order)] };
       const called = await callKitty(checked.path, { cmd: "kitten", payload }, this.#options);
       if (!called.ok) return this.#report(called);
       this.#reported = undefined;
       return { ok: true, data: typeof called.data === "string" ? parseJson(called.data) : null };
-    } catch (error) {
-      return failure("no_file", messageOf(error));
     } finally {
       this.#commands--;
     }
@@ -195,9 +193,8 @@ class KittyServer implements TerminalServer {
   /** Logs only when the reason changes, because panes are observed every few seconds. */
   #report(failed: Failure): Failure {
     const { reason, message } = failed;
-    if (reason === "error") this.#kitten.renew();
-    const isNews = reason === "error" || reason === "untrusted";
-    if (isNews && message !== this.#reported) {
+    const isFault = reason === "error" || reason === "untrusted" || reason === "no_file";
+    if (isFault && message !== this.#reported) {
       const { address } = this;
       this.#options.log.warn("kitty cannot be used as a terminal", { address, reason: message });
       this.#reported = message;

@@ -45,7 +45,13 @@ export async function callKitty(
   try {
     connection = await Deno.connect({ transport: "unix", path });
   } catch (error) {
-    return failure("no_server", `Nothing answers at ${path}: ${messageOf(error)}`);
+    // A kitty that is only busy takes no further connection, too.
+    const { ConnectionRefused, NotFound } = Deno.errors;
+    const isGone = error instanceof ConnectionRefused || error instanceof NotFound;
+    return failure(
+      isGone ? "no_server" : "closed",
+      `Cannot connect to ${path}: ${messageOf(error)}`,
+    );
   }
   try {
     const answered = await timeout(clock, answer_ms_max, exchange(connection, sent));

@@ -20,6 +20,7 @@ import {
 } from "../../../support/host/fake_kitty.ts";
 import { paneRecord } from "../../../support/host/fake_panes.ts";
 import { silent } from "../../../support/host/private_tmux.ts";
+import { until } from "../../../support/waiting.ts";
 
 const GUARD: PaneGuard = {
   pane: paneRecord({ pane_id: "3", pane_pid: 7, cursor_x: 2, cursor_y: 1 }),
@@ -129,7 +130,10 @@ Deno.test("a kitty that has ended is no_server, and so is a socket that never wa
   const server = serverOf(fake);
   assert.ok((await server.panes()).ok);
   fake.close();
-  assert.partialDeepStrictEqual(await server.panes(), { ok: false, reason: "no_server" });
+  await until("its end", async () => {
+    const listed = await server.panes();
+    return !listed.ok && listed.reason === "no_server";
+  });
   const options = { clock: systemClock, log: silent, state_dir: `${fake.dir}/kitten` };
   const never = new KittyServers(options).at(`kitty:${fake.dir}/never`);
   assert.partialDeepStrictEqual(await never.panes(), { ok: false, reason: "no_server" });
@@ -155,6 +159,19 @@ Deno.test("a refusal of kitty is logged once, and again when it has another reas
     "Remote control is disabled",
     "The kitty client is newer than this kitty instance",
   ]);
+});
+
+Deno.test("the program for kitty is written again when it is gone, or the failure is no_file", async () => {
+  await using fake = new FakeKitty();
+  const server = serverOf(fake);
+  assert.ok((await server.panes()).ok);
+  const [file = ""] = fake.received.map(({ payload }) => payload.kitten);
+  Deno.removeSync(file);
+  assert.ok((await server.panes()).ok);
+  assert.ok(Deno.statSync(file).isFile);
+  Deno.removeSync(`${fake.dir}/kitten`, { recursive: true });
+  Deno.writeTextFileSync(`${fake.dir}/kitten`, "");
+  assert.partialDeepStrictEqual(await server.panes(), { ok: false, reason: "no_file" });
 });
 
 Deno.test("a command that is too long for kitty is not sent", async () => {
