@@ -14,8 +14,13 @@ import type { Count, Fuzzed, Target } from "../target.ts";
 
 const FOLDER = new URL("../../golden/hooks/", import.meta.url);
 const INPUTS = 200;
-const HEADERS = ["x-mesh-pane", "x-mesh-tmux", "x-mesh-kitty", "x-mesh-hook-pid"]
-  .concat("x-mesh-agent-pid");
+const HEADERS = [
+  "x-mesh-pane",
+  "x-mesh-tmux",
+  "x-mesh-kitty",
+  "x-mesh-hook-pid",
+  "x-mesh-agent-pid",
+];
 const FIELDS = ["prompt", "tool_name", "tool_input", "last_assistant_message", "source", "model"];
 
 export const HOOKS: Target = { name: "hooks", inputs: INPUTS, open: openHooks };
