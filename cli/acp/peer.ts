@@ -90,6 +90,7 @@ export class AcpPeer {
     } catch (error) {
       if (!(error instanceof RpcError)) return false;
       report(`The agent answered the prompt with an error: ${error.message}`);
+      this.#reportFailure("agent_error");
       this.#inbound.failed(message, `The agent answered with an error: ${error.message}`);
       return true;
     }
@@ -102,7 +103,14 @@ export class AcpPeer {
       await this.#reportChat({ role: "assistant", text, tool_calls: [...toolCalls] });
     }
     const why = WHY_ENDED[stopReason];
-    if (why !== undefined) this.#deps.report(why);
+    if (why === undefined) return;
+    this.#deps.report(why);
+    if (stopReason !== "cancelled") this.#reportFailure(stopReason);
+  }
+
+  /** The turn has ended with an error of this class. */
+  #reportFailure(error: string): void {
+    this.#deps.send({ type: "status", status: "busy", error });
   }
 
   /** A report that fails is no reason to end the agent: it only serves those who watch. */

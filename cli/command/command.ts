@@ -115,14 +115,16 @@ export class Args {
     if (value === undefined || chosen !== undefined) return chosen;
     const meant = nearest(value, options);
     const question = meant === undefined ? "" : `. Did you mean "${meant}"?`;
-    throw new UsageError(`--${name}: "${value}" is not one of ${options.join(", ")}${question}`);
+    throw new UsageError(
+      `${flagOf(name)}: "${value}" is not one of ${options.join(", ")}${question}`,
+    );
   }
 
   /** A required flag whose value must be one of `options`. */
   requiredChoice<T extends string>(name: string, options: readonly T[]): T {
     const chosen = this.choice(name, options);
     if (chosen !== undefined) return chosen;
-    throw new UsageError(`--${name} is required: one of ${options.join(", ")}`);
+    throw new UsageError(`${flagOf(name)} is required: one of ${options.join(", ")}`);
   }
 
   number(name: string): number | undefined {
@@ -130,7 +132,7 @@ export class Args {
     if (text === undefined) return undefined;
     const value = Number(text);
     if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
-    throw new UsageError(`--${name}: "${text}" is not a number of 0 or more`);
+    throw new UsageError(`${flagOf(name)}: "${text}" is not a number of 0 or more`);
   }
 
   /** A duration in seconds: a bare number, or `90s`, `2m`, `1h30m`. */
@@ -141,7 +143,7 @@ export class Args {
     const ms = parseDuration(text);
     if (ms !== undefined) return ms / 1000;
     throw new UsageError(
-      `--${name}: "${text}" is not a duration of 0 or more; use 90, 90s, 2m or 1h30m`,
+      `${flagOf(name)}: "${text}" is not a duration of 0 or more; use 90, 90s, 2m or 1h30m`,
     );
   }
 
@@ -149,6 +151,11 @@ export class Args {
   numberText(name: string): string | undefined {
     return this.number(name)?.toString();
   }
+}
+
+/** The flag of an argument, such as `--per-minute` of `perMinute`. */
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** The text of a message, which the daemon refuses if it is empty. */

@@ -53,13 +53,20 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "peer set <peer>",
-    summary: "Change a peer's tags, its description or its reminders",
+    summary: "Change a peer's settings: tags, description, hooks, and limits (only a person)",
     flags: {
       "--tag <tag> ...": "give it this tag",
       "--untag <tag> ...": "take this tag from it",
       "--description <text>": "what it works on, for a quarter of an hour",
       "--reminders <choice>":
         "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
+      "--hook-messages <choice>":
+        "whether its hooks hand it messages: on, or off to wait for another transport",
+      "--queue-max <count>":
+        "how many messages may wait for it, or default (daemon.queue.max_per_peer)",
+      "--per-minute <count>":
+        "how many messages a minute one sender may send it: 0 for any number, or default " +
+        "(daemon.limits.pair_per_minute)",
       ...CIRCLE_FLAG,
     },
     example: "mesh peer set api --tag backend --reminders off",
@@ -67,19 +74,20 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
       const options = Object.keys(REMINDERS) as (keyof typeof REMINDERS)[];
       const reminders = args.choice("reminders", options);
       const description = args.get("description");
-      const add_tags = args.list("tag"), remove_tags = args.list("untag");
-      const given = [reminders, description, ...add_tags, ...remove_tags];
-      if (given.every((one) => one === undefined)) {
-        throw new UsageError(
-          "Nothing to change: give --tag, --untag, --description or --reminders",
-        );
-      }
-      return await change(context, args, {
-        add_tags,
-        remove_tags,
+      const hooks = args.choice("hookMessages", ["on", "off"]);
+      const settings = {
         description,
         reminders: reminders && REMINDERS[reminders],
-      });
+        hook_messages: hooks && hooks === "on",
+        queue_max: limitOf(args, "queueMax"),
+        pair_per_minute: limitOf(args, "perMinute"),
+      };
+      const add_tags = args.list("tag"), remove_tags = args.list("untag");
+      const given = [...Object.values(settings), ...add_tags, ...remove_tags];
+      if (given.every((one) => one === undefined)) {
+        throw new UsageError("Nothing to change: give at least one option of mesh help peer set");
+      }
+      return await change(context, args, { ...settings, add_tags, remove_tags });
     },
     show: (peer, { terminal }) => showSettings(terminal, peer),
   }),
@@ -125,6 +133,11 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
   }),
 ];
 
+/** A limit of the peer's own; null for that of all peers. */
+function limitOf(args: Args, name: string): number | null | undefined {
+  return args.get(name) === "default" ? null : args.number(name);
+}
+
 async function find(context: CommandContext, args: Args): Promise<Peer> {
   const query = await context.lookup(args);
   return await context.call(getPeer, { params: { id: args.text("peer") }, query });
@@ -164,11 +177,17 @@ function showKilled(to: Terminal, killed: WireResponse<typeof killPeer>, name = 
   );
 }
 
-function showSettings(to: Terminal, { name, tags, reminders, description }: Peer): void {
+function showSettings(to: Terminal, peer: Peer): void {
+  const { name, tags, reminders, hook_messages, queue_max, pair_per_minute, description } = peer;
   to.printFields({
     peer: styled("cyan", name),
     tags: tags.map((tag) => `@${tag}`).join(" ") || "none",
     reminders: reminders === null ? "as asks.reminders says" : reminders ? "on" : "off",
+    "hook messages": hook_messages ? "on" : "off",
+    "queue max": queue_max?.toString() ?? "as daemon.queue.max_per_peer says",
+    "per minute": pair_per_minute === 0
+      ? "any number"
+      : pair_per_minute?.toString() ?? "as daemon.limits.pair_per_minute says",
     doing: description,
   });
 }

@@ -1,16 +1,15 @@
 /** `mesh upload` and the `--attach` flag: uploads files, each streamed from disk. */
 
 import { basename } from "kit/core/path.ts";
-import { ApiError, type WireResponse } from "kit/http/client.ts";
-import { randomIds } from "kit/core/clock.ts";
+import type { WireResponse } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
 import {
   ATTACHMENTS_MAX,
-  uploadAttachment,
+  type uploadAttachment,
 } from "../../daemon/features/messages/attachments/contract.ts";
+import { uploadContent } from "../client/uploads.ts";
 import { answerCommand, type CommandContext } from "../command/command.ts";
 import { CommandError, UsageError } from "../client/failures.ts";
-import { DaemonUnreachable } from "../client/daemon_client.ts";
 
 type Attachment = WireResponse<typeof uploadAttachment>;
 
@@ -48,33 +47,9 @@ async function uploadFile({ daemon }: CommandContext, path: string): Promise<Att
   const file = await Deno.open(path).catch((error) => {
     throw unreadableFile(path, error);
   });
-  const boundary = `mesh-${randomIds.hex(16)}`;
-  const response = await daemon.get(uploadAttachment.path, {
-    method: uploadAttachment.method,
-    headers: { "content-type": `${uploadAttachment.bodyType}; boundary=${boundary}` },
-    body: ReadableStream.from(multipartForm(basename(path), file.readable, boundary)),
-  });
-  const answer = await response.json().catch((error) => {
-    throw new DaemonUnreachable(daemon.url, error);
-  });
-  if (!response.ok) throw new ApiError(response.status, answer);
-  return answer;
-}
-
-/** Yields a multipart form with one file, read from disk as it is sent. */
-async function* multipartForm(
-  filename: string,
-  content: ReadableStream<Uint8Array>,
-  boundary: string,
-): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  const name = filename.replaceAll(/["\r\n]/g, (char) => encodeURIComponent(char));
-  yield encoder.encode(
-    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n` +
-      `content-type: ${contentTypeOf(name)}\r\n\r\n`,
-  );
-  yield* content;
-  yield encoder.encode(`\r\n--${boundary}--\r\n`);
+  const filename = basename(path);
+  const content_type = contentTypeOf(filename);
+  return await uploadContent(daemon, { filename, content_type, content: file.readable });
 }
 
 function mustBeFile(path: string): void {

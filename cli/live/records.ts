@@ -81,6 +81,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: PEERS,
   peer_not_addressable: ["peers", "asks", "messages", "queued"],
   ask: ASKS,
+  turn_failed: PEERS,
   ask_reminded: ASKS,
   ack: ASKS,
   question: ["asks", "inbox"],

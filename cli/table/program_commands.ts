@@ -40,6 +40,8 @@ const SURFACE_COMMAND: Command = {
   usage: "surface telegram",
   needs: "this machine",
   summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  details: "Pictures and files go both ways: those of an item follow its text, and those of your " +
+    "reply are attached to it.",
   example: "mesh surface telegram",
   run: async (context) => {
     const { runTelegram } = await import("../surfaces/telegram/telegram_command.ts");

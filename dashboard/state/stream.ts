@@ -33,6 +33,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: ["peers"],
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
+  turn_failed: ["peers", "turns"],
   ask_reminded: ["asks", "messages"],
   ack: ["asks", "messages", "peers", "inbox"],
   question: ["asks", "inbox"],

@@ -65,8 +65,9 @@ export const CHAT_UPDATES: Target = {
     const message = { message_id: 5, date: 1, chat: { id: CHAT, type: "private" }, text: "/inbox" };
     const tap = { id: "1", data: "a:1:inb-1", message };
     const text = fc.oneof(fc.constantFrom("/show inb-1", "/read", "k:x"), hostileText);
+    const media = ["photo", "document", "voice", "caption", "media_group_id"];
     const update = fc.oneof(
-      damagedRecord(message, ["reply_to_message", "photo"], fc.oneof(text, hostileJson))
+      damagedRecord(message, ["reply_to_message", ...media], fc.oneof(text, hostileJson))
         .map((one) => ({ message: one })),
       damagedRecord(tap, ["from"], fc.oneof(text, hostileJson))
         .map((one) => ({ callback_query: one })),

@@ -401,7 +401,8 @@ CREATE TABLE peers (
   dropped_at integer,
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
-  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1))) strict;
+  check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1)), queue_max integer check (queue_max > 0), pair_per_minute integer check (pair_per_minute >= 0), hook_messages integer not null default 1
+  check (hook_messages in (0, 1))) strict;
 
 CREATE INDEX peers_circle on peers (circle);
 

@@ -5,7 +5,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { Splitter } from "kit/core/text.ts";
 import { clean } from "../../cli/output/terminal.ts";
 import { columnWidths } from "../../cli/output/table.ts";
-import { splitText } from "../../cli/surfaces/telegram/rendering.ts";
+import { splitText } from "../../cli/surfaces/chat/rendering.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";

@@ -5,6 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
+import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
@@ -12,6 +13,8 @@ export const DEFAULT_BASE = "https://api.telegram.org";
 export const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_MS_MAX = 30_000;
+/** The slowest transfer of a file that we wait for, beyond `CALL_MS_MAX`. */
+const BYTES_PER_MS_MIN = 64;
 
 const Chat = z.object({ id: z.int(), type: z.string(), username: z.string().optional() });
 export type Chat = z.output<typeof Chat>;
@@ -22,19 +25,15 @@ const Message = z.looseObject({
   date: z.int(),
   chat: Chat,
   text: z.string().optional(),
+  caption: z.string().optional(),
+  /** Messages with the same id are one album. */
+  media_group_id: z.string().optional(),
   reply_to_message: z.object({
     message_id: z.int(),
     from: z.object({ id: z.int() }).optional(),
   }).optional(),
 });
 export type Message = z.output<typeof Message>;
-
-/** The fields of a message for what is not text. */
-const MEDIA = ["photo", "document", "voice", "audio", "video", "video_note", "sticker", "location"];
-
-export function hasMedia(message: Message): boolean {
-  return MEDIA.some((field) => message[field] !== undefined);
-}
 
 const Tap = z.object({
   id: z.string(),
@@ -66,38 +65,27 @@ const Answer = z.object({
 });
 type Answer = z.output<typeof Answer>;
 
-/**
- * Why a call failed. `network` means that nothing was sent. `unclear` means that no answer arrived
- * and that the call may have succeeded. Every other value means that Telegram refused the call.
- */
-export type ErrorClass =
-  | "unauthorized"
-  | "forbidden"
-  | "bad_request"
-  | "conflict"
-  | "rate_limited"
-  | "network"
-  | "unclear";
-
-export class BotApiError extends Error {
-  override readonly name = "BotApiError";
-  readonly error_class: ErrorClass;
-  /** How long Telegram asks us to wait. */
-  readonly retry_after_ms: number | undefined;
-
-  constructor(error_class: ErrorClass, message: string, retry_after_ms?: number) {
-    super(message);
-    this.error_class = error_class;
-    this.retry_after_ms = retry_after_ms;
-  }
-}
-
 export interface BotOptions {
   readonly base: string;
   readonly token: Secret;
   readonly chat_id: string;
   readonly clock: Clock;
   readonly fetch: (request: Request) => Promise<Response>;
+}
+
+/** A file as the Bot API takes it: by the method for a picture, or for any file. */
+interface FileMessage {
+  readonly as: "photo" | "document";
+  readonly filename: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly caption: string;
+  readonly reply_to?: number | undefined;
+}
+
+interface CallOptions {
+  readonly params: object;
+  readonly signal: AbortSignal;
+  readonly ms?: number;
 }
 
 interface OutgoingText {
@@ -160,13 +148,39 @@ export class BotApi {
       text,
       // Otherwise Telegram would fetch links in agents' texts to show a preview.
       link_preview_options: { is_disabled: true },
-      ...(reply_to !== undefined && {
-        reply_parameters: { message_id: reply_to, allow_sending_without_reply: true },
-      }),
+      ...replyTo(reply_to),
       ...(keyboard && { reply_markup: { inline_keyboard: keyboard } }),
     };
-    const shape = z.object({ message_id: z.int() });
-    return (await this.#call("sendMessage", shape, { params, signal })).message_id;
+    return (await this.#call("sendMessage", Sent, { params, signal })).message_id;
+  }
+
+  /** Uploads a file of at most 50 MB, a picture of at most 10 MB; returns the message id. */
+  async sendFile(file: FileMessage, signal: AbortSignal): Promise<number> {
+    const { as, filename, bytes, caption, reply_to } = file;
+    const form = new FormData();
+    for (const [name, value] of Object.entries({ ...this.#chat, caption, ...replyTo(reply_to) })) {
+      form.set(name, typeof value === "string" ? value : JSON.stringify(value));
+    }
+    form.set(as, new Blob([bytes]), filename);
+    const method = as === "photo" ? "sendPhoto" : "sendDocument";
+    const ms = transferMs(bytes.length);
+    return (await this.#call(method, Sent, { params: form, signal, ms })).message_id;
+  }
+
+  /** Downloads a file that was sent to the bot, of at most `bytes_max` bytes. */
+  async downloadFile(
+    file_id: string,
+    bytes_max: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const found = await this.#call("getFile", StoredFile, { params: { file_id }, signal });
+    const { file_path = "", file_size } = found;
+    const { base, token } = this.#options;
+    const url = `${base}/file/bot${token.reveal()}/${toUrlPath(file_path)}`;
+    const read = (response: Response) => readFile(response, bytes_max);
+    const bytes = await this.#fetch(url, {}, { read, signal, ms: transferMs(bytes_max) });
+    if (file_size === undefined || bytes.length === file_size) return bytes;
+    throw new ChatError("unclear", `only ${bytes.length} of ${file_size} bytes have arrived`);
   }
 
   /** Answers a button tap with a short text; `alert` shows it until dismissed. */
@@ -192,52 +206,111 @@ export class BotApi {
   async #call<S extends z.ZodType>(
     method: string,
     shape: S,
-    { params, signal, ms = CALL_MS_MAX }: { params: object; signal: AbortSignal; ms?: number },
+    { params, signal, ms = CALL_MS_MAX }: CallOptions,
   ): Promise<z.output<S>> {
-    const { base, token, clock, fetch } = this.#options;
+    const { base, token } = this.#options;
+    const isForm = params instanceof FormData;
+    const request = {
+      method: "POST",
+      body: isForm ? params : JSON.stringify(params),
+      ...(!isForm && { headers: { "content-type": "application/json" } }),
+    };
+    const read = async (response: Response) => ({
+      status: response.status,
+      text: await response.text(),
+    });
     const url = `${base}/bot${token.reveal()}/${method}`;
-    const raw = await timeout(clock, ms, async (limit) => {
-      try {
-        const response = await fetch(
-          new Request(url, {
-            method: "POST",
-            headers: { "content-type": "application/json" },
-            body: JSON.stringify(params),
-            redirect: "manual",
-            signal: limit,
-          }),
-        );
-        return { status: response.status, text: await response.text() };
-      } catch (error) {
-        throw toLostError(error);
-      }
-    }, signal);
-    signal.throwIfAborted();
-    if (!raw) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
-    const { status, text } = raw;
+    const { status, text } = await this.#fetch(url, request, { read, signal, ms });
     const answer = Answer.safeParse(tryJson(text));
     if (!answer.success) throw unreadableResponse(status);
     if (!answer.data.ok) throw this.#toError(status, answer.data);
     const result = shape.safeParse(answer.data.result);
     if (!result.success) {
-      throw new BotApiError("unclear", `${method}: the answer has an unknown form`);
+      throw new ChatError("unclear", `${method}: the answer has an unknown form`);
     }
     return result.data;
   }
 
-  #toError(status: number, { error_code, description, parameters }: Answer): BotApiError {
+  /** The response of a request, as `read` returns it. Throws a `ChatError` if it was lost. */
+  async #fetch<A extends object>(
+    url: string,
+    init: RequestInit,
+    { read, signal, ms }: {
+      read: (response: Response) => Promise<A>;
+      signal: AbortSignal;
+      ms: number;
+    },
+  ): Promise<A> {
+    const { clock, fetch } = this.#options;
+    const answer = await timeout(clock, ms, async (limit) => {
+      try {
+        const request = new Request(url, { ...init, redirect: "manual", signal: limit });
+        return await read(await fetch(request));
+      } catch (error) {
+        throw error instanceof ChatError ? error : toLostError(error);
+      }
+    }, signal);
+    signal.throwIfAborted();
+    if (!answer) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
+    return answer;
+  }
+
+  #toError(status: number, { error_code, description, parameters }: Answer): ChatError {
     // A server may repeat the requested address, which contains the token.
     const safeDescription = description.replaceAll(this.#options.token.reveal(), "[hidden]");
     const { retry_after, migrate_to_chat_id: newChatId } = parameters;
     const why = newChatId === undefined
       ? safeDescription
       : `${safeDescription}: the chat's new id is ${newChatId}`;
-    return new BotApiError(
+    return new ChatError(
       toErrorClass(error_code ?? status),
       why,
       retry_after === undefined ? undefined : retry_after * 1000,
     );
   }
+}
+
+const Sent = z.object({ message_id: z.int() });
+const StoredFile = z.object({
+  file_path: z.string().optional(),
+  file_size: z.int().nonnegative().optional(),
+});
+
+function replyTo(message_id: number | undefined) {
+  if (message_id === undefined) return {};
+  return { reply_parameters: { message_id, allow_sending_without_reply: true } };
+}
+
+function transferMs(bytes: number): number {
+  return CALL_MS_MAX + Math.ceil(bytes / BYTES_PER_MS_MIN);
+}
+
+/** The path of a file on Telegram's server, as it is safe in an address that we call. */
+function toUrlPath(file_path: string): string {
+  const segments = file_path.split("/");
+  if (segments.some((segment) => ["", ".", ".."].includes(segment))) {
+    throw new ChatError("bad_request", "the file's path has an unknown form");
+  }
+  return segments.map((segment) => encodeURIComponent(segment.toWellFormed())).join("/");
+}
+
+/** Reads a file. Stops as soon as it is too large. */
+async function readFile(response: Response, bytes_max: number): Promise<Uint8Array<ArrayBuffer>> {
+  const { status, body } = response;
+  if (status !== 200) {
+    await body?.cancel();
+    throw new ChatError(toErrorClass(status === 404 ? 400 : status), `HTTP ${status}`);
+  }
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for await (const chunk of body ?? []) {
+    size += chunk.length;
+    if (size > bytes_max) {
+      throw new ChatError("bad_request", `it has more than ${bytes_max} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 function toErrorClass(code: number): ErrorClass {
@@ -254,17 +327,17 @@ function toErrorClass(code: number): ErrorClass {
 }
 
 /** Replaces the runtime's error, because its text contains the address and therefore the token. */
-function toLostError(error: unknown): BotApiError {
+function toLostError(error: unknown): ChatError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
   const isConnectError = cause.includes("client error (Connect)");
   return isConnectError
-    ? new BotApiError("network", "Telegram cannot be reached")
-    : new BotApiError("unclear", "Telegram's answer was lost");
+    ? new ChatError("network", "Telegram cannot be reached")
+    : new ChatError("unclear", "Telegram's answer was lost");
 }
 
-function unreadableResponse(status: number): BotApiError {
+function unreadableResponse(status: number): ChatError {
   const refused = status >= 400 && status < 500;
-  return new BotApiError(
+  return new ChatError(
     refused ? toErrorClass(status === 404 ? 400 : status) : "unclear",
     `The answer is not from the Bot API: HTTP ${status}; check TELEGRAM_API_BASE`,
   );

@@ -10,7 +10,8 @@ import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatClockTime } from "../../output/time.ts";
-import { BotApi, BotApiError, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
+import { ChatError } from "../chat/chat.ts";
+import { BotApi, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
 import { TelegramSurface } from "./surface.ts";
 
 const TOKEN_MISSING =
@@ -47,6 +48,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
     ids: randomIds,
     bot: new BotApi({ ...options, token, chat_id }),
     call: daemon.call,
+    daemon,
     connect: connectWebSocket,
     url: () => tryDaemonUrl(daemon),
     auth_token: settings["daemon.auth_token"]?.reveal(),
@@ -82,7 +84,7 @@ async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<stri
       ? "Write to the bot in Telegram and run this again: it then lists the chat's id"
       : `Chats that wrote to the bot: ${list.join(", ")}`;
   } catch (error) {
-    if (!(error instanceof BotApiError)) throw error;
+    if (!(error instanceof ChatError)) throw error;
     return `Cannot list the chats of the bot: ${error.message}`;
   }
 }

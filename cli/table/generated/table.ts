@@ -514,13 +514,16 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "peer_settings",
   "usage": "peer set <peer>",
-  "summary": "Change a peer's tags, its description or its reminders",
+  "summary": "Change a peer's settings: tags, description, hooks, and limits (only a person)",
   "example": "mesh peer set api --tag backend --reminders off",
   "flags": {
    "--tag <tag> ...": "give it this tag",
    "--untag <tag> ...": "take this tag from it",
    "--description <text>": "what it works on, for a quarter of an hour",
    "--reminders <choice>": "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
+   "--hook-messages <choice>": "whether its hooks hand it messages: on, or off to wait for another transport",
+   "--queue-max <count>": "how many messages may wait for it, or default (daemon.queue.max_per_peer)",
+   "--per-minute <count>": "how many messages a minute one sender may send it: 0 for any number, or default (daemon.limits.pair_per_minute)",
    "--circle <name>": "look up the peer's name in this circle",
    "--json": "print the answer as JSON"
   }
@@ -1139,7 +1142,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "when",
   "usage": "when <condition...>",
   "summary": "Send a message when a peer, a job, an ask or a file is in a state",
-  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
+  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished|failed, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn, and failed if an error ends it. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
   "example": "mesh when web idle -- notify api \"The branch is yours\"",
   "flags": {
    "--once": "tell the first occurrence only; this is the default",
@@ -1236,6 +1239,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "surface telegram",
   "needs": "this machine",
   "summary": "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+  "details": "Pictures and files go both ways: those of an item follow its text, and those of your reply are attached to it.",
   "example": "mesh surface telegram"
  },
  {

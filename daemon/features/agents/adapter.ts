@@ -189,6 +189,8 @@ export interface HookReport {
   /** The prompt. A message's id in it proves that the message was seen. */
   readonly prompt?: string | undefined;
   readonly last_message?: string | undefined;
+  /** The class of the error that ended the turn. */
+  readonly turn_error?: string | undefined;
   /**
    * True if the event ends a turn, and its answer can keep the turn going with a text. False if a
    * hook has already done so.

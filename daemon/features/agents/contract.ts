@@ -25,6 +25,12 @@ export const ACP_AGENT = "acp" satisfies Backend;
 export const TurnState = z.enum(["idle", "working", "awaiting_input", "pending_first_turn"]);
 export type TurnState = z.infer<typeof TurnState>;
 
+/** The class of an error that ended a turn: a word, and never a text. */
+export const ErrorClass = z.string().regex(
+  /^[A-Za-z0-9_.-]{1,64}$/,
+  "A class of errors, such as rate_limit: letters, digits, `_`, `.` and `-`",
+);
+
 export const Transport = z.enum(["native", "websocket", "pane", "hook", "bus", "none"]);
 export type Transport = z.infer<typeof Transport>;
 export const TransportName = z.enum(["native", "websocket", "pane", "hook", "bus"]);

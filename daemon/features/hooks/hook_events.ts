@@ -82,8 +82,8 @@ export class HookEvents {
       }
       this.#markContextSeen(report.session_id);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      const { turn_state, model, prompt, last_message } = report;
-      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message });
+      const { turn_state, model, prompt, last_message, turn_error: error } = report;
+      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
       const context = reader.context_event === report.event
         ? this.#context(peer_id, report.session_id)
         : this.#reminder(peer_id, report);
@@ -162,7 +162,9 @@ export class HookEvents {
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
     const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
-    const contextMessages = this.#deps.handover.handToHook(peer_id, limits);
+    const contextMessages = this.#deps.directory.address(peer_id)?.hook_messages
+      ? this.#deps.handover.handToHook(peer_id, limits)
+      : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
     const lines = contextMessages.map((message) => {
       const { framed, proof_id } = toOutgoing(message);

@@ -22,6 +22,8 @@ export interface PeerReactions {
   promptSeen(peer_id: string, prompt: string): void;
   /** A turn of the peer ended with this message. */
   finalMessageSeen(peer_id: string, last_message: string): void;
+  /** An error of this class ended a turn of the peer. */
+  turnFailed(peer_id: string, error: string): void;
   /** Queued messages may be deliverable now. */
   availabilityChanged(peer_id: string): void;
   /** The peer went offline: its socket gets no messages until it is seen again. */

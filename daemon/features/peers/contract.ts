@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
-import { TurnState } from "../agents/contract.ts";
+import { ErrorClass, TurnState } from "../agents/contract.ts";
 import {
   onePeer,
   Peer,
@@ -191,6 +191,7 @@ export const reportTurn = contract({
     model: shortText(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
+    error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
   }),
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],

@@ -84,6 +84,15 @@ export const Peer = z.object({
   tags: z.array(z.string()),
   /** Whether it is reminded of open asks as it stops; null follows the setting asks.reminders. */
   reminders: z.boolean().nullable(),
+  /** How many messages may wait for it; null follows the setting daemon.queue.max_per_peer. */
+  queue_max: z.number().int().nullable(),
+  /**
+   * How many messages a minute one sender may send to it, 0 for any number; null follows the
+   * setting daemon.limits.pair_per_minute.
+   */
+  pair_per_minute: z.number().int().nullable(),
+  /** Whether its hooks hand it messages, for example in the context of a prompt. */
+  hook_messages: z.boolean(),
   metadata: Metadata,
   agent_pid: z.number().int().nullable(),
   mesh_session_id: nullableString,
@@ -201,6 +210,9 @@ export const Address = z.object({
   mesh_session_id: z.string().nullable(),
   closed: z.number(),
   dropped_at: z.number().nullable(),
+  queue_max: z.number().nullable(),
+  pair_per_minute: z.number().nullable(),
+  hook_messages: z.number(),
   /** The machine on which the peer runs; null for this machine. */
   daemon_id: z.string().nullable(),
 });

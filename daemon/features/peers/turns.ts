@@ -36,7 +36,7 @@ export class PeerTurns {
   ): void {
     this.#changes.refuseRetired(peer_id);
     const { db, clock } = this.#ctx;
-    const { turn_state, status, model, prompt, last_message, tool_calls } = turn;
+    const { turn_state, status, model, prompt, last_message, tool_calls, error } = turn;
     db.transact(() => {
       const busy = status ? status === "busy" : turn_state === "working";
       const event: PeerEvent = busy ? "turn_started" : "turn_ended";
@@ -62,9 +62,15 @@ export class PeerTurns {
       });
       if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
       if (last_message !== undefined) this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      if (error !== undefined) this.#turnFailed(peer_id, error);
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
+  }
+
+  #turnFailed(peer_id: string, error: string): void {
+    this.#ctx.events.append("turn_failed", { peer_id, error });
+    this.#deps.reactions.turnFailed(peer_id, error);
   }
 
   /** The turn that the agent reported as ended goes on, because it was given something to do. */

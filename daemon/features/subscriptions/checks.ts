@@ -8,7 +8,7 @@ import { TERMINAL_STATES } from "../jobs/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { noteOccurrence } from "./changes.ts";
-import { doing, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
+import { doing, FAILED, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
@@ -77,6 +77,13 @@ export class ConditionChecks {
     if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
   }
 
+  /** An error ended a peer's turn, in this transaction. */
+  turnFailed(peer_id: string, error: string): void {
+    const name = toDisplayName(peerRows.get(this.#ctx.db, peer_id)?.name ?? peer_id);
+    const at = iso(this.#ctx.clock.now());
+    this.#occurred(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
+  }
+
   /** A turn goes on that was reported as ended in this same transaction. */
   turnHeld(peer_id: string): void {
     const { db } = this.#ctx;
@@ -90,7 +97,7 @@ export class ConditionChecks {
 
   #occurred(peer_id: string, expected: string, proof: string): void {
     for (const one of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
-      noteOccurrence(this.#ctx, { ...one, holds: expected !== FINISHED }, proof);
+      noteOccurrence(this.#ctx, { ...one, holds: expected === "offline" }, proof);
     }
   }
 
@@ -130,6 +137,7 @@ export class ConditionChecks {
     if (isReturning(peer) && this.#ctx.clock.now() - (peer.status_at ?? 0) < RETURN_MS) {
       return { holds: undefined, proof };
     }
+    if (expected === FAILED) return { holds: false, proof, never: peer.status === "retired" };
     const isOfTurn = expected !== "online" && expected !== "offline";
     if (isOfTurn && isOnline(peer) && !isTurnKnown(peer)) return { holds: undefined, proof };
     const holds = PEER_STATES[expected]?.(peer) ?? false;

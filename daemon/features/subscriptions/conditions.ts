@@ -18,15 +18,17 @@ export const PEER_STATES: Readonly<Record<string, (peer: PeerActivity) => boolea
   offline: (peer) => !isOnline(peer),
 };
 
-/** A change, and no state that lasts: only a subscription is told of it. */
+/** Ends of a turn, which are no states that last: only a subscription is told of them. */
 export const FINISHED = "finished";
+/** An error ended the turn. */
+export const FAILED = "failed";
 
 const PEER_FORM = `peer:NAME ${Object.keys(PEER_STATES).join("|")}`;
 const RECORD_FORMS = "job:ID ended, ask:ID closed";
 /** What `mesh wait` may wait for. */
 export const STATE_FORMS = `${PEER_FORM}, ${RECORD_FORMS}`;
 /** What a subscription may be for. */
-export const FORMS = `${PEER_FORM}|${FINISHED}, ${RECORD_FORMS}, file:NAME/GLOB edited`;
+export const FORMS = `${PEER_FORM}|${FINISHED}|${FAILED}, ${RECORD_FORMS}, file:NAME/GLOB edited`;
 
 export type ConditionKind = "peer" | "job" | "ask" | "file";
 
@@ -48,7 +50,8 @@ export function parseCondition(text: string): Condition | undefined {
   const kind = target.slice(0, Math.max(0, colon));
   const subject = target.slice(colon + 1);
   if (subject === "" || more.length > 0) return undefined;
-  const isPeer = kind === "peer" && (expected === FINISHED || Object.hasOwn(PEER_STATES, expected));
+  const isEnd = expected === FINISHED || expected === FAILED;
+  const isPeer = kind === "peer" && (isEnd || Object.hasOwn(PEER_STATES, expected));
   const isJob = kind === "job" && expected === "ended";
   const isAsk = kind === "ask" && expected === "closed";
   if (isPeer || isJob || isAsk) return { kind, subject, expected, glob: null };

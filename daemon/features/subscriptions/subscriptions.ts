@@ -146,6 +146,11 @@ export class Subscriptions {
     }
   }
 
+  /** An error ended a peer's turn, in this transaction. */
+  turnFailed(peer_id: string, error: string): void {
+    this.#checks.turnFailed(peer_id, error);
+  }
+
   /** A turn goes on that was reported as ended in this same transaction. */
   turnHeld(peer_id: string): void {
     this.#checks.turnHeld(peer_id);

@@ -35,7 +35,8 @@ async function fixture(prompted: (text: string, agent: FakeAcpAgent) => unknown)
     sent.filter(({ type }) => type === "delivery_ack").map(({ delivery_id, status }) =>
       `${delivery_id} ${status}`
     );
-  return { fake, peer, receive, sent, chats, reports, said, states, receipts };
+  const errors = () => sent.flatMap(({ error }) => error === undefined ? [] : error);
+  return { fake, peer, receive, sent, chats, reports, said, states, receipts, errors };
 }
 
 Deno.test("two messages are two prompts, one after the other", async () => {
@@ -75,6 +76,7 @@ Deno.test("a turn is reported with its prompt, its last message and its tools", 
     { peer_id: "peer-1", role: "assistant", text: "Port 8080", tool_calls: [] },
   ]);
   assert.deepEqual(f.reports, ["ask from web", "The turn ended at the model's limit of tokens"]);
+  assert.deepEqual(f.errors(), ["max_tokens"]);
 });
 
 Deno.test("a prompt that is answered with an error has failed, and the next one is tried", async () => {
@@ -87,6 +89,7 @@ Deno.test("a prompt that is answered with an error has failed, and the next one 
   await f.fake.clock.settle();
   await f.fake.clock.settle();
   assert.deepEqual(f.receipts(), ["d1 failed", "d2 seen"]);
+  assert.deepEqual(f.errors(), ["agent_error"]);
   assert.equal(f.reports[1], "The agent answered the prompt with an error: Internal error: Quota");
 });
 

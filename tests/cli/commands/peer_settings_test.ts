@@ -51,3 +51,17 @@ Deno.test("mesh peer kill @tag goes on after a refusal, names both, and exits wi
   assert.equal(code, 1);
   assert.match(out, /not killed: ada: .*\n.*killed: bob: process 42, by SIGTERM/);
 });
+
+Deno.test("mesh peer set sends limits as numbers, and default as null", async () => {
+  const line = ["peer", "set", "api", "--queue-max", "20", "--per-minute", "default"];
+  const { code, bodies } = await run(
+    [...line, "--hook-messages", "off"],
+    () => Response.json({ peer_id: "peer-1", name: "api", tags: [], reminders: null }),
+  );
+  assert.equal(code, 0);
+  assert.deepEqual(bodies, [
+    { queue_max: 20, pair_per_minute: null, hook_messages: false, add_tags: [], remove_tags: [] },
+  ]);
+  const wrong = await run(["peer", "set", "api", "--queue-max", "many"], () => Response.json({}));
+  assert.equal(wrong.code, 2);
+});

@@ -90,7 +90,8 @@ Deno.test("setup adds its entries once and keeps all others in place", async () 
   assert.match(ours.hooks[0].command, /^\/.* run -A --quiet \/.*main\.ts hook claude-code Stop$/);
   assert.deepEqual(Object.keys(settings.hooks), [
     ...["Stop", "PreToolUse"],
-    ...["SessionStart", "UserPromptSubmit", "Notification", "PermissionRequest", "SessionEnd"],
+    ...["SessionStart", "UserPromptSubmit", "StopFailure"],
+    ...["Notification", "PermissionRequest", "SessionEnd"],
   ]);
   const { mcpServers } = JSON.parse(home.read(CLAUDE_JSON) ?? "");
   const { command, args, alwaysLoad, type } = mcpServers.mesh;

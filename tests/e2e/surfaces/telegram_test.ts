@@ -37,6 +37,26 @@ class Child implements AsyncDisposable {
   }
 }
 
+/** Requests of an agent to the daemon. */
+function requests(address: () => string | undefined) {
+  const send = (path: string, init: RequestInit = {}) => {
+    const headers = { authorization: "Bearer 0123456789abcdef" };
+    return fetch(`${address()}${path}`, { ...init, headers });
+  };
+  const post = async (path: string, body: BodyInit) =>
+    await (await send(path, { method: "POST", body })).json();
+  return {
+    post: (path: string, body: unknown) => post(path, JSON.stringify(body)),
+    upload(filename: string, bytes: Uint8Array<ArrayBuffer>) {
+      const body = new FormData();
+      body.set("file", new Blob([bytes]), filename);
+      return post("/attachments", body);
+    },
+    get: async (path: string) => await (await send(path)).json(),
+    read: async (id: string) => await (await send(`/attachments/${id}`)).text(),
+  };
+}
+
 /** A state directory, a Bot API, and programs that use them. */
 function setup() {
   const cwd = Deno.makeTempDirSync();
@@ -63,7 +83,6 @@ function setup() {
       throw error;
     }
   };
-  const headers = { authorization: "Bearer 0123456789abcdef" };
   return {
     bot,
     async daemon() {
@@ -78,17 +97,13 @@ function setup() {
     },
     connected: () =>
       until("the surface", async () => {
-        const { peers } = await (await fetch(`${address()}/peers`, { headers })).json();
+        const { peers } = await requests(address).get("/peers");
         const there = peers.some((one: { name: string; ws_connected: boolean }) =>
           one.name === "telegram" && one.ws_connected
         );
         return there || undefined;
       }),
-    async post(path: string, body: unknown) {
-      const init = { method: "POST", body: JSON.stringify(body), headers };
-      return await (await fetch(`${address()}${path}`, init)).json();
-    },
-    get: async (path: string) => await (await fetch(`${address()}${path}`, { headers })).json(),
+    ...requests(address),
     async [Symbol.asyncDispose]() {
       await server.shutdown();
       Deno.removeSync(cwd, { recursive: true });
@@ -170,4 +185,48 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
   assert.deepEqual([closed.reply, closed.close_reason], ["Yes, the first", "ack_with_msg"]);
   assert.equal(await two.end("SIGTERM"), 0);
   assert.doesNotMatch(await one.output + await two.output, /topsecret|0123456789abcdef/);
+});
+Deno.test("a picture reaches the chat, and the files of a reply to it reach the asker", async () => {
+  await using p = setup();
+  await using _daemon = await p.daemon();
+  await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
+  await using surface = await p.surface();
+  const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1);
+  const { id } = await p.upload("shot.png", png);
+  const ask = async (text: string) =>
+    (await p.post("/ask", { from_peer: "ada", to_peer: "sam", text, attachments: [id] }))
+      .correlation_id;
+  const first = await ask("Like this?"), second = await ask("And this?");
+  const pictures = () => p.bot.sentMessages.filter(({ file }) => file);
+  const [one, two] = await until("the pictures", () => {
+    return pictures().length === 2 ? pictures() : undefined;
+  });
+  assert.deepEqual(one?.file, { as: "photo", filename: "shot.png", bytes: png });
+  await until("the receipts", async () => {
+    const { items } = await p.get("/inbox?surface=telegram");
+    return items.length === 2 || undefined;
+  });
+  const part = (name: string) => ({
+    media_group_id: "album",
+    document: { ...p.bot.files.add(new TextEncoder().encode(name)), file_name: `${name}.txt` },
+  });
+  p.bot.reply(one?.message_id ?? 0, "", { ...part("left"), caption: "No, like these" });
+  p.bot.reply(one?.message_id ?? 0, "", part("right"));
+  const voice = p.bot.files.add(new TextEncoder().encode("a voice"));
+  p.bot.reply(two?.message_id ?? 0, "", { voice });
+  const closed = (id: string) =>
+    until("the reply", async () => {
+      const ask = await p.get(`/asks/${id}`);
+      return ask.state === "closed" ? ask : undefined;
+    });
+  /** The names of the files of a reply, with what the daemon serves for each. */
+  const filesOf = (
+    { reply_attachments }: { reply_attachments: { id: string; filename: string }[] },
+  ) => Promise.all(reply_attachments.map(async ({ id, filename }) => [filename, await p.read(id)]));
+  const answer = await closed(first);
+  assert.deepEqual([answer.reply, answer.close_reason], ["No, like these", "ack_with_msg"]);
+  assert.deepEqual(await filesOf(answer), [["left.txt", "left"], ["right.txt", "right"]]);
+  const [file] = await filesOf(await closed(second));
+  assert.deepEqual([/^voice-\d+\.ogg$/.test(file?.[0] ?? ""), file?.[1]], [true, "a voice"]);
+  assert.equal(await surface.end("SIGINT"), 0, await surface.output);
 });

@@ -13,8 +13,8 @@ import { refuseRepeatedKeys } from "../../../daemon/features/asks/body_keys.ts";
 import { Inbound } from "../../../daemon/features/messages/websocket/frames.ts";
 import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import { parseEvents } from "../../../cli/client/event_stream.ts";
-import { parseCommand } from "../../../cli/surfaces/telegram/chat_commands.ts";
-import { parseChoice, splitText } from "../../../cli/surfaces/telegram/rendering.ts";
+import { parseCommand } from "../../../cli/surfaces/chat/commands.ts";
+import { parseChoice, splitText } from "../../../cli/surfaces/chat/rendering.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";
 import { readWhen } from "../../../dashboard/components/time/when.ts";
@@ -114,7 +114,7 @@ export const STREAM_PARSERS: readonly Target[] = [
     "messages of a chat",
     damaged(["/show inb-1", "/read@bot", "a:1:inb-1", "k:inb-2"]),
     (text) => {
-      parseCommand(text);
+      parseCommand(text, "/");
       const option = parseChoice(text)?.option;
       assert.ok(option === undefined || option >= 0 && option < 100);
       const parts = splitText(text, 4096);

@@ -6,6 +6,7 @@ import type { Requirement } from "./requirement.ts";
 export const SUBSCRIPTIONS: readonly Requirement[] = [
   ["4.when.told",        "jobs", "A subscriber is told when a condition holds, with what was observed, by whom and when"],
   ["4.when.peer-states", "jobs", "A peer that is idle, working, blocked, online or offline is told, and the end of each turn"],
+  ["4.when.failed",      "jobs", "A turn that an error ends is told, with the class of the error"],
   ["4.when.records",     "jobs", "The end of a job and of an ask is told"],
   ["4.when.files",       "jobs", "An edit of a file in a peer's folder is told, with its path and time; each scan is bounded"],
   ["4.when.recipient",   "jobs", "A message to another peer is sent in the subscriber's name"],

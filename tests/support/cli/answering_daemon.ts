@@ -20,6 +20,9 @@ export const PEER = {
   description: null,
   tags: [],
   reminders: null,
+  queue_max: null,
+  pair_per_minute: null,
+  hook_messages: true,
   path: "/srv/api",
 };
 

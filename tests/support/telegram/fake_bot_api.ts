@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
+import { paramsOf, StoredFiles } from "./stored_files.ts";
 
 export const TOKEN = "4711:AAtopsecretAAtopsecretAAtopsecret";
 export const CHAT = 815;
@@ -19,6 +20,20 @@ const Keyboard = z.strictObject({
   ),
 });
 const chat_id = z.literal(CHAT);
+const reply_parameters = z.strictObject({
+  message_id: z.int().positive(),
+  allow_sending_without_reply: z.boolean().optional(),
+}).optional();
+const uploaded = (bytes_max: number) =>
+  z.strictObject({
+    filename: z.string().min(1),
+    bytes: z.instanceof(Uint8Array).refine(({ length }) => length > 0 && length <= bytes_max),
+  });
+const FileFields = z.strictObject({
+  chat_id,
+  caption: z.string().max(1024).refine((text) => text.isWellFormed()),
+  reply_parameters,
+});
 
 /** The parameters of each method; others are rejected. */
 const METHODS = {
@@ -31,12 +46,12 @@ const METHODS = {
     chat_id,
     text: z.string().max(4096).refine((text) => text.trim() !== "" && text.isWellFormed()),
     link_preview_options: z.strictObject({ is_disabled: z.boolean() }),
-    reply_parameters: z.strictObject({
-      message_id: z.int().positive(),
-      allow_sending_without_reply: z.boolean().optional(),
-    }).optional(),
+    reply_parameters,
     reply_markup: Keyboard.optional(),
   }),
+  sendPhoto: FileFields.extend({ photo: uploaded(10_000_000) }),
+  sendDocument: FileFields.extend({ document: uploaded(50_000_000) }),
+  getFile: z.strictObject({ file_id: z.string() }),
   answerCallbackQuery: z.strictObject({
     callback_query_id: z.string(),
     text: z.string().max(200).refine((text) => text.isWellFormed()),
@@ -55,9 +70,17 @@ type Params<M extends Method> = z.output<(typeof METHODS)[M]>;
 /** A message in the chat, by the bot or the person. */
 export interface SentMessage {
   readonly message_id: number;
+  /** Its text, or the caption of its file. */
   readonly text: string;
+  readonly file?: SentFile | undefined;
   readonly reply_to?: number | undefined;
   keyboard?: z.output<typeof Keyboard>["inline_keyboard"] | undefined;
+}
+
+export interface SentFile {
+  readonly as: "photo" | "document";
+  readonly filename: string;
+  readonly bytes: Uint8Array;
 }
 
 /** The outcome of one call: an answer, or the loss of the call or of its answer. */
@@ -83,6 +106,8 @@ export class FakeBotApi {
   readonly reactions = new Map<number, string>();
   readonly answeredTaps: { id: string; text: string; alert: boolean }[] = [];
   readonly calls: { method: string; params: Record<string, unknown> }[] = [];
+  /** What the person has sent. */
+  readonly files = new StoredFiles();
   /** The unconfirmed updates. */
   updates: Record<string, unknown>[] = [];
   readonly #clock: Clock;
@@ -145,11 +170,13 @@ export class FakeBotApi {
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
-    const [, token, method = ""] = /^\/bot([^/]*)\/(\w+)$/.exec(new URL(request.url).pathname) ??
-      [];
-    const params = JSON.parse(await request.text());
+    const { pathname } = new URL(request.url);
+    const prefix = `/file/bot${TOKEN}/`;
+    if (pathname.startsWith(prefix)) return this.files.serve(pathname.slice(prefix.length));
+    const [, token, method = ""] = /^\/bot([^/]*)\/(\w+)$/.exec(pathname) ?? [];
+    const params = await paramsOf(request);
     this.calls.push({ method, params });
-    if (method === "sendMessage" && this.#sendHold) {
+    if (method.startsWith("send") && this.#sendHold) {
       await untilAborted(this.#sendHold, request.signal);
     }
     const failNext = this.#outcomes.get(method)?.shift();
@@ -179,6 +206,19 @@ export class FakeBotApi {
         return await this.#getUpdates(parsed(method, params), signal);
       case "sendMessage":
         return this.#sendMessage(parsed(method, params));
+      case "sendPhoto": {
+        const { photo, ...fields } = parsed(method, params);
+        return this.#sendFile({ as: "photo", ...photo }, fields);
+      }
+      case "sendDocument": {
+        const { document, ...fields } = parsed(method, params);
+        return this.#sendFile({ as: "document", ...document }, fields);
+      }
+      case "getFile": {
+        const found = this.files.find(parsed(method, params).file_id);
+        if (typeof found === "string") throw new Refusal(400, found);
+        return found;
+      }
       case "answerCallbackQuery": {
         const { callback_query_id: id, text, show_alert: alert } = parsed(method, params);
         this.answeredTaps.push({ id, text, alert });
@@ -207,6 +247,12 @@ export class FakeBotApi {
     const keyboard = reply_markup?.inline_keyboard;
     this.sentMessages.push({ message_id, text, reply_to: to?.message_id, keyboard });
     return { message_id, date: 0, chat: { id: CHAT, type: "private" }, text };
+  }
+
+  #sendFile(file: SentFile, { caption, reply_parameters: to }: z.output<typeof FileFields>) {
+    const message_id = ++this.#message_ids;
+    this.sentMessages.push({ message_id, text: caption, file, reply_to: to?.message_id });
+    return { message_id, date: 0, chat: { id: CHAT, type: "private" }, caption };
   }
 
   async #getUpdates({ offset = 0, timeout }: Params<"getUpdates">, signal: AbortSignal) {

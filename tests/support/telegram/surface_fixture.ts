@@ -8,6 +8,7 @@ import { BotApi } from "../../../cli/surfaces/telegram/bot_api.ts";
 import type { SocketListener } from "../../../cli/client/daemon_connection.ts";
 import { TelegramSurface } from "../../../cli/surfaces/telegram/surface.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { FakeAttachments } from "./fake_attachments.ts";
 import { countingIds } from "../ids.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";
 import { SwiftClock } from "../swift_clock.ts";
@@ -23,6 +24,7 @@ export class FakeMesh {
   readonly pongs: Fields[] = [];
   readonly replies: Fields[] = [];
   readonly reads: string[] = [];
+  readonly attachments = new FakeAttachments();
   dials = 0;
   up = true;
   /** Whether it completes the closing handshake of the surface. */
@@ -103,6 +105,8 @@ export class FakeMesh {
   /** Answers a request to an inbox route. */
   readonly fetch = async (request: Request): Promise<Response> => {
     if (!this.up) throw new DaemonUnreachable("http://daemon", undefined);
+    const file = await this.attachments.answer(request);
+    if (file) return file;
     const text = await request.text();
     const outcome = this.outcomes.shift();
     if (typeof outcome === "object") return Response.json(outcome, { status: outcome.status });
@@ -117,6 +121,11 @@ export class FakeMesh {
   };
 
   readonly call = client("http://daemon", this.fetch);
+  readonly daemon = {
+    url: "http://daemon",
+    get: (path: string, init?: RequestInit) =>
+      this.fetch(new Request(`http://daemon${path}`, init)),
+  };
 
   #receive(frame: Fields): void {
     if (frame["type"] === "connect") {
@@ -204,6 +213,7 @@ export async function surfaceFixture(
       ids,
       bot: new BotApi({ ...options, clock, fetch: bot.fetch }),
       call: mesh.call,
+      daemon: mesh.daemon,
       connect: mesh.connect,
       url: () => "http://daemon",
       auth_token: "0123456789abcdef",

@@ -24,6 +24,7 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "SessionStart",
     "UserPromptSubmit",
     "Stop",
+    "StopFailure",
     "Notification",
     "PermissionRequest",
     "SessionEnd",

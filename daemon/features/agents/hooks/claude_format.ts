@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Decision, HookReader } from "../adapter.ts";
+import { ErrorClass } from "../contract.ts";
 import { event, payloadReader } from "./payload_reader.ts";
 
 /** Reads a payload; refuses a payload without an event or a session. */
@@ -29,6 +30,11 @@ export const readHook = payloadReader({
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
     }),
+  ),
+  // The error is rate_limit, overloaded, server_error, … No Stop follows.
+  StopFailure: event(
+    { error: ErrorClass.catch("unknown") },
+    ({ error }) => ({ turn_state: "idle", turn_error: error }),
   ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {

@@ -36,6 +36,9 @@ const PLACEHOLDER_HUMAN: Address = {
   mesh_session_id: null,
   closed: 0,
   dropped_at: null,
+  queue_max: null,
+  pair_per_minute: null,
+  hook_messages: 1,
   daemon_id: null,
 };
 

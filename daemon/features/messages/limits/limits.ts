@@ -24,11 +24,17 @@ export interface LimitsOptions {
   reached(limit: (typeof LIMIT_CODES)[number]): void;
 }
 
+/** The limits that a person set for one peer; null follows the options. */
+export interface OwnLimits {
+  readonly queue_max: number | null;
+  readonly pair_per_minute: number | null;
+}
+
 /** The fields of a message that the limits depend on. */
 export interface LimitedMessage {
   readonly kind: Kind;
   readonly from: { readonly peer_id: string | null; readonly name: string };
-  readonly to: { readonly peer_id: string; readonly role: string };
+  readonly to: { readonly peer_id: string; readonly role: string } & OwnLimits;
   readonly voice: string;
   readonly reply_to?: string | null;
   /** True for a notice of the daemon, which no limit refuses (contract 2). */
@@ -97,12 +103,13 @@ export class Limits {
    * Refuses a message if the queue is full. The free places are kept in memory, because every
    * queued message passes here.
    */
-  #refuseWhenFull({ to: { peer_id } }: LimitedMessage): void {
-    const { max_per_peer } = this.#options;
-    if (this.#freeSlots.get(peer_id)) return;
+  #refuseWhenFull({ to: { peer_id, queue_max } }: LimitedMessage): void {
+    const max_per_peer = queue_max ?? this.#options.max_per_peer;
+    // The places in memory are those of the limit for all peers.
+    if (queue_max === null && this.#freeSlots.get(peer_id)) return;
     const waiting = ledger.waitingCount(this.#ctx.db, peer_id, max_per_peer);
     if (waiting >= max_per_peer) throw new Problem("queue_full", { peer_id, waiting });
-    this.#freeSlots.set(peer_id, max_per_peer - waiting);
+    if (queue_max === null) this.#freeSlots.set(peer_id, max_per_peer - waiting);
   }
 
   /**
@@ -137,9 +144,10 @@ export class Limits {
     return hops;
   }
 
-  #countPair({ from, to: { peer_id }, first_accepted }: LimitedMessage): void {
+  #countPair({ from, to, first_accepted }: LimitedMessage): void {
     const now = this.#ctx.clock.now();
-    const { pair_per_minute: limit } = this.#options;
+    const { peer_id } = to;
+    const limit = to.pair_per_minute ?? this.#options.pair_per_minute;
     if (limit === 0) return;
     const pair = `${first_accepted?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
     if (first_accepted) {

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
 import { Traceparent } from "../contract.ts";
 import { GivenMetadata, PaneId, Role, TmuxSocket } from "../../peers/schemas.ts";
-import { TurnState } from "../../agents/contract.ts";
+import { ErrorClass, TurnState } from "../../agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 
@@ -91,6 +91,7 @@ const Status = z.object({
     "More exactly, what the agent does; null if the client does not know",
   ),
   model: z.string().max(255).optional().describe("The model that it uses now"),
+  error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
 });
 
 const ChatTurn = z.object({

@@ -7,12 +7,15 @@ import { onePeer, Peer, Tag, Tags } from "../schemas.ts";
 
 /** How many peers one `@tag` may mean, as many as one ask to many may have. */
 export const GROUP_PEERS_MAX = 100;
+/** As large as the settings for all peers may be. */
+const QUEUE_MAX = 1_000_000;
+const PAIR_PER_MINUTE_MAX = 1_000_000;
 
 export const setPeer = contract({
   id: "peers.set",
   method: "PATCH",
   path: "/peers/:id",
-  summary: "Change a peer's tags, description, reminders or circle; only a person moves a peer",
+  summary: "Change a peer's settings; only a person changes its circle or its limits",
   ...onePeer,
   tunnel: "admin",
   body: z.object({
@@ -22,6 +25,16 @@ export const setPeer = contract({
     description: shortText(2000).optional(),
     reminders: z.boolean().nullable().optional().describe(
       "Whether its stop hook reminds it of open asks; null follows the setting asks.reminders",
+    ),
+    hook_messages: z.boolean().optional().describe(
+      "Whether its hooks hand it messages; without them, messages wait for another transport",
+    ),
+    queue_max: z.int().min(1).max(QUEUE_MAX).nullable().optional().describe(
+      "How many messages may wait for it; null follows the setting daemon.queue.max_per_peer",
+    ),
+    pair_per_minute: z.int().min(0).max(PAIR_PER_MINUTE_MAX).nullable().optional().describe(
+      "How many messages a minute one sender may send to it, 0 for any number; null follows the " +
+        "setting daemon.limits.pair_per_minute",
     ),
     circle: Name.optional().describe("Moves it there; its queue and its open asks stay with it"),
   }),

@@ -1,4 +1,4 @@
-/** What can be changed of a running peer: its tags, its reminders and its circle. */
+/** What can be changed of a running peer: its tags, its hooks, its limits and its circle. */
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -8,6 +8,7 @@ import type { PeerProfiles } from "../profiles.ts";
 import type { Scope } from "../identity/name_lookup.ts";
 import { type Address, type Tag, TAGS_MAX } from "../schemas.ts";
 import * as rows from "../store.ts";
+import type { StoredPeer } from "../store.ts";
 import { peersTagged } from "./groups.ts";
 import type { PeerSettings } from "./contract.ts";
 
@@ -27,10 +28,13 @@ export class PeerSettingsService {
     return peersTagged(this.#ctx.db, tag, scope);
   }
 
-  /** Changes all or nothing. Only a person moves a peer: circles decide who finds whom. */
+  /**
+   * Changes all or nothing. Only a person changes the circle, which decides who finds whom, and the
+   * limits, which hold agents back.
+   */
   set(peer_id: string, settings: PeerSettings, isHuman: () => boolean): void {
-    const { description, reminders, circle } = settings;
-    if (circle !== undefined && !isHuman()) throw new Problem("human_not_proven", {});
+    const { description, circle } = settings;
+    if (isForPersons(settings) && !isHuman()) throw new Problem("human_not_proven", {});
     this.#ctx.db.transact(() => {
       this.#changes.refuseRetired(peer_id);
       this.#changes.refuseHuman(peer_id);
@@ -44,8 +48,8 @@ export class PeerSettingsService {
       }
       this.#changes.update(peer_id, (peer) => ({
         ...peer,
+        ...chosen(peer, settings),
         tags,
-        reminders: reminders === undefined ? peer.reminders : reminders,
       }));
     });
   }
@@ -64,6 +68,21 @@ export class PeerSettingsService {
     }
     this.#profiles.reassign(peer_id, { circle });
   }
+}
+
+function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boolean {
+  return [circle, queue_max, pair_per_minute].some((given) => given !== undefined);
+}
+
+/** The settings after a change. Null is a choice, too: the setting for all peers. */
+function chosen(peer: StoredPeer, settings: PeerSettings) {
+  const { reminders, queue_max, pair_per_minute, hook_messages } = settings;
+  return {
+    reminders: reminders === undefined ? peer.reminders : reminders,
+    queue_max: queue_max === undefined ? peer.queue_max : queue_max,
+    pair_per_minute: pair_per_minute === undefined ? peer.pair_per_minute : pair_per_minute,
+    hook_messages: hook_messages ?? peer.hook_messages,
+  };
 }
 
 /** The tags after a change, each once, in alphabetical order. */

@@ -17,7 +17,7 @@ export const remove = (tx: Tx, peer_id: string) => table().remove(tx, peer_id);
 /** The columns of an address: another machine shares only peers that receive messages. */
 const ADDRESSES = `select peer_id, name || '@' || machine as name, circle, backend, role, status,
     1 as addressable, null as parent_runtime_id, null as mesh_session_id, 0 as closed,
-    null as dropped_at, daemon_id
+    null as dropped_at, null as queue_max, null as pair_per_minute, 1 as hook_messages, daemon_id
   from remote_peers`;
 
 const localPeer = madeLate(() =>

@@ -213,17 +213,19 @@ Deno.test("in a group the bot handles only replies to it and commands", async ()
   assert.match(lastText(r), /\/inbox lists/);
 });
 
-Deno.test("a photo gets a text-only notice, and service messages get none", async () => {
+Deno.test("a sticker or an unreadable file is not forwarded, and service messages get no notice", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r);
-  r.bot.write(undefined, { photo: [{ file_id: "x" }] });
+  r.bot.write(undefined, { sticker: { file_id: "x" } });
   r.bot.reply(ref, "", { voice: {} });
+  r.bot.reply(ref, "", { caption: "this", photo: [] });
   r.bot.write(undefined, { pinned_message: {} });
   await r.settle();
   assert.deepEqual(
     r.bot.sentMessages.slice(1).map(({ text }) => text),
-    Array(2).fill("I can forward only text."),
+    Array(3).fill("Not sent. I can forward only text and files."),
   );
+  assert.deepEqual(r.mesh.replies, []);
 });
 
 Deno.test("an unreadable update is skipped and confirmed", async () => {

@@ -1,7 +1,7 @@
 /** Inbox items pushed into the Telegram chat, and their receipts. */
 
 import assert from "node:assert/strict";
-import { QUEUE_MAX } from "../../../../cli/surfaces/telegram/push_queue.ts";
+import { QUEUE_MAX } from "../../../../cli/surfaces/chat/push_queue.ts";
 import { surfaceFixture } from "../../../support/telegram/surface_fixture.ts";
 
 const TWO_PARTS = "x".repeat(4000) + "\n" + "y".repeat(4000);

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { runCli } from "../../../../cli.ts";
-import { BotApi, BotApiError } from "../../../../cli/surfaces/telegram/bot_api.ts";
+import { ChatError } from "../../../../cli/surfaces/chat/chat.ts";
+import { BotApi } from "../../../../cli/surfaces/telegram/bot_api.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { FakeBotApi, TOKEN } from "../../../support/telegram/fake_bot_api.ts";
 
@@ -108,13 +109,13 @@ Deno.test("the token is sent only to https or to this machine", async () => {
 /** Calls a server with this answer, and returns the error. */
 async function errorOf(
   answer: (request: Request) => Response | Promise<Response>,
-): Promise<BotApiError> {
+): Promise<ChatError> {
   await using server = Deno.serve(serving, answer);
   const base = `http://127.0.0.1:${server.addr.port}`;
   return await failing(base);
 }
 
-async function failing(base: string): Promise<BotApiError> {
+async function failing(base: string): Promise<ChatError> {
   const token = new Secret(TOKEN), clock = systemClock;
   const bot = new BotApi({
     base,
@@ -126,7 +127,7 @@ async function failing(base: string): Promise<BotApiError> {
   try {
     await bot.sendMessage({ text: "Hi" }, new AbortController().signal);
   } catch (error) {
-    assert.ok(error instanceof BotApiError, String(error));
+    assert.ok(error instanceof ChatError, String(error));
     const text = `${error.message} ${error.stack} ${Deno.inspect(error)} ${error.cause}`;
     assert.doesNotMatch(text, /topsecret/);
     return error;

@@ -82,6 +82,8 @@ export interface Properties {
   /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;
+  /** What ended a turn. */
+  readonly error?: { readonly name?: string };
 }
 
 export interface Event {

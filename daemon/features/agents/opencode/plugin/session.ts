@@ -11,13 +11,16 @@ import { Sessions } from "./sessions.ts";
 import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
-const HOOK_VERSION = "1";
+const HOOK_VERSION = "2";
 /** How long opencode may take to start a turn by itself for a message that is still unread. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
 /** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
+/** The error with which opencode reports that the user interrupted a turn. */
+const INTERRUPTED = "MessageAbortedError";
+const ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 
 export class Session {
   readonly #ctx: PluginContext;
@@ -186,14 +189,22 @@ export class Session {
   }
 
   #follow(type: string, properties: Properties): void {
-    const { status, info, part } = properties;
+    const { status, info, part, error } = properties;
     if (isDialog(type)) this.#turn.dialog(type, properties);
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
+    else if (type === "session.error") this.#failed(error);
     else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
+  }
+
+  /** The end of the turn is reported by itself. A turn that the user interrupts is no failure. */
+  #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
+    if (name === INTERRUPTED) return;
+    const error = ERROR_CLASS.test(name) ? name : "unknown";
+    this.#connection.send({ ...this.#turn.status, error });
   }
 
   #idle(): void {

@@ -490,11 +490,13 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var HOOK_VERSION = "1";
+var HOOK_VERSION = "2";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
 var CHAT_CHARS_MAX = 65536;
+var INTERRUPTED = "MessageAbortedError";
+var ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 var Session = class {
   #ctx;
   /** The command line of opencode. */
@@ -651,14 +653,24 @@ var Session = class {
     }
   }
   #follow(type, properties) {
-    const { status, info, part } = properties;
+    const { status, info, part, error } = properties;
     if (isDialog(type)) this.#turn.dialog(type, properties);
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
+    else if (type === "session.error") this.#failed(error);
     else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
+  }
+  /** The end of the turn is reported by itself. A turn that the user interrupts is no failure. */
+  #failed({ name = "" } = {}) {
+    if (name === INTERRUPTED) return;
+    const error = ERROR_CLASS.test(name) ? name : "unknown";
+    this.#connection.send({
+      ...this.#turn.status,
+      error
+    });
   }
   #idle() {
     const { id, text } = this.#turn.end(this.#id);

@@ -295,3 +295,17 @@ Deno.test("a plugin does not connect to the address of a daemon that has ended",
   await daemon.received.find("its greeting", ({ type }) => type === "connect");
   assert.equal(other.lines.length, 0);
 });
+
+Deno.test("an error that ends a turn is reported by its class, and an interruption is none", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "MessageAbortedError" } });
+  opencode.event("session.error", { sessionID: "ses_sub", error: { name: "Other" } });
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "ApiError" } });
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "It said: no" } });
+  await daemon.received.find("the last error", ({ error }) => error === "unknown");
+  const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
+  assert.deepEqual(errors, ["ApiError", "unknown"]);
+});

@@ -1,12 +1,11 @@
-/** The calls to the daemon and to Telegram that the chat handlers share. */
+/** The calls to the daemon and to the chat that the chat handlers share. */
 
-import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getInboxItem, listInbox } from "../../../daemon/features/inbox/contract.ts";
-import { DaemonUnreachable } from "../../client/daemon_client.ts";
-import { type BotApi, BotApiError } from "./bot_api.ts";
-import type { PushQueue } from "./push_queue.ts";
-import { ShownItem, SURFACE } from "./rendering.ts";
+import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import type { BackoffDeps } from "../../client/backoff.ts";
+import { type Chat, ChatError } from "./chat.ts";
+import { ShownItem } from "./rendering.ts";
 
 /**
  * How many items are searched for the item that a message shows. The search begins at that message
@@ -14,11 +13,18 @@ import { ShownItem, SURFACE } from "./rendering.ts";
  */
 const SEARCHED_ITEMS_MAX = 20;
 
-export interface ChatDeps {
-  readonly bot: BotApi;
+/** The messages that this process sent, by the item that they show. */
+export interface ShownMessages {
+  getItemId(ref: string): string | undefined;
+  recordMessage(ref: string, item_id: string): void;
+}
+
+export interface ChatDeps extends BackoffDeps {
+  readonly chat: Chat;
   readonly call: Call;
-  readonly clock: Clock;
-  readonly pushes: Pick<PushQueue, "getItemId" | "recordMessage">;
+  /** For what is not JSON: the content of files. */
+  readonly daemon: Pick<DaemonClient, "get" | "url">;
+  readonly pushes: ShownMessages;
   log(text: string): void;
 }
 
@@ -34,16 +40,15 @@ export async function mustGetItem(
 
 /** The item that a message of the bot shows. */
 export async function getItemByRef(
-  { call }: ChatDeps,
-  ref: number,
+  { call, chat }: ChatDeps,
+  ref: string,
   signal: AbortSignal,
 ): Promise<Item | undefined> {
-  const query = { surface: SURFACE, through_ref: String(ref), limit: String(SEARCHED_ITEMS_MAX) };
+  const { surface: name } = chat.style;
+  const query = { surface: name, through_ref: ref, limit: String(SEARCHED_ITEMS_MAX) };
   const { items } = await call(listInbox, { query, signal });
   return items.find(({ pushes }) =>
-    pushes.some(({ surface, surface_refs }) =>
-      surface === SURFACE && surface_refs.includes(String(ref))
-    )
+    pushes.some(({ surface, surface_refs }) => surface === name && surface_refs.includes(ref))
   );
 }
 
@@ -57,16 +62,16 @@ export async function catchRefusal<A>(work: () => Promise<A>): Promise<A | ApiEr
   }
 }
 
-/** Runs an optional call to Telegram; on failure logs it and returns undefined. */
-export async function tryTelegram<A>(
+/** Runs an optional call to the chat; on failure logs it and returns undefined. */
+export async function tryChat<A>(
   deps: ChatDeps,
   work: () => Promise<A>,
 ): Promise<A | undefined> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof BotApiError) || error.error_class === "unauthorized") throw error;
-    deps.log(`Telegram: ${error.message}`);
+    if (!(error instanceof ChatError) || error.error_class === "unauthorized") throw error;
+    deps.log(`${deps.chat.style.title}: ${error.message}`);
     return undefined;
   }
 }

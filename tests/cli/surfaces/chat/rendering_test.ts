@@ -3,12 +3,16 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  MESSAGE_UNITS_MAX,
   parseChoice,
-  renderItem,
+  renderItem as render,
   ShownItem,
   splitText,
-} from "../../../../cli/surfaces/telegram/rendering.ts";
+} from "../../../../cli/surfaces/chat/rendering.ts";
+import { TELEGRAM } from "../../../../cli/surfaces/telegram/telegram_chat.ts";
+
+const { text_units_max: MESSAGE_UNITS_MAX } = TELEGRAM;
+
+const renderItem = (item: ShownItem) => render(item, TELEGRAM);
 
 const item = (more: Record<string, unknown> = {}): ShownItem =>
   ShownItem.parse({
@@ -62,7 +66,7 @@ Deno.test("every message of any item fits, names its sender, and has a text", ()
   const long = fc.tuple(text, fc.integer({ min: 1, max: 30 })).map(([text, n]) => text.repeat(n));
   fc.assert(
     fc.property(from, fc.oneof(text, long), question, (from, text, question) => {
-      const { texts, keyboard } = renderItem(item({ from, text, question }));
+      const { texts, buttons } = renderItem(item({ from, text, question }));
       assert.ok(texts.length >= 1);
       for (const one of texts) {
         assert.ok(one.length <= MESSAGE_UNITS_MAX, String(one.length));
@@ -70,10 +74,10 @@ Deno.test("every message of any item fits, names its sender, and has a text", ()
         assert.doesNotMatch(one, /(?![\n\t])\p{Cc}/u);
         assert.ok(one.isWellFormed());
       }
-      for (const { text, callback_data } of keyboard?.flat() ?? []) {
+      for (const { text, data } of buttons ?? []) {
         assert.ok(text.length >= 1);
-        assert.ok(new TextEncoder().encode(callback_data).length <= 64);
-        assert.equal(parseChoice(callback_data)?.item_id, "inb-3f9c04d1a2b7");
+        assert.ok(new TextEncoder().encode(data).length <= 64);
+        assert.equal(parseChoice(data)?.item_id, "inb-3f9c04d1a2b7");
       }
     }),
     { numRuns: 60 },
@@ -106,28 +110,28 @@ Deno.test("permission requests, questions and notifications have different heads
   };
   const permission = renderItem(item({ question }));
   assert.match(permission.texts[0] ?? "", /^🔐 ada asks for permission:/);
-  assert.deepEqual(permission.keyboard?.flat().map(({ text }) => text), ["allow"]);
+  assert.deepEqual(permission.buttons?.map(({ text }) => text), ["allow"]);
   assert.match(renderItem(item({ kind: "notify" })).texts[0] ?? "", /^💬 ada says:/);
 });
 
 Deno.test("options that are too long for a button are listed in the message", () => {
   const title = "Take the long way round, past the harbour and the mill, then over the hill";
   const options = [{ id: "a", title }, { id: "b", title: "Stay" }];
-  const { texts, keyboard } = renderItem(item({ question: { kind: "choice", options } }));
+  const { texts, buttons } = renderItem(item({ question: { kind: "choice", options } }));
   assert.match(texts[0] ?? "", /\n1\. Take .* over the hill\n2\. Stay$/);
-  assert.match(keyboard?.[0]?.[0]?.text ?? "", /…$/);
+  assert.match(buttons?.[0]?.text ?? "", /…$/);
 });
 
 Deno.test("a text question has no buttons; a prompt equal to the text is not repeated", () => {
-  const { texts, keyboard } = renderItem(item({ question: { kind: "text", prompt: "Ready?" } }));
-  assert.deepEqual([texts, keyboard], [["❓ ada asks:\nReady?"], undefined]);
+  const { texts, buttons } = renderItem(item({ question: { kind: "text", prompt: "Ready?" } }));
+  assert.deepEqual([texts, buttons], [["❓ ada asks:\nReady?"], undefined]);
 });
 
 Deno.test("with an id that is too long for buttons, the options are listed as text", () => {
   const options = [{ id: "a", title: "Apples" }];
   const long = { item_id: `inb-${"0".repeat(70)}`, question: { kind: "choice", options } };
-  const { texts, keyboard } = renderItem(item(long));
-  assert.equal(keyboard, undefined);
+  const { texts, buttons } = renderItem(item(long));
+  assert.equal(buttons, undefined);
   assert.match(texts[0] ?? "", /1\. Apples/);
 });
 

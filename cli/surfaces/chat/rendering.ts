@@ -5,19 +5,14 @@ import { InboxItem, Push } from "../../../daemon/features/inbox/contract.ts";
 import { cleanText } from "kit/core/text.ts";
 import { clean } from "../../output/terminal.ts";
 import { truncate } from "../../output/table.ts";
-import type { Keyboard } from "./bot_api.ts";
+import type { Button, ChatStyle } from "./chat.ts";
 
-/** The name of this surface, in `/ws`, in pushes and in replies. */
-export const SURFACE = "telegram";
-
-/** The longest message that Telegram accepts, in UTF-16 units. */
-export const MESSAGE_UNITS_MAX = 4096;
 /** Room for ` (1000/1000):` after the head of each part. */
 const COUNT_UNITS = 16;
 const NAME_COLUMNS_MAX = 64;
-const BUTTON_COLUMNS_MAX = 48;
 const SUMMARY_COLUMNS_MAX = 120;
-const CALLBACK_BYTES_MAX = 64;
+const FILENAME_COLUMNS_MAX = 200;
+const REASON_COLUMNS_MAX = 300;
 
 /** The fields of an inbox item that are shown. */
 export const ShownItem = InboxItem.pick({
@@ -37,37 +32,65 @@ export interface Rendering {
   /** The texts of the messages, in order. */
   readonly texts: readonly string[];
   /** The buttons under the last message. */
-  readonly keyboard: Keyboard | undefined;
+  readonly buttons: readonly Button[] | undefined;
 }
 
 /**
  * The messages of an item. Each starts with the sender's name, so that an agent's text cannot
  * pretend to be from someone else.
  */
-export function renderItem(item: ShownItem): Rendering {
+export function renderItem(item: ShownItem, style: ChatStyle): Rendering {
   const { item_id, question } = item;
-  const head = formatHead(item), body = formatBody(item);
-  const keyboard = question ? optionKeyboard(item_id, question) : undefined;
+  const { text_units_max } = style;
+  const head = formatHead(item, style), body = formatBody(item, style);
+  const buttons = question ? optionButtons(item_id, question, style) : undefined;
   const fullText = `${head}:\n${body}`;
-  if (fullText.length <= MESSAGE_UNITS_MAX) return { texts: [fullText], keyboard };
-  const parts = splitText(body, MESSAGE_UNITS_MAX - head.length - COUNT_UNITS);
+  if (fullText.length <= text_units_max) return { texts: [fullText], buttons };
+  const parts = splitText(body, text_units_max - head.length - COUNT_UNITS);
   const texts = parts.map((part, index) => `${head} (${index + 1}/${parts.length}):\n${part}`);
-  return { texts, keyboard };
+  return { texts, buttons };
 }
 
 /** The notice sent in place of a message that may already have arrived. */
-export function renderUncertain(item: ShownItem): string {
-  return `${formatHead(item)}, but I do not know whether the message arrived. ` +
-    `If you do not see it above, use /show ${item.item_id}`;
+export function renderUncertain(item: ShownItem, style: ChatStyle): string {
+  return `${formatHead(item, style)}, but I do not know whether the message arrived. ` +
+    `If you do not see it above, use ${style.command_prefix}show ${item.item_id}`;
 }
 
-/** One entry of the /inbox list. */
+/** What is shown with a file. It begins with who sent it, which the name of a file cannot forge. */
+export function renderCaption(
+  { from, pushes }: ShownItem,
+  filename: string,
+  style: ChatStyle,
+): string {
+  const name = truncate(clean(filename), FILENAME_COLUMNS_MAX);
+  return `📎 ${formatSender(from)}${formatRepeated(pushes, style)}: ${name}`;
+}
+
+/** The notice sent in place of a file that may already have arrived. */
+export function renderUncertainFile(
+  caption: string,
+  item_id: string,
+  { command_prefix }: ChatStyle,
+): string {
+  return `${caption}\nI do not know whether this file arrived. ` +
+    `If you do not see it above, use ${command_prefix}show ${item_id}`;
+}
+
+/** The text sent in place of a file that cannot be sent. */
+export function renderNotSent(caption: string, item_id: string, why: string): string {
+  const reason = truncate(clean(why), REASON_COLUMNS_MAX);
+  return `${caption}\nThis file was not sent: ${reason}\nmesh inbox show ${item_id}`;
+}
+
+/** One entry of the inbox list. */
 export function formatSummary(
   { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
+  style: ChatStyle,
 ): string {
-  return `${formatHead({ kind, from })}: ${
+  return `${formatHead({ kind, from }, style)}: ${
     truncate(clean(text), SUMMARY_COLUMNS_MAX)
-  }\n/show ${item_id}`;
+  }\n${style.command_prefix}show ${item_id}`;
 }
 
 /**
@@ -100,9 +123,11 @@ function isInsidePair(text: string, index: number): boolean {
 
 type HeadFields = Pick<ShownItem, "kind" | "from"> & Partial<ShownItem>;
 
-function formatHead({ kind, from, question, pushes = [] }: HeadFields): string {
-  const sender = truncate(clean(from), NAME_COLUMNS_MAX);
-  const repeated = pushes.some(mayBeShown) ? " (again)" : "";
+function formatHead(
+  { kind, from, question, pushes = [] }: HeadFields,
+  style: ChatStyle,
+): string {
+  const sender = formatSender(from), repeated = formatRepeated(pushes, style);
   if (kind === "notify") return `💬 ${sender} says${repeated}`;
   const permission = question?.scope === "tool_permission";
   return permission
@@ -110,16 +135,27 @@ function formatHead({ kind, from, question, pushes = [] }: HeadFields): string {
     : `❓ ${sender} asks${repeated}`;
 }
 
-/** Whether an earlier push of this surface sent, or may have sent, a part of the item. */
-function mayBeShown({ surface, surface_refs, error_class }: ShownItem["pushes"][number]): boolean {
-  return surface === SURFACE && (surface_refs.length > 0 || error_class === "unclear");
+function formatSender(from: string): string {
+  return truncate(clean(from), NAME_COLUMNS_MAX);
 }
 
-function formatBody({ item_id, text, question, attachments }: ShownItem): string {
+function formatRepeated(pushes: ShownItem["pushes"], { surface: name }: ChatStyle): string {
+  return pushes.some((push) => push.surface === name && mayBeShown(push)) ? " (again)" : "";
+}
+
+/** Whether an earlier push sent, or may have sent, a part of the item. */
+function mayBeShown({ surface_refs, error_class }: ShownItem["pushes"][number]): boolean {
+  return surface_refs.length > 0 || error_class === "unclear";
+}
+
+function formatBody(
+  { item_id, text, question, attachments }: ShownItem,
+  style: ChatStyle,
+): string {
   const prompt = question?.prompt === text ? undefined : question?.prompt;
   const options = question?.options ?? [];
   const showsOptionList = options.length > 0 &&
-    (options.some(isLong) || !optionKeyboard(item_id, question));
+    (options.some((option) => isLong(option, style)) || !optionButtons(item_id, question, style));
   const lines = [
     text,
     ...(prompt ? ["", prompt] : []),
@@ -139,35 +175,38 @@ function optionLabel({ id, title }: Option): string {
   return clean(title).trim() || clean(id);
 }
 
-function isLong(option: Option): boolean {
-  return truncate(optionLabel(option), BUTTON_COLUMNS_MAX) !== optionLabel(option);
+function isLong(option: Option, { button_columns_max }: ChatStyle): boolean {
+  return truncate(optionLabel(option), button_columns_max) !== optionLabel(option);
 }
 
 /** A tapped button: the index of a question's option, or undefined for "OK". */
 export type Choice = { readonly item_id: string; readonly option: number | undefined };
 
-function optionKeyboard(item_id: string, question: Question | null): Keyboard | undefined {
+function optionButtons(
+  item_id: string,
+  question: Question | null,
+  style: ChatStyle,
+): Button[] | undefined {
   if (!question || question.kind === "text") return undefined;
-  const rows = question.options.map((
-    option,
-    index,
-  ) => [toButton(optionLabel(option), `a:${index}:${item_id}`)]);
-  if (question.kind === "acknowledge" && rows.length === 0) {
-    rows.push([toButton("👌 OK", `k:${item_id}`)]);
-  }
-  const fits = rows.flat().every(({ callback_data }) =>
-    new TextEncoder().encode(callback_data).length <= CALLBACK_BYTES_MAX
+  const buttons = question.options.map((option, index) =>
+    toButton(optionLabel(option), `a:${index}:${item_id}`, style)
   );
-  return rows.length > 0 && fits ? rows : undefined;
+  if (question.kind === "acknowledge" && buttons.length === 0) {
+    buttons.push(toButton("👌 OK", `k:${item_id}`, style));
+  }
+  const fits = buttons.every(({ data }) =>
+    new TextEncoder().encode(data).length <= style.button_data_bytes_max
+  );
+  return buttons.length > 0 && fits ? buttons : undefined;
 }
 
-function toButton(label: string, callback_data: string) {
-  return { text: truncate(label, BUTTON_COLUMNS_MAX), callback_data };
+function toButton(label: string, data: string, { button_columns_max }: ChatStyle): Button {
+  return { text: truncate(label, button_columns_max), data };
 }
 
 /** The single button that replaces all buttons after a tap. */
-export function chosenKeyboard(label: string, item_id: string): Keyboard {
-  return [[toButton(`✓ ${label}`, `d:${item_id}`)]];
+export function chosenButtons(label: string, item_id: string, style: ChatStyle): Button[] {
+  return [toButton(`✓ ${label}`, `d:${item_id}`, style)];
 }
 
 /** Parses the data of a button; undefined for a button that no longer has an effect. */

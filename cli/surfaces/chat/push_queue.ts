@@ -2,8 +2,11 @@
 
 import { pause } from "kit/core/timeout.ts";
 import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
-import { type BotApi, BotApiError, type ErrorClass, type Keyboard } from "./bot_api.ts";
-import { renderItem, renderUncertain, type ShownItem } from "./rendering.ts";
+import { ChatError, type ErrorClass } from "./chat.ts";
+import type { ShownMessages } from "./daemon_calls.ts";
+import { FileNotSent, type PartSenderDeps, sendPart } from "./part_sender.ts";
+import { type Part, partsOf, replacement } from "./parts.ts";
+import type { ShownItem } from "./rendering.ts";
 
 /** How many items are remembered, in order to recognize repeats. */
 const REMEMBERED_MAX = 10_000;
@@ -38,22 +41,20 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
-  /** The notice that is sent in place of a text that may have arrived. */
-  readonly uncertainText: string;
-  readonly reply_to: number | undefined;
+  readonly reply_to: string | undefined;
   /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
-  /** The texts still to be sent. */
-  readonly texts: string[];
-  readonly keyboard: Keyboard | undefined;
-  readonly refs: number[];
+  /** What is still to be sent. */
+  readonly parts: Part[];
+  /** Whether any part was sent. */
+  hasStarted: boolean;
+  readonly refs: string[];
   state: "waiting" | "pushed" | "failed";
   error_class: PushError | undefined;
   uncertainCount: number;
 }
 
-export interface PushQueueDeps extends BackoffDeps {
-  readonly bot: Pick<BotApi, "sendMessage">;
+export interface PushQueueDeps extends BackoffDeps, PartSenderDeps {
   /**
    * Sends a receipt to the daemon. If it is lost, the daemon offers the item again and gets another
    * receipt.
@@ -65,14 +66,15 @@ export interface PushQueueDeps extends BackoffDeps {
 }
 
 /**
- * Sends one item at a time. The next text follows only after Telegram accepted the last one. A text
- * is sent again only after a definite failure (nothing was sent, or Telegram asks us to wait).
- * After an unclear outcome a short notice that names the item is sent in its place.
+ * Sends one item at a time. The next part follows only after the chat accepted the last one. A part
+ * is sent again only after a definite failure (nothing was sent, or the chat asks us to wait).
+ * After an unclear outcome a short notice that names the item is sent in its place. A text also
+ * replaces a file that the chat refuses.
  */
-export class PushQueue {
+export class PushQueue implements ShownMessages {
   readonly #deps: PushQueueDeps;
   readonly #known = new Map<string, QueuedPush>();
-  readonly #itemIds = new Map<number, string>();
+  readonly #itemIds = new Map<string, string>();
   readonly #queue: QueuedPush[] = [];
   readonly #backoff: Backoff;
   #hasOverflowed = false;
@@ -85,13 +87,13 @@ export class PushQueue {
   }
 
   /** The item that a message shows, if this process sent the message. */
-  getItemId(message_id: number): string | undefined {
-    return this.#itemIds.get(message_id);
+  getItemId(ref: string): string | undefined {
+    return this.#itemIds.get(ref);
   }
 
   /** Records that a message shows an item. */
-  recordMessage(message_id: number, item_id: string): void {
-    this.#itemIds.set(message_id, item_id);
+  recordMessage(ref: string, item_id: string): void {
+    this.#itemIds.set(ref, item_id);
     evictOldest(this.#itemIds);
   }
 
@@ -105,14 +107,12 @@ export class PushQueue {
       return;
     }
     if (this.#queue.length >= QUEUE_MAX) return void (this.#hasOverflowed = true);
-    const { texts, keyboard } = renderItem(item);
     const queuedPush: QueuedPush = {
       item_id: item.item_id,
-      uncertainText: renderUncertain(item),
-      reply_to: toMessageId(reply_to_ref),
+      reply_to: reply_to_ref ?? undefined,
       delivery_ids: new Set([delivery_id]),
-      texts: [...texts],
-      keyboard,
+      parts: partsOf(item, this.#deps.chat.style),
+      hasStarted: false,
       refs: [],
       state: "waiting",
       error_class: undefined,
@@ -124,7 +124,7 @@ export class PushQueue {
   }
 
   /**
-   * Sends queued items until the signal aborts or Telegram rejects the token. A send in progress
+   * Sends queued items until the signal aborts or the chat rejects the token. A send in progress
    * may finish and return its receipt; otherwise the next process would send the item again.
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -159,32 +159,30 @@ export class PushQueue {
 
   async #sendAll(queuedPush: QueuedPush, signal: AbortSignal): Promise<void> {
     while (queuedPush.state === "waiting") {
-      const [text] = queuedPush.texts;
-      if (text === undefined) this.#finish(queuedPush, "pushed");
+      const [part] = queuedPush.parts;
+      if (part === undefined) this.#finish(queuedPush, "pushed");
       else if (signal.aborted) return this.#interrupt(queuedPush);
-      else await this.#send(queuedPush, text, signal);
+      else await this.#send(queuedPush, part, signal);
     }
   }
 
   /** Reports a partly sent item, so that the next process can mark it as repeated. */
   #interrupt(queuedPush: QueuedPush): void {
-    if (queuedPush.refs.length > 0) this.#finish(queuedPush, "failed", "interrupted");
+    if (queuedPush.hasStarted) this.#finish(queuedPush, "failed", "interrupted");
   }
 
-  async #send(queuedPush: QueuedPush, text: string, signal: AbortSignal): Promise<void> {
-    const { texts, refs, reply_to, keyboard, item_id } = queuedPush;
+  async #send(queuedPush: QueuedPush, part: Part, signal: AbortSignal): Promise<void> {
+    const reply_to = queuedPush.hasStarted ? undefined : queuedPush.reply_to;
     try {
-      const ref = await this.#deps.bot.sendMessage({
-        text,
-        reply_to: refs.length === 0 ? reply_to : undefined,
-        keyboard: texts.length === 1 ? keyboard : undefined,
-      }, this.#sendAbort.signal);
-      refs.push(ref);
-      texts.shift();
-      this.recordMessage(ref, item_id);
-      this.#backoff.reset();
+      const signals = { stop: signal, abort: this.#sendAbort.signal };
+      this.#onSent(queuedPush, await sendPart(this.#deps, part, reply_to, signals));
     } catch (error) {
-      const known = error instanceof BotApiError ? error : undefined;
+      if (error instanceof FileNotSent && part.kind === "file") {
+        this.#deps.log(`${queuedPush.item_id}: "${part.filename}" is not sent: ${error.message}`);
+        queuedPush.parts[0] = replacement(part, part.notSent(error.message));
+        return;
+      }
+      const known = error instanceof ChatError ? error : undefined;
       // If the send was aborted or its answer lost while stopping, no time is left for a notice in
       // the chat.
       const unclear = this.#sendAbort.signal.aborted || known?.error_class === "unclear";
@@ -194,12 +192,23 @@ export class PushQueue {
     }
   }
 
+  #onSent(queuedPush: QueuedPush, ref: string | undefined): void {
+    const { parts, refs, item_id } = queuedPush;
+    parts.shift();
+    queuedPush.hasStarted = true;
+    queuedPush.uncertainCount = 0;
+    this.#backoff.reset();
+    if (ref === undefined) return;
+    refs.push(ref);
+    this.recordMessage(ref, item_id);
+  }
+
   async #handleError(
     queuedPush: QueuedPush,
-    error: BotApiError,
+    error: ChatError,
     signal: AbortSignal,
   ): Promise<void> {
-    const { clock, log } = this.#deps;
+    const { chat, clock, log } = this.#deps;
     const { error_class, retry_after_ms, message } = error;
     switch (error_class) {
       case "unauthorized":
@@ -216,17 +225,22 @@ export class PushQueue {
         if (++queuedPush.uncertainCount > UNCERTAIN_NOTICES_MAX) {
           return this.#finish(queuedPush, "failed", error_class);
         }
-        queuedPush.texts[0] = queuedPush.uncertainText;
+        this.#replaceUncertain(queuedPush);
         return await this.#retryLater(queuedPush, error, signal);
       default:
-        log(`Telegram rejects ${queuedPush.item_id}: ${message}`);
+        log(`${chat.style.title} rejects ${queuedPush.item_id}: ${message}`);
         return this.#finish(queuedPush, "failed", error_class);
     }
   }
 
+  #replaceUncertain({ parts }: QueuedPush): void {
+    const [part] = parts;
+    if (part) parts[0] = replacement(part, part.uncertain);
+  }
+
   async #retryLater(
     queuedPush: QueuedPush,
-    { error_class, message }: BotApiError,
+    { error_class, message }: ChatError,
     signal: AbortSignal,
   ) {
     const beforeMs = this.#backoff.waitedMs;
@@ -259,7 +273,7 @@ export class PushQueue {
     { delivery_ids, refs }: QueuedPush,
     outcome: Pick<Receipt, "status" | "error_class">,
   ): void {
-    const surface_refs = refs.map(String);
+    const surface_refs = [...refs];
     const surface_ref = surface_refs[0] ?? null;
     for (const delivery_id of delivery_ids) {
       this.#deps.receipt({
@@ -279,8 +293,4 @@ function evictOldest<K, V>(known: Map<K, V>, canEvict: (value: V) => boolean = (
   for (const [key, value] of known) {
     if (canEvict(value)) return void known.delete(key);
   }
-}
-
-function toMessageId(ref: string | null): number | undefined {
-  return ref !== null && /^\d{1,15}$/.test(ref) ? Number(ref) : undefined;
 }

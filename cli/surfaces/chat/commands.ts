@@ -1,0 +1,123 @@
+/** The commands of a chat: help, inbox, show and read. */
+
+import { ApiError } from "kit/http/client.ts";
+import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
+import { ChatError, type ChatStyle } from "./chat.ts";
+import { FileNotSent, sendPart } from "./part_sender.ts";
+import { type Part, partsOf, replacement } from "./parts.ts";
+import { formatSummary, splitText } from "./rendering.ts";
+
+const help = ({ command_prefix: p }: ChatStyle) =>
+  `I show you the questions and messages of your agents.
+
+Reply to a message to answer it, with files if you like, or tap one of its buttons.
+
+${p}inbox lists your unread items
+${p}show ID shows one item again
+${p}read marks an item as read (as a reply or with an ID); alone, it marks all
+${p}help shows this text`;
+export const UNKNOWN_MESSAGE = "I do not know that message. Reply to a message from an agent.";
+const NO_UNREAD = "You have no unread items.";
+const LISTED_MAX = 10;
+
+interface ChatCommand {
+  readonly name: string;
+  readonly id: string | undefined;
+  /** The bot's message that the command replies to. */
+  readonly ref: string | undefined;
+}
+
+/** The command in a text, without `ref`; undefined when the text is not a command. */
+export function parseCommand(
+  text: string,
+  prefix: string,
+): Omit<ChatCommand, "ref"> | undefined {
+  if (!text.startsWith(prefix)) return undefined;
+  const command = /^(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/;
+  const [, name, id] = command.exec(text.slice(prefix.length)) ?? [];
+  return name === undefined ? undefined : { name, id };
+}
+
+/** Runs a command. Returns the text to send as an answer, if there is any. */
+export async function runCommand(
+  deps: ChatDeps,
+  { name, id, ref }: ChatCommand,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (name === "start" || name === "help") return help(deps.chat.style);
+  const answer = await catchRefusal(async () => {
+    if (name === "inbox") return await listUnread(deps, signal);
+    const item_id = id ?? (ref === undefined ? undefined : await getItemId(deps, ref, signal));
+    if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
+    if (name === "show") return await showItem(deps, item_id, signal);
+    return await markRead(deps, item_id, signal);
+  });
+  return answer instanceof ApiError ? answer.problem.detail : answer;
+}
+
+async function getItemId(deps: ChatDeps, ref: string, signal: AbortSignal) {
+  return deps.pushes.getItemId(ref) ?? (await getItemByRef(deps, ref, signal))?.item_id;
+}
+
+async function listUnread({ call, chat }: ChatDeps, signal: AbortSignal): Promise<string> {
+  const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
+  const { items } = await call(listInbox, { query, signal });
+  if (items.length === 0) return NO_UNREAD;
+  const lines = items.slice(0, LISTED_MAX).map((item) => formatSummary(item, chat.style));
+  const more = items.length > LISTED_MAX ? ["More: mesh inbox list --unread"] : [];
+  return splitText([...lines, ...more].join("\n\n"), chat.style.text_units_max)[0] ?? "";
+}
+
+async function showItem(
+  deps: ChatDeps,
+  item_id: string | undefined,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { chat, pushes } = deps;
+  const { style: { command_prefix: p } } = chat;
+  if (item_id === undefined) return `Use ${p}show ID, with an ID from ${p}inbox.`;
+  const item = await mustGetItem(deps, item_id, signal);
+  for (const part of partsOf({ ...item, pushes: [] }, chat.style)) {
+    const sent = await tryChat(deps, () => showPart(deps, part, signal));
+    if (!sent) return undefined;
+    if (sent.ref !== undefined) pushes.recordMessage(sent.ref, item_id);
+  }
+  return undefined;
+}
+
+/** Sends a part, or a text that says why its file is not sent. */
+async function showPart(
+  deps: ChatDeps,
+  part: Part,
+  signal: AbortSignal,
+): Promise<{ ref: string | undefined }> {
+  const signals = { stop: signal, abort: signal };
+  try {
+    return { ref: await sendPart(deps, part, undefined, signals) };
+  } catch (error) {
+    const isFailure = error instanceof FileNotSent || error instanceof ChatError;
+    if (part.kind === "text" || !isFailure) throw error;
+    const isUnclear = error instanceof ChatError && error.error_class === "unclear";
+    const text = isUnclear ? part.uncertain : part.notSent(error.message);
+    return { ref: await sendPart(deps, replacement(part, text), undefined, signals) };
+  }
+}
+
+/** Marks one item as read, or all items. */
+async function markRead(
+  { call, chat }: ChatDeps,
+  item_id: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  const body = { surface: chat.style.surface };
+  if (item_id !== undefined) {
+    await call(readInboxItem, { params: { id: item_id }, body, signal });
+    return "Marked as read.";
+  }
+  const { items } = await call(listInbox, { query: { unread: "1", limit: "500" }, signal });
+  for (const { item_id: id } of items) {
+    await call(readInboxItem, { params: { id }, body, signal });
+  }
+  return items.length === 0 ? NO_UNREAD : `Marked ${items.length} as read.`;
+}

@@ -1,0 +1,196 @@
+/** Handles the person's replies, button taps and commands in a chat, using the daemon's inbox. */
+
+import { ApiError, type WireResponse } from "kit/http/client.ts";
+import { cleanText } from "kit/core/text.ts";
+import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import type { Button, IncomingMessage, IncomingTap } from "./chat.ts";
+import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
+import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
+import { FileRefused, IncomingFiles } from "./incoming_files.ts";
+import { sendNotice, tellNotSent } from "./notices.ts";
+import { chosenButtons, getOption, parseChoice, splitText } from "./rendering.ts";
+
+const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
+const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
+const ALREADY_CLOSED = "This is already closed.";
+const ALREADY_REPLIED = "This item was answered in the meantime, possibly with this reply. " +
+  "To send it anyway, reply again.";
+
+/**
+ * Handles messages and taps. A method throws only when it must be retried because the daemon is
+ * unavailable. A refusal of the daemon is shown in the chat.
+ */
+export class ChatHandler {
+  readonly #deps: ChatDeps;
+  readonly #startedAt: number;
+  readonly #files: IncomingFiles;
+
+  constructor(deps: ChatDeps) {
+    this.#deps = deps;
+    this.#files = new IncomingFiles(deps);
+    this.#startedAt = deps.clock.now();
+  }
+
+  /**
+   * Handles one message. If an earlier attempt had an unclear outcome, `firstTriedAt` is when that
+   * attempt began.
+   */
+  async message(
+    message: IncomingMessage,
+    signal: AbortSignal,
+    firstTriedAt?: number,
+  ): Promise<void> {
+    const { ref, text, reply_to, isForBot, files, hasOther } = message;
+    const { command_prefix } = this.#deps.chat.style;
+    const hasMedia = hasOther || files.length > 0;
+    const command = hasMedia ? undefined : parseCommand(text ?? "", command_prefix);
+    if (command !== undefined) {
+      const answer = await runCommand(this.#deps, { ...command, ref: reply_to }, signal);
+      if (answer !== undefined) await sendNotice(this.#deps, { text: answer }, signal);
+      return;
+    }
+    if (reply_to === undefined && !isForBot) return;
+    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    if (hasOther) return await notSent(TEXT_AND_FILES_ONLY);
+    if (text === undefined && !hasMedia) return; // Such as that a message was pinned.
+    if (reply_to === undefined) {
+      return await notSent(
+        "Reply to one of the messages above, so that I know which one you mean. " +
+          `${command_prefix}inbox lists them.`,
+      );
+    }
+    await this.#reply({ ...message, text: text ?? "", reply_to, firstTriedAt }, signal);
+  }
+
+  async tap({ id, data, ref }: IncomingTap, signal: AbortSignal): Promise<void> {
+    const { chat } = this.#deps;
+    const { surface, tap_units_max } = chat.style;
+    const answer = (text: string, alert: boolean) => {
+      const [short = ""] = splitText(cleanText(text), tap_units_max);
+      return tryChat(this.#deps, () => chat.answerTap({ id, text: short, alert }, signal));
+    };
+    const setButtons = (buttons: readonly Button[]) =>
+      tryChat(this.#deps, () => chat.setButtons(ref, buttons, signal));
+    const choice = parseChoice(data);
+    if (!choice) return await answer(ALREADY_CLOSED, false);
+    const { item_id } = choice;
+    const chosen = await catchRefusal(async () => {
+      const item = await mustGetItem(this.#deps, item_id, signal);
+      const option = choice.option === undefined
+        ? undefined
+        : getOption(item.question, choice.option);
+      if (choice.option !== undefined && !option) return undefined;
+      const body = { surface, text: "", ...(option && { option_id: option.id }) };
+      const request = { params: { id: item_id }, body, signal };
+      const { action } = await this.#deps.call(replyInboxItem, request);
+      // Any other action means that the item was already closed.
+      return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
+    });
+    if (chosen instanceof ApiError) {
+      await answer(chosen.problem.detail, true);
+      if (isClosed(chosen)) await setButtons([]);
+    } else if (chosen === undefined) {
+      await answer(ALREADY_CLOSED, true);
+      await setButtons([]);
+    } else {
+      await answer(chosen, false);
+      await setButtons(chosenButtons(chosen, item_id, chat.style));
+    }
+  }
+
+  async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
+    const { ref, files } = reply;
+    const done = await catchRefusal(() => this.#forwardOnce(reply, signal));
+    const refusal = done instanceof ApiError && isRefusal(done) ? done : undefined;
+    if (refusal) await this.#files.discard(files, signal);
+    else this.#files.forget(files);
+    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    if (done === undefined) await notSent(ALREADY_REPLIED);
+    else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
+    else if (done instanceof ApiError) {
+      const { error, detail } = done.problem;
+      const what = refusal ? "Not sent." : "I do not know whether this was sent.";
+      await notSent(error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `${what} ${detail}`);
+    } else if (done.action === "asked") {
+      await sendNotice(this.#deps, { text: FORWARDED_AS_ASK, reply_to: ref }, signal);
+    } else await this.#confirm(ref, signal);
+  }
+
+  /** Forwards a reply with its files; undefined if it may already have been forwarded. */
+  async #forwardOnce(reply: Reply, signal: AbortSignal) {
+    if (await this.#wasForwarded(reply, signal)) return undefined;
+    try {
+      const attachments = await this.#files.upload(reply.files, signal);
+      return await this.#forwardReply(reply, attachments, signal);
+    } catch (error) {
+      if (error instanceof FileRefused) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Forwards a reply to the daemon, which finds the item by the message that was replied to. If the
+   * daemon does not have that message's receipt yet, the push queue supplies the item's id.
+   */
+  async #forwardReply(
+    { reply_to, text }: Reply,
+    attachments: string[],
+    signal: AbortSignal,
+  ): Promise<WireResponse<typeof replyByRef>> {
+    const { call, chat, pushes } = this.#deps;
+    const { surface } = chat.style;
+    const body = { surface, text, ...(attachments.length > 0 && { attachments }) };
+    try {
+      return await call(replyByRef, { body: { ...body, surface_ref: reply_to }, signal });
+    } catch (error) {
+      const id = pushes.getItemId(reply_to);
+      const unknown = error instanceof ApiError && error.problem.error === "unknown_surface_ref";
+      if (!unknown || id === undefined) throw error;
+      const request = { params: { id }, body: { ...body, ref: reply_to }, signal };
+      return await call(replyInboxItem, request);
+    }
+  }
+
+  async #confirm(ref: string, signal: AbortSignal): Promise<void> {
+    const { chat } = this.#deps;
+    const confirmed = await tryChat(
+      this.#deps,
+      () => chat.confirm(ref, signal).then(() => true),
+    );
+    if (!confirmed) await sendNotice(this.#deps, { text: "Sent.", reply_to: ref }, signal);
+  }
+
+  /**
+   * Whether the reply may already have been forwarded, by an earlier process or by an attempt whose
+   * answer was lost. Forwarding it again would open a new ask.
+   */
+  async #wasForwarded(
+    { reply_to, written_at, firstTriedAt }: Reply,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (firstTriedAt === undefined && written_at >= this.#startedAt) return false;
+    const { replied_at } = await getItemByRef(this.#deps, reply_to, signal) ?? {};
+    if (!replied_at) return false;
+    const at = Date.parse(replied_at);
+    return firstTriedAt === undefined
+      ? at >= written_at && at < this.#startedAt
+      : at >= firstTriedAt;
+  }
+}
+
+type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files"> & {
+  readonly text: string;
+  /** The bot's message to which this is a reply. */
+  readonly reply_to: string;
+  readonly firstTriedAt: number | undefined;
+};
+
+/** Whether the daemon has certainly not taken the reply. After a failure of its own it may have. */
+function isRefusal({ status, problem }: ApiError): boolean {
+  return status < 500 || problem.error === "no_human";
+}
+
+/** Whether the refusal means that the buttons of this item can no longer have an effect. */
+function isClosed({ problem }: ApiError): boolean {
+  return ["already_closed", "unknown_item"].includes(problem.error);
+}
