@@ -27,6 +27,8 @@ const NEEDS: readonly Need[] = [
   { programs: ["strace"], apt: "strace" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
+  { programs: ["kitty"], apt: "kitty" },
+  { programs: ["Xvfb"], apt: "xvfb" },
   { programs: ["zsh"], apt: "zsh" },
   { programs: ["fish"], apt: "fish" },
   { programs: ["nats-server"], apt: "nats-server" },

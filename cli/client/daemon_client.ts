@@ -11,6 +11,7 @@ import {
 import { messageOf } from "kit/core/text.ts";
 import { listInbox, peerByPane } from "./endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { paneOf } from "../../daemon/host/terminals/addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 import { sendLocally } from "./local_http.ts";
@@ -135,7 +136,7 @@ export function createDaemonClient(
 }
 
 /**
- * Returns the sender named by `--from`. Without the flag, returns the peer of this tmux pane, else
+ * Returns the sender named by `--from`. Without the flag, returns the peer of this pane, else
  * the human if a person uses the terminal, else `cli`. Another machine knows no pane of this one.
  */
 export async function resolveSender(
@@ -156,18 +157,13 @@ export async function resolveSender(
 }
 
 async function getPanePeer(call: Call, env: Env): Promise<string | undefined> {
-  const pane_id = env["TMUX_PANE"];
-  const tmux_socket = tmuxSocketOf(env);
-  if (!pane_id || !tmux_socket) return undefined;
+  const pane = paneOf(env);
+  if (!pane) return undefined;
+  const { pane_id, tmux_socket } = pane;
   return await undefinedOnRefusal("no_pane_peer", async () => {
     const { peer_id } = await call(peerByPane, { params: { pane_id }, query: { tmux_socket } });
     return peer_id;
   });
-}
-
-/** `$TMUX` is "socket,server pid,session"; the socket path may contain commas. */
-export function tmuxSocketOf(env: Env): string | undefined {
-  return env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
 }
 
 function getHumanPeer(call: Call): Promise<string | undefined> {

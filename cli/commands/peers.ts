@@ -10,6 +10,7 @@ import {
   rehookPeer,
   renamePeer,
 } from "../client/endpoints.ts";
+import { addressFor } from "../../daemon/host/terminals/addresses.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
   answerCommand,
@@ -98,7 +99,7 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "orphans",
-    summary: "List tmux panes on this machine that belong to no peer",
+    summary: "List panes on this machine that belong to no peer",
     example: "mesh orphans",
     call: ({ call }) => call(listOrphans, {}),
     show: ({ panes }, { terminal }) =>
@@ -113,15 +114,16 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "link <pane>",
-    summary: "Register the agent in a tmux pane as a peer, if messages can reach it",
+    summary: "Register the agent in a tmux pane or kitty window as a peer, if messages reach it",
     flags: {
       "--backend <backend>": `the agent's backend: one of ${Backend.options.join(", ")}`,
       "--name <name>": "the peer's name",
       "--circle <name>": "the circle it joins",
-      "--socket <path>": "the tmux server's socket, if several servers have this pane",
+      "--socket <path>":
+        "the tmux server's socket, if several servers have this pane, or kitty: and kitty's socket",
     },
     example: "mesh link %3 --backend claude-code",
-    call: ({ call }, args) =>
+    call: ({ call, env }, args) =>
       call(linkPane, {
         params: { pane_id: args.text("pane") },
         query: {},
@@ -129,7 +131,7 @@ export const PEER_COMMANDS: readonly Command[] = [
           backend: args.requiredChoice("backend", Backend.options),
           name: args.get("name"),
           circle: args.get("circle"),
-          tmux_socket: args.get("socket"),
+          tmux_socket: args.get("socket") ?? addressFor(args.text("pane"), env),
         },
       }),
     show: (linked, { terminal }) => {
@@ -155,7 +157,7 @@ function showPeer(to: Terminal, peer: Peer): void {
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
     via: `${peer.transport} (${peer.inbound_status})`,
     path: peer.path,
-    pane: peer.pane_id,
+    pane: peer.terminal === "kitty" ? `kitty window ${peer.pane_id}` : peer.pane_id,
     parent: peer.parent_peer_id,
     origin: [peer.source, peer.initiator].filter(Boolean).join(", "),
     "takes messages": peer.addressable ? "yes" : peer.addressable_reason ?? "no",

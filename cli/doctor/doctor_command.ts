@@ -17,6 +17,7 @@ import {
   takeSnapshot,
 } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
+import { KITTY } from "./kitty.ts";
 import { TMUX } from "./tmux.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
@@ -45,6 +46,7 @@ const CHECKS: readonly Check[] = [
   DISK,
   CLOCK,
   TMUX,
+  KITTY,
   AGENT_CHECK,
   PEERS,
   RELAY,

@@ -6,6 +6,7 @@
 import { briefClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { kindOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 import {
   type Env,
   hooksAreOff,
@@ -165,12 +166,14 @@ async function post(url: URL, request: HookRequest): Promise<string | undefined>
 
 function headersOf({ hooks, env }: HookRequest): Record<string, string | undefined> {
   const token = readTextOrNothing(`${statePath(env)}/hook.token`)?.trim();
+  const pane = paneOf(env);
+  const isKitty = pane !== undefined && kindOf(pane.tmux_socket) === "kitty";
   return {
     ...(token && { "Authorization": `Bearer ${token}` }),
     "X-Mesh-Hook-Pid": String(Deno.pid),
     "X-Mesh-Agent-Pid": env[hooks?.pid_variable ?? "MESH_AGENT_PID"],
-    "X-Mesh-Pane": env["TMUX_PANE"],
-    "X-Mesh-Tmux": env["TMUX"],
+    "X-Mesh-Pane": isKitty ? pane.pane_id : env["TMUX_PANE"],
+    ...(isKitty ? { "X-Mesh-Kitty": pane.tmux_socket } : { "X-Mesh-Tmux": env["TMUX"] }),
   };
 }
 

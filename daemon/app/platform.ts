@@ -7,6 +7,9 @@ import { Panes, type Terminals } from "../host/tmux/terminals.ts";
 import { LivenessCache } from "../host/liveness_cache.ts";
 import type { IsAlive, ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
+import { KittyServers } from "../host/kitty/kitty.ts";
+import { AllTerminals } from "../host/terminals/servers.ts";
+import { kindOf, kittyAddressOf } from "../host/terminals/addresses.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
@@ -33,7 +36,7 @@ export interface Platform {
   /** Makes message ids with the daemon's key. */
   idCodec(key: string): IdCodec;
   readonly processes: ProcessTable;
-  /** Reads the panes of this machine's tmux servers. */
+  /** Reads the panes of this machine's terminals. */
   readonly paneObserver: PaneObserver;
   readonly pid: number;
   adapters(): readonly Adapter[];
@@ -60,7 +63,7 @@ export interface Platform {
   readonly send: (request: Request) => Promise<Response>;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
-  /** The name of the tmux session of a pane. */
+  /** The name of the tmux session of a pane; undefined in another terminal. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 
@@ -98,9 +101,11 @@ export async function loadAgents(
     state_dir,
     search_path: env["PATH"] ?? "",
   });
+  const kittyServers = new KittyServers({ clock, log, state_dir: join(state, "kitty") });
+  const terminalServers = new AllTerminals(tmuxServers, kittyServers);
   const livenessCache = new LivenessCache();
   const { isAlive } = livenessCache;
-  const host = { tmuxServers, clock, log, isAlive, env };
+  const host = { terminalServers, clock, log, isAlive, env };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   const hooks: { [B in Backend]?: HookReader } = {};
   for (const runtime of runtimes) {
@@ -110,9 +115,10 @@ export async function loadAgents(
     isAlive,
     adapters: runtimes.map(({ adapter }) => adapter),
     hooks,
-    paneObserver: paneObserverOf(tmuxServers, ownSocket(env)),
+    paneObserver: paneObserverOf(terminalServers, ownSocket(env), kittyAddressOf(env)),
     terminals: new Panes({ tmuxServers, log, env }),
     async sessionOf(tmux_socket, pane_id) {
+      if (kindOf(tmux_socket) !== "tmux") return undefined;
       const found = await tmuxServers.at(tmux_socket).panes();
       return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
     },

@@ -3,6 +3,7 @@
 import { dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
+import { socketPathOf } from "./terminals/addresses.ts";
 
 /** The kernel has the same limit on the number of symbolic links in one path. */
 const LINKS_MAX = 40;
@@ -56,9 +57,14 @@ export function checkSocket(path: string, uid: number | null = Deno.uid()): Sock
   return { state: "trusted", path: found.path };
 }
 
+/** The same for the socket at which a terminal server listens. */
+export function checkTerminal(address: string): SocketCheck {
+  return checkSocket(socketPathOf(address));
+}
+
 /** Throws if a `tmux_socket` is not trusted. A socket that does not exist is accepted. */
 export function refuseUntrusted(tmux_socket: string | undefined): void {
-  const checked = tmux_socket === undefined ? undefined : checkSocket(tmux_socket);
+  const checked = tmux_socket === undefined ? undefined : checkTerminal(tmux_socket);
   if (checked?.state !== "refused") return;
   const issue = { path: "tmux_socket", message: checked.reason };
   const summary = `${issue.path}: ${issue.message}`;

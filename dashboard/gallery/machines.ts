@@ -56,6 +56,7 @@ const PEER: Peer = {
   machine: "buildbox",
   daemon_id: MACHINE.daemon_id,
   tmux_session: null,
+  terminal: null,
   tmux_socket: null,
   pane_id: null,
   backend: "sdk",

@@ -81,7 +81,7 @@ function Note({ item }: { item: InboxItem }) {
 }
 
 function Waiting({ peer }: { peer: Peer }) {
-  const { tmux_session, pane_id } = peer;
+  const { terminal, tmux_session, pane_id } = peer;
   return (
     <li class="card" data-row tabIndex={-1}>
       <header>
@@ -92,7 +92,8 @@ function Waiting({ peer }: { peer: Peer }) {
       <Where peer={peer} />
       {pane_id && (
         <p class="hint">
-          It shows a dialog in pane <code>{pane_id}</code>
+          It shows a dialog in {terminal === "kitty" ? "kitty window" : "pane"}{" "}
+          <code>{pane_id}</code>
           {tmux_session && (
             <>
               of the tmux session <code>{tmux_session}</code>

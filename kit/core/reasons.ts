@@ -27,7 +27,9 @@ export const REASONS = {
   agent_gone:           "the agent's process has ended",
   pane_dead:            "the pane is dead",
   pane_missing:         "the pane is gone",
+  unmarked_paste:       "the program would take each line of a paste as an entry of its own",
   tmux_unreachable:     "tmux does not answer",
+  kitty_unreachable:    "kitty does not answer, or does not allow remote control",
   foreign_socket:       "other users could replace its inbox",
   connection_refused:   "its inbox refused the connection",
   connect_timeout:      "its inbox did not answer",
@@ -50,6 +52,7 @@ export const REASONS = {
   // Bytes were sent, but it is not proven that the message arrived.
   typed_not_submitted:  "it was typed but not submitted",
   tmux_lost:            "the connection to tmux broke while it was typed",
+  kitty_lost:           "the connection to kitty broke while it was typed",
   write_failed:         "writing to the agent's inbox failed",
   write_timeout:        "the agent's inbox did not take all of it in time",
   write_untold:         "its hook took it and did not report that it was written",

@@ -54,7 +54,12 @@ function transport(screen: typeof genericScreen) {
   const ctx = { clock: systemClock, log: silent };
   return createPaneTransport({
     ...ctx,
-    tmuxServers: new TmuxServers({ ...ctx, ids: randomIds, state_dir: "/none", search_path: "" }),
+    terminalServers: new TmuxServers({
+      ...ctx,
+      ids: randomIds,
+      state_dir: "/none",
+      search_path: "",
+    }),
     screen,
   });
 }

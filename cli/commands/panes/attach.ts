@@ -1,9 +1,9 @@
-/** `mesh attach`: shows an agent's tmux pane in this terminal. */
+/** `mesh attach`: shows an agent's tmux pane in this terminal, or brings its kitty window to front. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { getPeer } from "../../client/endpoints.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
-import { tmuxSocketOf } from "../../client/daemon_client.ts";
+import { kindOf, socketPathOf, tmuxSocketOf } from "../../../daemon/host/terminals/addresses.ts";
 import { CommandError } from "../../client/failures.ts";
 import {
   answerCommand,
@@ -26,7 +26,8 @@ export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
   needs: "this machine",
   summary: "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
-  flags: { ...CIRCLE_FLAG, "--print": "print the tmux command instead of running it" },
+  details: "A peer in a kitty window is not shown here: kitty brings its window to the front.",
+  flags: { ...CIRCLE_FLAG, "--print": "print the command instead of running it" },
   example: "mesh attach api",
   call: findPane,
   show: async ({ command }, { terminal, env }, args) => {
@@ -54,8 +55,13 @@ export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}):
   const { peer_id, name, pane_id, tmux_socket } = peer;
   if (pane_id === null || tmux_socket === null) {
     throw new CommandError(
-      `${name} has no tmux pane. To send a file along: mesh ask PEER TEXT --attach FILE`,
+      `${name} has no pane. To send a file along: mesh ask PEER TEXT --attach FILE`,
     );
+  }
+  if (kindOf(tmux_socket) === "kitty") {
+    const focus = ["focus-window", "--match", `id:${pane_id}`];
+    const command = ["kitty", "@", "--to", `unix:${socketPathOf(tmux_socket)}`, ...focus];
+    return { peer_id, name, pane_id, tmux_socket, command };
   }
   const here = tmuxSocketOf(env);
   if (here !== undefined && here !== tmux_socket && !onlyPrints) {
@@ -80,7 +86,7 @@ export async function showPane(command: readonly string[], env: Env): Promise<vo
     stdout: "inherit",
     stderr: "inherit",
   }).output();
-  if (!success) throw new CommandError(`tmux ended with code ${code}; see: mesh peer show`);
+  if (!success) throw new CommandError(`${program} ended with code ${code}; see: mesh peer show`);
 }
 
 function quoted(word: string): string {

@@ -1,11 +1,12 @@
-/** Runs a program in the current tmux pane, as a peer from its start to its end. */
+/** Runs a program in the current pane of tmux or kitty, as a peer from its start to its end. */
 
 import { ApiError } from "kit/http/client.ts";
 import { offlinePeer, peerByPane, registerPeer } from "../../client/endpoints.ts";
 import { ANY_PROGRAM } from "../../../daemon/features/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
-import { DaemonUnreachable, tmuxSocketOf, undefinedOnRefusal } from "../../client/daemon_client.ts";
+import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminals/addresses.ts";
+import { DaemonUnreachable, undefinedOnRefusal } from "../../client/daemon_client.ts";
 import { CommandError } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
@@ -18,11 +19,6 @@ export interface PaneProgram {
   readonly circle: string | undefined;
 }
 
-interface PaneLocation {
-  readonly pane_id: string;
-  readonly tmux_socket: string;
-}
-
 /** The signals that only this process gets. Keys such as Ctrl-C signal the program, too. */
 const FORWARDED = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"] as const;
 const FROM_KEYS = ["SIGINT", "SIGQUIT"] as const;
@@ -33,7 +29,7 @@ const FROM_KEYS = ["SIGINT", "SIGQUIT"] as const;
  */
 export async function runInPane(context: CommandContext, program: PaneProgram): Promise<number> {
   const { call, env, terminal } = context;
-  const pane = paneOf(env);
+  const pane = mustFindPane(env);
   await mustNotBeInside(context, pane);
   const { peer_id, display_name, circle } = await call(registerPeer, {
     body: {
@@ -54,16 +50,16 @@ export async function runInPane(context: CommandContext, program: PaneProgram): 
   }
 }
 
-function paneOf(env: Env): PaneLocation {
-  const [pane_id, tmux_socket] = [env["TMUX_PANE"], tmuxSocketOf(env)];
-  if (!pane_id || !tmux_socket) throw new CommandError("This is not a tmux pane");
-  return { pane_id, tmux_socket };
+function mustFindPane(env: Env): PanePlace {
+  const pane = paneOf(env);
+  if (!pane) throw new CommandError("This is neither a tmux pane nor a kitty window");
+  return pane;
 }
 
 /** Refuses to run below a peer of this pane, which would lose the pane to the program. */
 async function mustNotBeInside(
   { call }: CommandContext,
-  { pane_id, tmux_socket }: PaneLocation,
+  { pane_id, tmux_socket }: PanePlace,
 ): Promise<void> {
   const owner = await undefinedOnRefusal(
     "no_pane_peer",
@@ -75,7 +71,12 @@ async function mustNotBeInside(
   );
 }
 
-async function sessionOf({ pane_id, tmux_socket }: PaneLocation, env: Env): Promise<string> {
+/** The name of the pane's tmux session; kitty has no sessions. */
+async function sessionOf(
+  { pane_id, tmux_socket }: PanePlace,
+  env: Env,
+): Promise<string | undefined> {
+  if (kindOf(tmux_socket) !== "tmux") return undefined;
   const { success, stdout } = await new Deno.Command("tmux", {
     args: ["-S", tmux_socket, "display-message", "-p", "-t", pane_id, "#{session_name}"],
     env: { ...env },

@@ -3,7 +3,7 @@
 import { basename } from "kit/core/path.ts";
 import { isInstalled } from "../../../daemon/host/executables.ts";
 import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
-import { tmuxSocketOf } from "../../client/daemon_client.ts";
+import { kindOf, paneOf } from "../../../daemon/host/terminals/addresses.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";
@@ -20,8 +20,9 @@ export const RUN_COMMANDS: readonly Command[] = [
     needs: "this machine",
     summary: "Run any program as a peer in a tmux pane, or an agent without a terminal",
     details:
-      "The program reads messages as typed lines. In tmux it runs in the current pane, else in a new tmux session that this " +
-      "terminal shows. It is typed to while the line " +
+      "The program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
+      "that allows remote control on a socket in the current window, else in a new tmux session " +
+      "that this terminal shows. It is typed to while the line " +
       "at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, " +
       "and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, " +
       "SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message " +
@@ -70,8 +71,16 @@ async function run(context: CommandContext, args: Args): Promise<number> {
   }
   await mustGetHealth(daemon);
   if (args.flag("acp")) return await runAcp(context, program);
-  const isInPane = env["TMUX_PANE"] && tmuxSocketOf(env);
+  const isInPane = await isTypedInto(context);
   return await (isInPane ? runInPane(context, program) : runInSession(context, program));
+}
+
+/** Whether messages can be typed into the pane of this environment. */
+async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
+  const pane = paneOf(env);
+  if (!pane || kindOf(pane.tmux_socket) === "tmux") return pane !== undefined;
+  const { accessTo } = await import("../../../daemon/host/kitty/access.ts");
+  return (await accessTo(pane.tmux_socket, clock)).state === "allowed";
 }
 
 function programOf(args: Args): PaneProgram {

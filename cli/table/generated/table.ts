@@ -483,7 +483,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "peers",
   "usage": "orphans",
-  "summary": "List tmux panes on this machine that belong to no peer",
+  "summary": "List panes on this machine that belong to no peer",
   "example": "mesh orphans",
   "flags": {
    "--json": "print the answer as JSON"
@@ -492,13 +492,13 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "peers",
   "usage": "link <pane>",
-  "summary": "Register the agent in a tmux pane as a peer, if messages can reach it",
+  "summary": "Register the agent in a tmux pane or kitty window as a peer, if messages reach it",
   "example": "mesh link %3 --backend claude-code",
   "flags": {
    "--backend <backend>": "the agent's backend: one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
-   "--socket <path>": "the tmux server's socket, if several servers have this pane",
+   "--socket <path>": "the tmux server's socket, if several servers have this pane, or kitty: and kitty's socket",
    "--json": "print the answer as JSON"
   }
  },
@@ -1119,10 +1119,11 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "attach <peer>",
   "needs": "this machine",
   "summary": "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
+  "details": "A peer in a kitty window is not shown here: kitty brings its window to the front.",
   "example": "mesh attach api",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
-   "--print": "print the tmux command instead of running it",
+   "--print": "print the command instead of running it",
    "--json": "print the answer as JSON"
   }
  },
@@ -1219,7 +1220,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "run <program> [args...]",
   "needs": "this machine",
   "summary": "Run any program as a peer in a tmux pane, or an agent without a terminal",
-  "details": "The program reads messages as typed lines. In tmux it runs in the current pane, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
+  "details": "The program reads messages as typed lines. In tmux it runs in the current pane, in a kitty that allows remote control on a socket in the current window, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
   "flags": {
    "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
    "--name <name>": "the peer's name; by default that of the program",

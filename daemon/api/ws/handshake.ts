@@ -15,7 +15,7 @@ import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Callers } from "../callers/callers.ts";
 import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
 import { Backend } from "../../features/agents/contract.ts";
-import { checkSocket } from "../../host/trusted_socket.ts";
+import { checkTerminal } from "../../host/trusted_socket.ts";
 
 const ConnectFields = z.object({ display_name: Name, backend: Backend });
 
@@ -93,7 +93,7 @@ export class Handshake {
   ): Promise<Registration> {
     const { circle, pane_id, tmux_socket } = connect;
     if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
-    if (checkSocket(tmux_socket).state === "refused") {
+    if (checkTerminal(tmux_socket).state === "refused") {
       const { pane_id: _pane, tmux_socket: _socket, ...withoutPane } = registration;
       return withoutPane;
     }

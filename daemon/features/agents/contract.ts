@@ -1,6 +1,7 @@
 /** Backends, turn states and transports: terms that every feature uses. */
 
 import * as z from "zod";
+import { KEY_NAMES } from "../../host/terminals/keys.ts";
 
 export const Backend = z.enum([
   "claude-code",
@@ -43,22 +44,7 @@ const CONTROLS_AND_NEWLINES = /[\p{Cc}\u2028\u2029]/u;
 /** All controls but tab and newline. */
 const CONTROLS = /[^\P{Cc}\t\n]/u;
 
-export const NamedKey = z.enum([
-  "Enter",
-  "Tab",
-  "BackTab",
-  "Escape",
-  "Backspace",
-  "Delete",
-  "Up",
-  "Down",
-  "Left",
-  "Right",
-  "Home",
-  "End",
-  "PageUp",
-  "PageDown",
-]);
+export const NamedKey = z.enum(KEY_NAMES);
 export type NamedKey = z.output<typeof NamedKey>;
 
 /** A letter that is typed while Control is held, e.g. `Ctrl-c`. */

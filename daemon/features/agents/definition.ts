@@ -5,7 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import type { Backend, Transport } from "./contract.ts";
 import type { Env } from "../../host/paths.ts";
 import type { IsAlive } from "../../host/processes.ts";
-import type { TmuxServers } from "../../host/tmux/tmux.ts";
+import type { TerminalServers } from "../../host/terminals/terminal_server.ts";
 import type { Adapter, HookReader } from "./adapter.ts";
 import type { Edit, SetupPlan } from "./install.ts";
 import type { Fixture } from "./selftest/fixture.ts";
@@ -90,7 +90,7 @@ export interface WakeHookDeps {
 
 /** What an adapter needs from this machine. */
 export interface AgentHost {
-  readonly tmuxServers: TmuxServers;
+  readonly terminalServers: TerminalServers;
   readonly clock: Clock;
   readonly log: Log;
   readonly isAlive: IsAlive;

@@ -1,11 +1,11 @@
-/** The pane transport: types a message into a tmux pane, provided that the right agent reads it. */
+/** The pane transport: types a message into a pane, provided that the right agent reads it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IsAlive } from "../../host/processes.ts";
 import type { Failure } from "../../host/tmux/connection.ts";
-import type { Tmux } from "../../host/tmux/tmux.ts";
+import type { TerminalServer } from "../../host/terminals/terminal_server.ts";
 import {
   type AgentPeer,
   type KeyResult,
@@ -17,7 +17,14 @@ import {
   toReadiness,
 } from "./adapter.ts";
 import type { Key } from "./contract.ts";
-import { type InspectionOptions, PaneInspector, typeIfUnchanged } from "./pane_inspection.ts";
+import {
+  type InspectedPane,
+  type InspectionOptions,
+  lost,
+  PaneInspector,
+  typeIfUnchanged,
+  unreachable,
+} from "./pane_inspection.ts";
 import { typeKeys } from "./pane_keys.ts";
 import { textToType } from "./pane_text.ts";
 
@@ -75,13 +82,12 @@ class PaneTransport implements TerminalTransport {
   }
 
   async deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> {
-    const { tmuxServers } = this.#options;
     const text = this.#textOf(outgoing);
     if (text === undefined) return refused("bad_frame");
     if (peer.tmux_socket === null || peer.pane_id === null) return refused("no_pane");
-    const tmux = tmuxServers.at(peer.tmux_socket);
-    return await tmux.runExclusive(peer.pane_id, async () => {
-      const receipt = await this.#paste(tmux, peer, text);
+    const server = this.#options.terminalServers.at(peer.tmux_socket);
+    return await server.runExclusive(peer.pane_id, async () => {
+      const receipt = await this.#paste(server, peer, text);
       return receipt ?? await this.#submit(peer, outgoing.delivery_id, text);
     });
   }
@@ -94,12 +100,12 @@ class PaneTransport implements TerminalTransport {
     if (peer.tmux_socket === null || peer.pane_id === null) {
       return { state: "refused", reason: "no_pane" };
     }
-    const tmux = this.#options.tmuxServers.at(peer.tmux_socket);
+    const server = this.#options.terminalServers.at(peer.tmux_socket);
     const inspect = () => this.#inspector.inspect(peer, accepted);
     const draft_may_change = accepted.has("draft_present");
-    return await tmux.runExclusive(
+    return await server.runExclusive(
       peer.pane_id,
-      () => typeKeys(tmux, inspect, { keys, draft_may_change }),
+      () => typeKeys(server, inspect, { keys, draft_may_change }),
     );
   }
 
@@ -110,28 +116,31 @@ class PaneTransport implements TerminalTransport {
   }
 
   /** Pastes the text. Undefined once the text is in the pane; otherwise the receipt to return. */
-  async #paste(tmux: Tmux, peer: AgentPeer, text: string): Promise<Receipt | undefined> {
-    const ready = await this.#inspector.inspect(peer);
-    if (!ready.ok) return refused(ready.reason);
+  async #paste(
+    server: TerminalServer,
+    peer: AgentPeer,
+    text: string,
+  ): Promise<Receipt | undefined> {
+    const first = await this.#inspector.inspect(peer);
+    if (!first.ok) return refused(first.reason);
     if (this.#isStarting(peer)) return refused("starting");
-    const loaded = await tmux.load(text);
-    if (!loaded.ok) return this.#failed(loaded, "nothing pasted");
-    const target = ["-b", loaded.buffer];
+    const ready = await server.prepare([{ paste: text }]);
+    if (!ready.ok) return this.#failed(server, ready, "nothing pasted");
+    const { prepared } = ready;
     const inspection = await this.#inspector.inspect(peer);
     if (!inspection.ok) {
-      await tmux.run(["delete-buffer", ...target]);
+      await prepared.discard();
       return refused(inspection.reason);
     }
-    const paste = ["paste-buffer", "-p", "-d", ...target, "-t", inspection.pane.pane_id];
-    const pasted = await typeIfUnchanged(inspection, {
-      commands: [paste],
-      otherwise: [["delete-buffer", ...target]],
-    });
+    const pasted = await typeIfUnchanged(inspection, prepared);
     if (pasted === "done") return undefined;
-    if (pasted === "changed") return refused("changed");
-    if (pasted.reason === "error") await tmux.run(["delete-buffer", ...target]);
+    if (pasted === "changed" || pasted === "unmarked") {
+      await prepared.discard();
+      return refused(pasted === "changed" ? "changed" : "unmarked_paste");
+    }
+    if (pasted.reason === "error") await prepared.discard();
     const mayHaveRun = pasted.reason === "lost" || pasted.reason === "timeout";
-    return this.#failed(pasted, mayHaveRun ? "maybe pasted" : "nothing pasted");
+    return this.#failed(server, pasted, mayHaveRun ? "maybe pasted" : "nothing pasted");
   }
 
   /** Presses Enter only if the composer shows exactly the text; otherwise leaves the text there. */
@@ -147,14 +156,10 @@ class PaneTransport implements TerminalTransport {
       }
       const { view } = inspection;
       if (!screen.composerHolds(view, text) && !screen.collapsedPaste?.(view)) continue;
-      const enter = ["send-keys", "-t", inspection.pane.pane_id, "Enter"];
-      const submitted = await typeIfUnchanged(inspection, { commands: [enter] });
+      const submitted = await pressEnter(inspection);
       if (submitted === "done") return { state: "sent" };
-      if (submitted !== "changed") {
-        found = `tmux_${submitted.reason}`;
-        break;
-      }
-      found = "changed";
+      found = submitted;
+      if (submitted !== "changed") break;
     }
     log.warn("A message was typed but not submitted", { delivery_id, pane: peer.pane_id, found });
     return { state: "unclear", reason: "typed_not_submitted" };
@@ -171,10 +176,22 @@ class PaneTransport implements TerminalTransport {
     return true;
   }
 
-  #failed({ reason, message }: Failure, state: "maybe pasted" | "nothing pasted"): Receipt {
-    this.#options.log.warn("tmux did not type a message", { reason, message, state });
+  #failed(
+    server: TerminalServer,
+    { reason, message }: Failure,
+    state: "maybe pasted" | "nothing pasted",
+  ): Receipt {
+    this.#options.log.warn(`${server.kind} did not type a message`, { reason, message, state });
     return state === "maybe pasted"
-      ? { state: "unclear", reason: "tmux_lost" }
-      : refused("tmux_unreachable");
+      ? { state: "unclear", reason: lost(server) }
+      : refused(unreachable(server));
   }
+}
+
+/** `changed`: the pane is not as it was inspected, and no key was pressed. */
+async function pressEnter(inspection: InspectedPane): Promise<string> {
+  const { server } = inspection;
+  const ready = await server.prepare([{ key: "Enter" }]);
+  const typed = ready.ok ? await typeIfUnchanged(inspection, ready.prepared) : ready;
+  return typeof typed === "string" ? typed : `${server.kind}_${typed.reason}`;
 }

@@ -10,6 +10,7 @@ import type {
   TerminalTransport,
   WaitingHooks,
 } from "./adapter.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
 import type { KnownFailures } from "./selftest/known_failures.ts";
 
 /** Passed to a transport's check when there is no message to send; it is never delivered. */
@@ -63,10 +64,18 @@ export class AgentTransports {
     return probes;
   }
 
-  /** Whether messages reach an agent without a waiting hook: through its pane or its own socket. */
+  /**
+   * Whether messages reach an agent without a waiting hook: through its pane or its own socket. A
+   * kitty whose user does not allow remote control has windows that nobody can type into.
+   */
   async isReachableWithoutHook(peer: AgentPeer): Promise<boolean> {
-    if (peer.pane_id !== null) return true;
-    return (await this.probe(peer)).some(({ transport, ready }) => transport !== "hook" && ready);
+    const isInTmux = kindOf(peer.tmux_socket ?? "") === "tmux";
+    if (peer.pane_id !== null && isInTmux) return true;
+    const canType = peer.pane_id !== null;
+    return (await this.probe(peer)).some(({ transport, ready, reason }) =>
+      ready && transport !== "hook" ||
+      canType && transport === "pane" && reason !== "kitty_unreachable"
+    );
   }
 
   allWaitingHooks(): readonly WaitingHooks[] {

@@ -2,7 +2,8 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import { checkSocket } from "../../host/trusted_socket.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
+import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";
 import { postHook, waitForWake } from "./contract.ts";
 import type { HookEvents } from "./hook_events.ts";
@@ -86,14 +87,29 @@ async function readFacts(
 }
 
 /**
- * The pane that a hook claims. Any program may send such headers, so for an untrusted tmux server
- * the pane and the server are dropped. The hook is then handled without a pane.
+ * The pane that a hook claims. Any program may send such headers, so for an untrusted terminal the
+ * pane and the terminal are dropped. The hook is then handled without a pane.
  */
 function readPane(header: (name: string) => string | undefined) {
+  const claimed = header("x-mesh-kitty") === undefined
+    ? readTmuxPane(header)
+    : readKittyPane(header);
+  return claimed.tmux_socket !== undefined && checkTerminal(claimed.tmux_socket).state === "refused"
+    ? NO_PANE
+    : claimed;
+}
+
+const NO_PANE = { pane_id: undefined, tmux_socket: undefined };
+
+function readTmuxPane(header: (name: string) => string | undefined) {
   const pane_id = /^%\d+$/.exec(header("x-mesh-pane") ?? "")?.[0];
   // `$TMUX` is `socket,server pid,session`; the socket's path may hold commas.
-  const tmux_socket = header("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "");
-  return tmux_socket !== undefined && checkSocket(tmux_socket).state === "refused"
-    ? { pane_id: undefined, tmux_socket: undefined }
-    : { pane_id, tmux_socket };
+  return { pane_id, tmux_socket: header("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "") };
+}
+
+function readKittyPane(header: (name: string) => string | undefined) {
+  const pane_id = /^[1-9]\d{0,8}$/.exec(header("x-mesh-pane") ?? "")?.[0];
+  const tmux_socket = header("x-mesh-kitty") ?? "";
+  const isWhole = pane_id !== undefined && kindOf(tmux_socket) === "kitty";
+  return isWhole ? { pane_id, tmux_socket } : NO_PANE;
 }

@@ -289,7 +289,7 @@ export const showPane = contract({
   id: "peers.pane",
   method: "GET",
   path: "/peers/:id/pane",
-  summary: "The screen of a peer's tmux pane, if the pane is proved to be the peer's",
+  summary: "The screen of a peer's pane, if the pane is proved to be the peer's",
   ...onePeer,
   tunnel: "admin",
   returns: PaneScreen,

@@ -144,7 +144,7 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
     yield warning("ONLINE_BUT_NO_TRANSPORT", `It is ${status}, and no transport reaches it`);
   }
   if (isOnline && pane !== null && isGone(pane)) {
-    yield error("PANE_MISSING", `It is ${status}, and tmux has no pane ${pane_id}`);
+    yield error("PANE_MISSING", `It is ${status}, and ${record.terminal} has no pane ${pane_id}`);
   }
   if (isOnline && running === false) {
     yield error("AGENT_PID_DEAD", `It is ${status}, and its process ${agent_pid} is not running`);
@@ -208,7 +208,7 @@ function checksOf(evidence: Evidence, now: number): Check[] {
     ["turn", null, turn_by, since(stored.turn_at), turn_state ?? "unknown"],
     ["last sign", null, "peer", since(record.last_seen), "touch, ask or drain"],
     ["process", running, "process table", 0, process],
-    ["pane", isPaneThere, "tmux", 0, shownPane],
+    ["pane", isPaneThere, record.terminal ?? "tmux", 0, shownPane],
     ["process in pane", in_pane, "process table", 0, pane_id ?? "none"],
     ["socket", connected || null, "websocket", 0, connected ? "connected" : "none"],
     ...probes.map(({ transport, ready, reason, degraded }): CheckRow => {

@@ -23,7 +23,7 @@ export class Linking {
     this.#deps = deps;
   }
 
-  /** The panes of all the user's tmux servers that have no live peer. */
+  /** The panes of all the user's terminals that have no live peer. */
   async orphans(): Promise<Orphan[]> {
     const panes = await this.#deps.paneObserver.everywhere(this.#knownSockets());
     return panes.filter((pane) => !pane.dead && !this.#ownerOf(pane)).map(toOrphan);
@@ -107,7 +107,7 @@ export class Linking {
     proven_peer_id: string | undefined,
   ): Promise<Linked> {
     const { peers, processes, transports } = this.#deps;
-    const { pane_id, tmux_socket, session: tmux_session, foreground } = pane;
+    const { pane_id, tmux_socket, session, foreground } = pane;
     if (!foreground) return notLinked("no_process");
     const { pid: agent_pid, started: agent_started } = foreground;
     const place = { pane_id, tmux_socket, agent_pid };
@@ -125,7 +125,8 @@ export class Linking {
       this.#mustBeUnowned(pane, proven_peer_id);
       if (!processes.isAlive(agent_pid, agent_started)) return notLinked("agent_gone");
       const claimed = proven_peer_id && { peer_id: proven_peer_id };
-      const registration = { ...requested, ...place, tmux_session, ...claimed };
+      const in_session = session !== "" && { tmux_session: session };
+      const registration = { ...requested, ...place, ...in_session, ...claimed };
       const evidence = { isProcess: () => true, proven_peer_id };
       const { peer_id, name } = peers.register(registration, evidence);
       return { linked: true, peer_id, display_name: name };

@@ -75,7 +75,7 @@ export const peerByPane = contract({
   method: "GET",
   path: "/peers/by-pane/:pane_id",
   described_path: "/panes/:pane_id/peer",
-  summary: "The live peer that is registered on a tmux pane",
+  summary: "The live peer that is registered on a pane",
   access: "caller",
   tunnel: "never",
   params: z.object({ pane_id: z.string() }),

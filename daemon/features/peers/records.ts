@@ -2,6 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Transport } from "../agents/contract.ts";
 import type { PeerFilter } from "./contract.ts";
 import type { Peer } from "./schemas.ts";
@@ -134,6 +135,7 @@ export class PeerRecords {
       ...record,
       name,
       display_name: name,
+      terminal: stored.pane_id === null ? null : kindOf(stored.tmux_socket ?? ""),
       daemon_id: this.#options.daemon_id,
       description: isFresh ? stored.description : null,
       last_seen: this.#deps.directory.lastSeen(stored),

@@ -68,6 +68,9 @@ export const Peer = z.object({
   machine: nullableString,
   daemon_id: z.string(),
   tmux_session: nullableString,
+  /** The terminal that its pane is in; null without a pane. */
+  terminal: z.enum(["tmux", "kitty"]).nullable(),
+  /** The path of the tmux server's socket; for kitty, `kitty:` and the path of its socket. */
   tmux_socket: nullableString,
   pane_id: nullableString,
   backend: Backend.nullable(),
@@ -124,11 +127,14 @@ export type Provenance = z.output<typeof Provenance>;
 
 /** The daemon also checks the owner of the socket (`daemon/host/trusted_socket.ts`). */
 export const TmuxSocket = shortText(4096, 1).regex(
-  /^\/\P{Cc}*$/u,
-  "The absolute path of a tmux socket",
+  /^(kitty:)?\/\P{Cc}*$/u,
+  'The absolute path of a tmux socket, or "kitty:" and the path of a kitty socket',
 );
 
-export const PaneId = z.string().regex(/^%\d+$/, "A tmux pane id, such as %3");
+export const PaneId = z.string().regex(
+  /^(%\d+|[1-9]\d{0,8})$/,
+  "A tmux pane id, such as %3, or a kitty window id, such as 3",
+);
 
 /** A route about one peer, which an id or a name identifies (contract 1, "A peer argument"). */
 export const onePeer = {

@@ -11,6 +11,7 @@ import { Address, Peer } from "./schemas.ts";
 export const StoredPeer = Peer.omit({
   display_name: true,
   daemon_id: true,
+  terminal: true,
   parent_peer_id: true,
   transport: true,
   ws_connected: true,

@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { Sender } from "../peers/directory.ts";
 import { refuseReserved } from "../peers/identity/naming.ts";
@@ -58,6 +59,9 @@ export class Launcher {
   ): Promise<LaunchedAgent> {
     const { directory, settings, terminals } = this.#deps;
     await this.mustBeEnabled();
+    if (tmux_socket !== undefined && kindOf(tmux_socket) !== "tmux") {
+      throw new Problem("spawn_failed", { reason: "agents are started in tmux, and not in kitty" });
+    }
     if (request.name) refuseReserved(this.#ctx.db, request.name);
     const command = commandOf(settings, request.backend, request.profile);
     const found = await allowedFolder(request.path, {
@@ -96,7 +100,7 @@ export class Launcher {
   /** The circle of a pane's window (contract 1); undefined if circles are sessions. */
   async windowCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
     const { terminals, settings } = this.#deps;
-    if (settings.circle_boundary !== "window") return undefined;
+    if (settings.circle_boundary !== "window" || kindOf(socket) !== "tmux") return undefined;
     const pane = await terminals.look(socket, pane_id);
     return pane && windowCircle(pane);
   }
@@ -119,14 +123,15 @@ export class Launcher {
     return { socket, opened, circle: named };
   }
 
-  /** The pane that the request names; otherwise the pane that its sender is registered on. */
+  /** The pane that the request names; otherwise the tmux pane that its sender is registered on. */
   async #findSourcePane(
     { source_pane }: SpawnRequest,
     sender: Sender,
     tmux_socket: string | undefined,
   ): Promise<SourcePane | undefined> {
     const { agentPeers, terminals } = this.#deps;
-    const ownPeer = sender.peer_id === null ? undefined : agentPeers.getRecord(sender.peer_id);
+    const record = sender.peer_id === null ? undefined : agentPeers.getRecord(sender.peer_id);
+    const ownPeer = kindOf(record?.tmux_socket ?? "") === "tmux" ? record : undefined;
     const pane_id = source_pane ?? ownPeer?.pane_id;
     if (!pane_id) return undefined;
     const ownSocket = pane_id === ownPeer?.pane_id ? ownPeer.tmux_socket : null;

@@ -3,6 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { PeerQuery } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -54,15 +55,17 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
         throw new Problem("peer_retired", { peer_id: source_peer_id });
       }
       if (backend === source.backend) throw new Problem("same_backend", { backend });
+      const isInTmux = kindOf(tmux_socket ?? "") === "tmux";
       const request = {
         path: path ?? "",
         backend,
         profile,
         circle,
         role: "agent" as const,
-        ...(pane_id && { source_pane: pane_id }),
+        ...(pane_id && isInTmux && { source_pane: pane_id }),
       };
-      const launched = await spawns.launcher.launch(request, tmux_socket ?? undefined);
+      const server = isInTmux ? tmux_socket ?? undefined : undefined;
+      const launched = await spawns.launcher.launch(request, server);
       const record = () => spawns.record(launched, { proven_human: false });
       return { ...await undoOnError(record, launched), source_peer_id };
     }),

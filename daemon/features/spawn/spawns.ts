@@ -1,5 +1,6 @@
 /** Starts agents in panes, stores each spawn, and ends spawned agents. */
 
+import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Context } from "kit/data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
 import { nameOf } from "../peers/identity/naming.ts";
@@ -92,8 +93,8 @@ export class Spawns {
   async cleanUp(mark: string, from_peer: string): Promise<void> {
     const { agentPeers, terminals } = this.#deps;
     const ownSocket = agentPeers.getRecord(from_peer)?.tmux_socket ?? "";
-    const sockets = new Set([terminals.socket, ownSocket]);
-    for (const socket of [...sockets].filter(Boolean)) {
+    const isTmux = (socket: string) => socket !== "" && kindOf(socket) === "tmux";
+    for (const socket of new Set([terminals.socket, ownSocket].filter(isTmux))) {
       const pane = await terminals.find(socket, mark);
       if (pane) await terminals.closeIfSame(socket, pane);
     }

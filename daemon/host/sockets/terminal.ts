@@ -14,6 +14,7 @@ import {
   terminalOf,
   uidOf,
 } from "../processes.ts";
+import { paneOf, tmuxSocketOf } from "../terminals/addresses.ts";
 
 /** A registered peer that may have opened a terminal: the facts that the check needs. */
 export interface KnownAgent {
@@ -139,7 +140,7 @@ function isUserMultiplexer(
     !isDescendant(agent_pid, server)
   );
   if (!startedEarlier) return true;
-  const socket = tmuxOf(leader)?.tmux_socket;
+  const socket = tmuxSocketOf(variablesOf(leader));
   if (socket === undefined) return false;
   // A client that itself runs inside tmux proves nothing, because an agent may have started it.
   const options: TerminalOptions = { agents, clientsOf: () => [] };
@@ -165,17 +166,13 @@ function hasAgentVariable(pid: number): boolean {
 
 /** Whether a process was started in the pane of a registered peer. */
 function isPaneOfAgent(pid: number, agents: readonly KnownAgent[]): boolean {
-  const pane = tmuxOf(pid);
+  const pane = paneOf(variablesOf(pid));
   return pane !== undefined &&
     agents.some(({ pane_id, tmux_socket }) =>
       pane_id === pane.pane_id && tmux_socket === pane.tmux_socket
     );
 }
 
-/** `$TMUX` has the form `socket,server pid,session`. The socket's path may contain commas. */
-function tmuxOf(pid: number): { pane_id: string; tmux_socket: string } | undefined {
-  const environment = environmentOf(pid);
-  const tmux_socket = environment?.get("TMUX")?.replace(/,[^,]*,[^,]*$/, "");
-  const pane_id = environment?.get("TMUX_PANE");
-  return tmux_socket && pane_id ? { pane_id, tmux_socket } : undefined;
+function variablesOf(pid: number): Readonly<Record<string, string>> {
+  return Object.fromEntries(environmentOf(pid) ?? []);
 }

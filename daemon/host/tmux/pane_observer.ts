@@ -1,9 +1,10 @@
-/** Observes panes through tmux and the kernel: which exist, and which process reads in each. */
+/** Observes panes through their terminals and the kernel: which exist, and who reads in each. */
 
 import { dirname, join } from "kit/core/path.ts";
 import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
 import type { Env } from "../paths.ts";
-import type { TmuxServers } from "./tmux.ts";
+import { kindOf } from "../terminals/addresses.ts";
+import type { TerminalServers } from "../terminals/terminal_server.ts";
 import type { Pane } from "./pane.ts";
 
 /** The process that reads what is typed into a pane. */
@@ -17,12 +18,13 @@ export interface ForegroundProcess {
 
 /** A pane of any server, together with the process that reads its input. */
 export interface PaneFacts extends Pane {
+  /** The address of the terminal server (`terminals/addresses.ts`). */
   readonly tmux_socket: string;
   /** Null if no process reads the pane's input. */
   readonly foreground: ForegroundProcess | null;
 }
 
-/** `unknown`: the tmux server did not answer. */
+/** `unknown`: the terminal did not answer. */
 export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
@@ -40,24 +42,30 @@ export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
   return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
 }
 
-export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string) {
+/** `own_kitty` is the address of the kitty in which the daemon was started, if it was. */
+export function paneObserverOf(
+  terminalServers: TerminalServers,
+  own_socket: string,
+  own_kitty?: string,
+) {
+  const own = own_kitty === undefined ? [own_socket] : [own_socket, own_kitty];
   const panesOf = async (sockets: readonly string[]): Promise<PaneFacts[]> => {
     const found = await Promise.all([...new Set(sockets)].map(async (socket) => {
-      const listed = await tmuxServers.at(socket).panes();
+      const listed = await terminalServers.at(socket).panes();
       return listed.ok ? listed.panes.map((pane) => toFacts(socket, pane)) : [];
     }));
     return found.flat();
   };
   return {
     /** All panes of these servers and of the user's own, without those of a silent server. */
-    all: (sockets: readonly string[]): Promise<PaneFacts[]> => panesOf([own_socket, ...sockets]),
+    all: (sockets: readonly string[]): Promise<PaneFacts[]> => panesOf([...own, ...sockets]),
     /** As `all`, with every server that has its socket beside that of the user's own server. */
     everywhere: (sockets: readonly string[]): Promise<PaneFacts[]> =>
-      panesOf([own_socket, ...sockets, ...socketsBeside(own_socket)]),
+      panesOf([...own, ...sockets, ...socketsBeside(own_socket)]),
     /** Observes one pane. If `tmux_socket` is null, the pane is on the user's own server. */
     async at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation> {
       const socket = tmux_socket ?? own_socket;
-      const listed = await tmuxServers.at(socket).panes();
+      const listed = await terminalServers.at(socket).panes();
       // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
       if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
       const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
@@ -66,9 +74,11 @@ export function paneObserverOf(tmuxServers: TmuxServers, own_socket: string) {
     /** The screen of a pane with its colours (SGR). `tmux_socket` as for `at`. */
     async screen(tmux_socket: string | null, pane_id: string): Promise<ScreenObservation> {
       const socket = tmux_socket ?? own_socket;
-      const read = await tmuxServers.at(socket).screen(pane_id);
+      const read = await terminalServers.at(socket).screen(pane_id);
       if (!read.ok) {
-        const isGone = read.reason === "no_server" || read.reason === "error";
+        // tmux refuses a command for a pane that is gone.
+        const isRefused = read.reason === "error" && kindOf(socket) === "tmux";
+        const isGone = read.reason === "no_server" || isRefused;
         return { state: isGone ? "missing" : "unknown" };
       }
       if (!read.seen) return { state: "missing" };

@@ -2,6 +2,13 @@
 
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
+import { ExclusiveWork } from "../terminals/exclusive.ts";
+import type { Keystroke } from "../terminals/keys.ts";
+import type {
+  PreparedKeys,
+  TerminalServer,
+  TerminalServers,
+} from "../terminals/terminal_server.ts";
 import {
   type Failure,
   failure,
@@ -10,6 +17,7 @@ import {
   type TmuxOptions,
 } from "./connection.ts";
 import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
+import { prepareKeys } from "./typing.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
 /** How many servers may be known at once. Each may have a client. */
@@ -40,7 +48,7 @@ export function commandLine(command: readonly string[]): string {
 }
 
 /** The tmux connections of a daemon, one per server socket. */
-export class TmuxServers implements AsyncDisposable {
+export class TmuxServers implements TerminalServers, AsyncDisposable {
   readonly #options: TmuxOptions;
   readonly #bySocket = new Map<string, Tmux>();
   readonly #closing = new Set<Promise<void>>();
@@ -102,12 +110,14 @@ export class TmuxServers implements AsyncDisposable {
 }
 
 /** A tmux server, reached through one control client, which is reopened when it was lost. */
-export class Tmux implements AsyncDisposable {
+export class Tmux implements TerminalServer, AsyncDisposable {
+  readonly kind = "tmux";
+  readonly isPaneId = isPaneId;
   readonly socket: string;
   readonly cache: PaneCache;
   readonly #options: TmuxOptions;
   readonly #bufferPrefix: string;
-  readonly #locks = new Map<string, Promise<void>>();
+  readonly #exclusive = new ExclusiveWork();
   #connection: TmuxConnection | undefined;
   #buffers = 0;
   #used_at: number;
@@ -133,7 +143,7 @@ export class Tmux implements AsyncDisposable {
 
   /** Whether a command waits for its answer or an exclusive operation runs. */
   get busy(): boolean {
-    return this.#locks.size > 0 || (this.connected && !this.#connection?.idle);
+    return !this.#exclusive.isIdle || (this.connected && !this.#connection?.idle);
   }
 
   /** Runs one command and returns its output as lines. Concurrent commands run in order. */
@@ -148,19 +158,17 @@ export class Tmux implements AsyncDisposable {
   }
 
   /**
-   * Runs commands if a condition in tmux's format language holds for a pane; otherwise runs
-   * `otherwise`. The server checks the condition and runs the commands in one step. `done` means
-   * that all of them ran. On a failure, some may have run too (see `FailureReason`).
+   * Runs commands if a condition in tmux's format language holds for a pane. The server checks the
+   * condition and runs the commands in one step. `done` means that all of them ran, `changed` that
+   * none did. On a failure, some may have run (see `FailureReason`).
    */
   async runIf(
     pane_id: string,
     condition: string,
     commands: readonly (readonly string[])[],
-    otherwise: readonly (readonly string[])[] = [],
   ): Promise<"done" | "changed" | Failure> {
-    const reporting = (word: string, commands: readonly (readonly string[])[]) =>
-      [...commands.map(commandLine), `display-message -p ${word}`].join(" ; ");
-    const branches = [reporting("done", commands), reporting("changed", otherwise)];
+    const done = [...commands.map(commandLine), "display-message -p done"].join(" ; ");
+    const branches = [done, "display-message -p changed"];
     const result = await this.run(["if-shell", "-F", "-t", pane_id, condition, ...branches]);
     if (!result.ok) return result;
     return result.lines.includes("done") ? "done" : "changed";
@@ -240,18 +248,15 @@ export class Tmux implements AsyncDisposable {
     }
   }
 
+  prepare(
+    keys: readonly Keystroke[],
+  ): Promise<{ ok: true; prepared: PreparedKeys } | Failure> {
+    return prepareKeys(this, keys);
+  }
+
   /** Runs `work` exclusively for this key (a pane or a session), in the order of the calls. */
-  async runExclusive<T>(pane: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#locks.get(pane);
-    const { promise: done, resolve } = Promise.withResolvers<void>();
-    this.#locks.set(pane, done);
-    await before;
-    try {
-      return await work();
-    } finally {
-      if (this.#locks.get(pane) === done) this.#locks.delete(pane);
-      resolve();
-    }
+  runExclusive<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.#exclusive.run(key, work);
   }
 
   /**

@@ -12,7 +12,7 @@ import { Reach } from "../mesh/peer_card.tsx";
 type CheckRecord = DoctorReport["checks"][number];
 
 export function Evidence({ peer }: { peer: Peer }) {
-  const { pane_id, tmux_session, agent_pid, registered_at, machine } = peer;
+  const { agent_pid, registered_at, machine } = peer;
   return (
     <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
@@ -38,7 +38,7 @@ export function Evidence({ peer }: { peer: Peer }) {
               <dt>Process</dt>
               <dd>{agent_pid ?? "unknown"}</dd>
               <dt>Pane</dt>
-              <dd>{pane_id ? `${pane_id}${tmux_session ? ` in ${tmux_session}` : ""}` : "none"}</dd>
+              <dd>{paneOf(peer)}</dd>
             </>
           )}
         <dt>Id</dt>
@@ -55,6 +55,12 @@ export function Evidence({ peer }: { peer: Peer }) {
         : <Examination peer={peer} />}
     </div>
   );
+}
+
+function paneOf({ pane_id, terminal, tmux_session }: Peer): string {
+  if (pane_id === null) return "none";
+  if (terminal === "kitty") return `kitty window ${pane_id}`;
+  return `${pane_id}${tmux_session ? ` in ${tmux_session}` : ""}`;
 }
 
 function Examination({ peer }: { peer: Peer }) {

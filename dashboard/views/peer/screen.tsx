@@ -85,7 +85,9 @@ export function PaneScreen({ peer }: { peer: Peer }) {
   if (peer.pane_id === null) {
     return (
       <div class="scroll-area">
-        <Empty title="It has no pane">It was not started in tmux, so there is no screen.</Empty>
+        <Empty title="It has no pane">
+          It was started neither in tmux nor in kitty, so there is no screen.
+        </Empty>
       </div>
     );
   }

@@ -142,7 +142,9 @@ function Fields({ config, wish, change }: Part & { config: SpawnConfig }) {
 }
 
 function panedPeers() {
-  return livePeers.value.filter(({ pane_id, status }) => pane_id !== null && status !== "offline");
+  return livePeers.value.filter(({ terminal, status }) =>
+    terminal === "tmux" && status !== "offline"
+  );
 }
 
 /** Where a circle is a tmux window, the new pane needs a window. */

@@ -86,6 +86,17 @@ Deno.test("a hook forwards its event with its identity, and prints the answer", 
   ]);
 });
 
+Deno.test("a hook in a kitty window names the window, also if kitty was started in tmux", async () => {
+  using home = new Home();
+  await using daemon = fakeDaemon(home, () => Response.json({}));
+  const kitty = { KITTY_LISTEN_ON: "unix:/run/kitty", KITTY_WINDOW_ID: "3", TERM: "xterm-kitty" };
+  await hook(home, { ...kitty, TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" });
+  const [request] = daemon.requests;
+  const headerNames = ["x-mesh-pane", "x-mesh-kitty", "x-mesh-tmux"];
+  const headers = headerNames.map((name) => request?.headers.get(name));
+  assert.deepEqual(headers, ["3", "kitty:/run/kitty", null]);
+});
+
 Deno.test("a hook forwards a long event, and prints a long answer", async () => {
   using home = new Home();
   const long = "ü".repeat(300_000);

@@ -115,7 +115,7 @@ Deno.test("a pane that is missing is said in the footer, and the view goes on", 
   await addPeer(live.w, "api");
   await live.shows(/api/);
   live.type("2", "g");
-  await live.shows(/Error: api has no tmux pane/);
+  await live.shows(/Error: api has no pane/);
 });
 
 Deno.test("hostile names and texts reach the terminal without their control characters", async () => {

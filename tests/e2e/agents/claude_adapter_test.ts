@@ -43,7 +43,7 @@ function adapterOf({ config_dir, dir }: Lab) {
   });
   const adapter = claudeCodeAdapter({
     ...ctx,
-    tmuxServers,
+    terminalServers: tmuxServers,
     config_dirs: [config_dir],
     tested_version: "2.1.329",
   });

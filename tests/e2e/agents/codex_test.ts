@@ -129,7 +129,12 @@ test("a session that was left is offline, and is the same peer once it is resume
     search_path: SEARCH_PATH,
   });
   const ctx = { clock: systemClock, log: silent };
-  const options = { ...ctx, tmuxServers, env: lab.env, tested_version: "0.169.0" };
+  const options = {
+    ...ctx,
+    terminalServers: tmuxServers,
+    env: lab.env,
+    tested_version: "0.169.0",
+  };
   const adapter = codexAdapter({ ...options, codex_home: lab.codex_home });
   const path = `${lab.dir}/api`;
   const [runtime_session_id = ""] = sessionIds(lab);

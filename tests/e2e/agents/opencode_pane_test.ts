@@ -39,7 +39,11 @@ withLab(import.meta.url, "opencode without a plugin: its pane", async () => {
     state_dir: lab.dir,
     search_path: SEARCH_PATH,
   });
-  const transport = createPaneTransport({ ...ctx, tmuxServers, screen: opencodeScreen });
+  const transport = createPaneTransport({
+    ...ctx,
+    terminalServers: tmuxServers,
+    screen: opencodeScreen,
+  });
   const peer = addressee(lab);
   const refusal = async () => {
     const ready = await transport.check(peer, outgoingNotification("notif-000000000000", "x"));

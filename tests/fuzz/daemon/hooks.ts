@@ -14,7 +14,13 @@ import type { Count, Fuzzed, Target } from "../target.ts";
 
 const FOLDER = new URL("../../golden/hooks/", import.meta.url);
 const INPUTS = 200;
-const HEADERS = ["x-mesh-pane", "x-mesh-tmux", "x-mesh-hook-pid", "x-mesh-agent-pid"];
+const HEADERS = [
+  "x-mesh-pane",
+  "x-mesh-tmux",
+  "x-mesh-kitty",
+  "x-mesh-hook-pid",
+  "x-mesh-agent-pid",
+];
 const FIELDS = ["prompt", "tool_name", "tool_input", "last_assistant_message", "source", "model"];
 
 export const HOOKS: Target = { name: "hooks", inputs: INPUTS, open: openHooks };
@@ -37,7 +43,12 @@ function samples(): Sample[] {
 async function loadHooks(home: string): Promise<Hooks> {
   const ctx = { clock: systemClock, log: silent };
   const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: home, search_path: "" });
-  const host = { ...ctx, tmuxServers, isAlive: () => false, env: { HOME: home } };
+  const host = {
+    ...ctx,
+    terminalServers: tmuxServers,
+    isAlive: () => false,
+    env: { HOME: home },
+  };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   return Object.fromEntries(
     runtimes.flatMap(({ adapter, hooks }) => hooks ? [[adapter.backend, hooks]] : []),

@@ -153,6 +153,7 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
         machine: "laptop",
         daemon_id: "dm-1f7b3a90c6e2",
         tmux_session: null,
+        terminal: null,
         tmux_socket: null,
         pane_id: null,
         backend: "sdk",

@@ -12,7 +12,7 @@ export function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) 
   const tmuxServers = new TmuxServers({ ...ctx, ids: randomIds, state_dir: dir, search_path: "" });
   return codexAdapter({
     ...ctx,
-    tmuxServers,
+    terminalServers: tmuxServers,
     codex_home: dir,
     tested_version: TESTED_VERSION,
     env: {},

@@ -8,6 +8,7 @@ import {
   createPaneTransport,
   type PaneOptions,
 } from "../../../daemon/features/agents/pane_transport.ts";
+import type { TerminalServers } from "../../../daemon/host/terminals/terminal_server.ts";
 import { isAlive, startTimeOf } from "../../../daemon/host/processes.ts";
 import { type Agent, recorder, silent, type Terminal, waitSync } from "../host/private_tmux.ts";
 
@@ -19,7 +20,7 @@ export function outgoing(text: string, framed = `${FRAME}${text}</peer-message>`
 }
 
 export function addressee(
-  terminal: Terminal,
+  terminal: Pick<Terminal, "socket">,
   { pane, pid }: { pane: string; pid: number },
 ): AgentPeer {
   return {
@@ -35,9 +36,12 @@ export function addressee(
   };
 }
 
-export function paneTransport({ tmuxServers }: Terminal, options: Partial<PaneOptions> = {}) {
+export function paneTransport(
+  { tmuxServers: terminalServers }: { readonly tmuxServers: TerminalServers },
+  options: Partial<PaneOptions> = {},
+) {
   const defaults = {
-    tmuxServers,
+    terminalServers,
     clock: systemClock,
     log: silent,
     screen: claudeScreen,

@@ -83,6 +83,7 @@ export function peerOf(fields: Partial<Peer> & { readonly name: string }): Peer 
     machine: null,
     daemon_id: "dm-1",
     tmux_session: null,
+    terminal: null,
     tmux_socket: null,
     pane_id: null,
     backend: null,

@@ -141,7 +141,7 @@ export function waitSync(what: string, probe: () => boolean): void {
  * An agent that draws itself as Claude Code does: raw mode, bracketed paste, a composer between two
  * rules, collapsed long pastes, a dialog on SIGUSR1. It logs its input and all that it submits.
  */
-const AGENT = String.raw`
+export const SCRIPTED_AGENT = String.raw`
 const log = (event) =>
   Deno.writeTextFileSync(Deno.args[0], JSON.stringify(event) + "\n", { append: true });
 const rule = "─".repeat(100);
@@ -208,7 +208,7 @@ export class Agent {
 
   /** The command that runs it, and logs to `agent.log`. */
   static command(terminal: Terminal): string {
-    return `${terminal.program("agent.ts", AGENT)} ${terminal.dir}/agent.log`;
+    return `${terminal.program("agent.ts", SCRIPTED_AGENT)} ${terminal.dir}/agent.log`;
   }
 
   static async start(terminal: Terminal, wrap = (command: string) => command): Promise<Agent> {

@@ -4,7 +4,7 @@
  */
 
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
@@ -15,7 +15,7 @@ import { resumeClaude } from "./transcripts.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
 export interface ClaudeCodeOptions extends NativeOptions {
-  readonly tmuxServers: TmuxServers;
+  readonly terminalServers: TerminalServers;
   /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
 }

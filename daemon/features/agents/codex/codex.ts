@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
@@ -27,7 +27,7 @@ import { interrupt, type ThreadConnection, withServer, withThread } from "./thre
 const WARM_UP_MS = 2_000;
 
 export interface CodexOptions extends NativeOptions {
-  readonly tmuxServers: TmuxServers;
+  readonly terminalServers: TerminalServers;
   /** Whether a session's process is running. This is called often. */
   readonly isAlive?: IsAlive;
   /** Finds the nearest Codex process above a process; by default it asks the kernel. */

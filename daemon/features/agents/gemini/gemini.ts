@@ -2,7 +2,7 @@
  * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
  */
 
-import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
@@ -49,17 +49,20 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
  */
 async function observe(
   peer: AgentPeer,
-  { tmuxServers, isAlive }: GeminiOptions,
+  { terminalServers, isAlive }: GeminiOptions,
 ): Promise<Observation | undefined> {
   const observed = observeProcess(peer, isAlive);
-  const turn_state = observed?.alive ? await turnStateOnScreen(peer, tmuxServers) : undefined;
+  const turn_state = observed?.alive ? await turnStateOnScreen(peer, terminalServers) : undefined;
   const isDialogNews = turn_state === "awaiting_input" || peer.turn_state === "awaiting_input";
   return turn_state && isDialogNews ? { alive: true, turn_state, source: "screen" } : observed;
 }
 
-async function turnStateOnScreen({ tmux_socket, pane_id }: AgentPeer, tmuxServers: TmuxServers) {
+async function turnStateOnScreen(
+  { tmux_socket, pane_id }: AgentPeer,
+  terminalServers: TerminalServers,
+) {
   if (tmux_socket === null || pane_id === null) return undefined;
-  const captured = await tmuxServers.at(tmux_socket).cache.screen(pane_id);
+  const captured = await terminalServers.at(tmux_socket).cache.screen(pane_id);
   if (!captured.ok) return undefined;
   return turnStateShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
 }

@@ -1,6 +1,7 @@
 /** The adapter for any program in a pane: no hooks, no known dialogs, no proof of delivery. */
 
-import type { TmuxServers } from "../../../host/tmux/tmux.ts";
+import { kindOf } from "../../../host/terminals/addresses.ts";
+import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
@@ -13,30 +14,31 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
 }
 
 /**
- * Whether the program is alive. Its process decides, unless tmux reports the pane as dead. Turns
- * cannot be observed.
+ * Whether the program is alive. Its process decides, unless the terminal reports the pane as dead.
+ * Turns cannot be observed.
  */
 async function observe(
   peer: AgentPeer,
-  { tmuxServers, isAlive }: Pick<PaneOptions, "tmuxServers" | "isAlive">,
+  { terminalServers, isAlive }: Pick<PaneOptions, "terminalServers" | "isAlive">,
 ): Promise<Observation | undefined> {
   const observed = observeProcess(peer, isAlive);
   if (observed?.alive === false) return observed;
-  const pane = await paneOf(peer, tmuxServers);
-  if (pane === "missing") return observed ?? { alive: false, turn_state: null, source: "tmux" };
-  return pane ? { alive: !pane.dead, turn_state: null, source: "tmux pane" } : observed;
+  const pane = await paneOf(peer, terminalServers);
+  const terminal = kindOf(peer.tmux_socket ?? "");
+  if (pane === "missing") return observed ?? { alive: false, turn_state: null, source: terminal };
+  return pane ? { alive: !pane.dead, turn_state: null, source: `${terminal} pane` } : observed;
 }
 
 /**
- * The peer's pane. `missing` means that tmux has no such pane, or that its server is gone.
- * Undefined if tmux does not answer.
+ * The peer's pane. `missing` means that the terminal has no such pane, or is gone. Undefined if it
+ * does not answer.
  */
 async function paneOf(
   peer: AgentPeer,
-  tmuxServers: TmuxServers,
+  terminalServers: TerminalServers,
 ): Promise<Pane | "missing" | undefined> {
   if (peer.tmux_socket === null || peer.pane_id === null) return undefined;
-  const listed = await tmuxServers.at(peer.tmux_socket).cache.panes();
+  const listed = await terminalServers.at(peer.tmux_socket).cache.panes();
   if (!listed.ok) return listed.reason === "no_server" ? "missing" : undefined;
   return listed.panes.get(peer.pane_id) ?? "missing";
 }

@@ -36,7 +36,7 @@ export const typeIntoPane = contract({
   id: "peers.type",
   method: "POST",
   path: "/peers/:id/keys",
-  summary: "Type keys into a peer's tmux pane; only for a person, and only with panes.allow_typing",
+  summary: "Type keys into a peer's pane; only for a person, and only with panes.allow_typing",
   ...onePeer,
   tunnel: "never",
   body: TypingRequest,

@@ -2,6 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { PaneFacts } from "../../../host/tmux/pane_observer.ts";
 import * as rows from "../../peers/store.ts";
 import type { StoredPeer } from "../../peers/store.ts";
@@ -48,7 +49,8 @@ export class PaneProof {
       new Problem("pane_unverified", { peer_id, pane_id, reason });
     if (!isFound(seen)) {
       if (seen.state === "missing") throw new Problem("missing_pane", { peer_id });
-      throw unverified("tmux does not answer, or its socket is not trusted");
+      const terminal = kindOf(tmux_socket ?? "");
+      throw unverified(`${terminal} does not answer, or its socket is not trusted`);
     }
     const peer = this.mustHavePane(peer_id);
     const hasMoved = peer.pane_id !== pane_id || peer.tmux_socket !== tmux_socket;

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
 import { Traceparent } from "../contract.ts";
-import { GivenMetadata, Role, TmuxSocket } from "../../peers/schemas.ts";
+import { GivenMetadata, PaneId, Role, TmuxSocket } from "../../peers/schemas.ts";
 import { ErrorClass, TurnState } from "../../agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
@@ -36,10 +36,12 @@ export const Connect = z.preprocess(
     runtime_session_id: shortText(255, 1).optional().describe(
       "The agent's own session id: the conversation that a plugin serves",
     ),
-    pane_id: z.string().regex(/^%\d+$/, "A tmux pane id, such as %3").optional().describe(
-      "The tmux pane of a plugin's agent, with `tmux_socket`",
+    pane_id: PaneId.optional().describe(
+      "The tmux pane or kitty window of a plugin's agent, with `tmux_socket`",
     ),
-    tmux_socket: TmuxSocket.optional().describe("The socket of that pane's tmux server"),
+    tmux_socket: TmuxSocket.optional().describe(
+      "The socket of that pane's tmux server, or `kitty:` and the path of kitty's socket",
+    ),
     auth_token: z.string().optional().describe(
       "The token of `daemon.auth_token`, if one is configured and the upgrade request had none",
     ),

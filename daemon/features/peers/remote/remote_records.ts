@@ -11,6 +11,7 @@ import * as rows from "./store.ts";
 const UNKNOWN = {
   tmux_session: null,
   tmux_socket: null,
+  terminal: null,
   pane_id: null,
   metadata: {},
   reminders: null,

@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANY_PROGRAM, type Backend } from "../../agents/contract.ts";
+import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import type { SpawnDeps } from "../deps.ts";
@@ -159,6 +160,13 @@ async function locate(
   if (status === "retired") throw new RestartFailure("retired", "The peer is retired");
   if (tmux_socket === null || pane_id === null) {
     throw new RestartFailure("no_pane", "The peer is in no tmux pane");
+  }
+  if (kindOf(tmux_socket) !== "tmux") {
+    throw new RestartFailure(
+      "not_in_tmux",
+      "The peer runs in kitty, which cannot run another program in a window: " +
+        "end it there, and start it again",
+    );
   }
   const pane = await terminals.look(tmux_socket, pane_id);
   if (!pane) throw new RestartFailure("pane_missing", `tmux has no pane ${pane_id}`);

@@ -23,7 +23,15 @@ Deno.test("attach refuses a peer without a pane, and from within another tmux se
     "GET /peers/web": () => ({ ...PEER, name: "web", pane_id: null, tmux_socket: null }),
   });
   const none = await p.mesh(["attach", "web"]);
-  assert.deepEqual([none.code, /web has no tmux pane/.test(none.err)], [1, true]);
+  assert.deepEqual([none.code, /web has no pane/.test(none.err)], [1, true]);
   const other = await p.mesh(["attach", "api"], {}, { TMUX: "/tmp/tmux-1/other,1,0" });
   assert.deepEqual([other.code, /runs on another tmux server/.test(other.err)], [1, true]);
+});
+
+Deno.test("attach brings the window of a peer in kitty to the front", async () => {
+  const tmux_socket = "kitty:/run/user/1/kitty-9";
+  const peer = { ...PEER, terminal: "kitty", pane_id: "3", tmux_socket };
+  await using p = answeringDaemon({ "GET /peers/api": () => peer });
+  const command = "kitty @ --to unix:/run/user/1/kitty-9 focus-window --match id:3";
+  assert.equal((await p.mesh(["attach", "api", "--print"])).out, `${command}\n`);
 });

@@ -80,9 +80,11 @@ withTmux("Ctrl-C reaches the program once, and SIGTERM is passed on", async (t) 
   assert.equal(t.read("signals"), "ready\nint\nterm\n");
 });
 
-/** The command line as a terminal outside of tmux runs it, with a tmux server of its own. */
+/** As a kitty without remote control runs the command line, with a tmux server of its own. */
 function outsideOfTmux(t: Terminal, command: string): string {
-  const outside = `env -u TMUX -u TMUX_PANE TMUX_TMPDIR=${t.dir} WORD=given MESH_STATE`;
+  const kitty = `TERM=xterm-kitty KITTY_WINDOW_ID=3 KITTY_LISTEN_ON=unix:${t.dir}/none`;
+  const outside = `env -u TMUX -u TMUX_PANE -u TERM_PROGRAM ${kitty} ` +
+    `TMUX_TMPDIR=${t.dir} WORD=given MESH_STATE`;
   return command.replace("MESH_STATE", outside);
 }
 

@@ -27,7 +27,12 @@ type SwapPoint = { paste: () => void } | { enter: () => void };
 
 /** A daemon on this tmux; `onLastCheck` runs right after one of the transport's last checks. */
 function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
-  const options = { tmuxServers, clock: systemClock, log: silent, settle_ms: SETTLE_MS };
+  const options = {
+    terminalServers: tmuxServers,
+    clock: systemClock,
+    log: silent,
+    settle_ms: SETTLE_MS,
+  };
   const generic = genericAdapter(options);
   let captures = 0;
   const transport = createPaneTransport({

@@ -12,7 +12,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-const RECORD = `peer_id name display_name path machine daemon_id tmux_session tmux_socket pane_id
+const RECORD = `peer_id name display_name path machine daemon_id tmux_session terminal tmux_socket pane_id
   backend model circle role status turn_state last_seen description tags reminders queue_max
   pair_per_minute hook_messages
   metadata agent_pid mesh_session_id source parent_peer_id ephemeral addressable transport

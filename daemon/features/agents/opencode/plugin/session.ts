@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import { type Env, statePath } from "../../../../host/paths.ts";
+import { paneOf } from "../../../../host/terminals/addresses.ts";
 import { DaemonConnection, type Frame } from "./connection.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
@@ -245,14 +246,15 @@ export class Session {
 
 /** What the plugin registers of its process, whatever its session is. */
 function processFields({ directory }: PluginContext, env: Env): Frame {
+  const pane = paneOf(env);
   return {
     display_name: "opencode", // The daemon names it after its folder.
     backend: "opencode",
     path: directory,
     agent_pid: process.pid,
     capabilities: ["delivery_receipts", "framed_text"],
-    metadata: { hook_version: HOOK_VERSION, pane: env["TMUX_PANE"] ?? null },
-    ...paneOf(env),
+    metadata: { hook_version: HOOK_VERSION, pane: pane?.pane_id ?? null },
+    ...pane,
   };
 }
 
@@ -267,9 +269,4 @@ function resumedSession(args: readonly string[]): string | "last" | undefined {
   const id = named ?? (at < 0 ? undefined : args[at + 1]);
   if (id?.startsWith("ses_")) return id;
   return args.some((arg) => arg === "-c" || arg === "--continue") ? "last" : undefined;
-}
-
-function paneOf({ TMUX, TMUX_PANE: pane_id }: Env) {
-  const tmux_socket = TMUX?.split(",")[0];
-  return pane_id && tmux_socket ? { pane_id, tmux_socket } : {};
 }

@@ -137,6 +137,15 @@ Deno.test("no hook waits for a session that has a pane or a socket", async () =>
   assert.equal((await waiting(w)).hookAnswer?.["then"], "end");
 });
 
+Deno.test("a hook waits for a session in a kitty window that nobody can type into", async () => {
+  const kitty = { "x-mesh-pane": "3", "x-mesh-kitty": "kitty:/tmp/none/kitty" };
+  const { w } = await fixture(kitty);
+  await using _ = w;
+  const { peers } = await get(w, "/peers");
+  assert.ok(peers.some(({ pane_id }: { pane_id: string | null }) => pane_id === "3"));
+  assert.equal((await waiting(w)).hookAnswer, undefined);
+});
+
 Deno.test("a hook is released at the next observation once its session has a socket", async () => {
   const { w, socket } = await fixture();
   await using _ = w;

@@ -94,7 +94,7 @@ function codex(observe: () => Observation | undefined = () => undefined): Adapte
   });
   const options = {
     ...ctx,
-    tmuxServers,
+    terminalServers: tmuxServers,
     codex_home: "/none",
     tested_version: "0.0.0",
     env: {},

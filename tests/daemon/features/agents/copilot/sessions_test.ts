@@ -155,9 +155,14 @@ const OUTGOING = outgoingNotification("notif-1", "hi");
 Deno.test("a newer hook overrules older records; an open dialog in the records blocks the pane", async () => {
   using home = new Home();
   await using terminal = new Terminal();
-  const { tmuxServers } = terminal;
+  const { tmuxServers: terminalServers } = terminal;
   const { config_dir } = home;
-  const adapter = copilotAdapter({ tmuxServers, clock: new FakeClock(), log: silent, config_dir });
+  const adapter = copilotAdapter({
+    terminalServers,
+    clock: new FakeClock(),
+    log: silent,
+    config_dir,
+  });
   home.opened().session([START, USER_MESSAGE, TURN_START, TURN_END]);
   const seen = { alive: true, model: "gpt-6", source: "session records", at: NOON + 3_000 };
   assert.deepEqual(await adapter.observe(PEER), { ...seen, turn_state: "idle" });

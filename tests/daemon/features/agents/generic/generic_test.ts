@@ -18,8 +18,17 @@ function outgoing(text: string): OutgoingMessage {
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
 }
 
-function adapter({ tmuxServers }: Terminal, shells: PaneOptions["shells"] = "refused") {
-  return genericAdapter({ tmuxServers, clock: systemClock, log: silent, settle_ms: 40, shells });
+function adapter(
+  { tmuxServers: terminalServers }: Terminal,
+  shells: PaneOptions["shells"] = "refused",
+) {
+  return genericAdapter({
+    terminalServers,
+    clock: systemClock,
+    log: silent,
+    settle_ms: 40,
+    shells,
+  });
 }
 
 function addressee(terminal: Terminal, pane: string): AgentPeer {

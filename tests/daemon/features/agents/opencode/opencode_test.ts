@@ -193,8 +193,8 @@ const OUTGOING = outgoingNotification("notif-1", "hi");
 Deno.test("the pane is not tried before a plugin had time to connect", async () => {
   const clock = new FakeClock();
   await using terminal = new Terminal();
-  const { tmuxServers } = terminal;
-  const adapter = opencodeAdapter({ tmuxServers, clock, log: silent, data_dir: "/none" });
+  const { tmuxServers: terminalServers } = terminal;
+  const adapter = opencodeAdapter({ terminalServers, clock, log: silent, data_dir: "/none" });
   const [pane] = adapter.transports(PEER, OUTGOING);
   const reason = async () => {
     const readiness = await pane?.check(PEER, OUTGOING);

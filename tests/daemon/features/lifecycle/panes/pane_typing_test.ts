@@ -32,16 +32,19 @@ interface Options {
 }
 
 /** A daemon on this tmux, whose caller is the person unless an option says otherwise. */
-function typingWorld({ tmuxServers, socket }: Terminal, options: Options = {}): World {
+function typingWorld(
+  { tmuxServers: terminalServers, socket }: Terminal,
+  options: Options = {},
+): World {
   const { screen = genericScreen, allow = true, at_terminal = true, sockets } = options;
-  const pane = createPaneTransport({ tmuxServers, clock: systemClock, log: silent, screen });
+  const pane = createPaneTransport({ terminalServers, clock: systemClock, log: silent, screen });
   const settings = { "human.name": "sam", "panes.allow_typing": String(allow) };
   return world({
     adapters: [
       paneAdapter(pane, { backend: "generic", observe: () => Promise.resolve(undefined) }),
     ],
     processes: new RealProcesses(),
-    paneObserver: paneObserverOf(tmuxServers, socket),
+    paneObserver: paneObserverOf(terminalServers, socket),
     settings: allow ? settings : { "human.name": "sam" },
     at_terminal,
     ...(sockets && { sockets }),

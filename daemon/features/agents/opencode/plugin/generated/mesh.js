@@ -51,6 +51,44 @@ function readText(path) {
 // daemon/features/agents/opencode/plugin/session.ts
 import process from "node:process";
 
+// daemon/host/terminals/addresses.ts
+var KITTY = "kitty:";
+function paneOf(env) {
+  const [tmux, kitty] = [
+    tmuxPaneOf(env),
+    kittyPaneOf(env)
+  ];
+  const isKittyInside = env["TERM"] === "xterm-kitty" && env["TERM_PROGRAM"] !== "tmux";
+  return isKittyInside ? kitty ?? tmux : tmux ?? kitty;
+}
+function tmuxPaneOf(env) {
+  const [pane_id, tmux_socket] = [
+    env["TMUX_PANE"],
+    tmuxSocketOf(env)
+  ];
+  return pane_id && tmux_socket ? {
+    pane_id,
+    tmux_socket
+  } : void 0;
+}
+function tmuxSocketOf(env) {
+  return env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
+}
+function kittyPaneOf(env) {
+  const [pane_id, tmux_socket] = [
+    env["KITTY_WINDOW_ID"],
+    kittyAddressOf(env)
+  ];
+  return pane_id && tmux_socket ? {
+    pane_id,
+    tmux_socket
+  } : void 0;
+}
+function kittyAddressOf(env) {
+  const path = /^unix:(\/.+)$/.exec(env["KITTY_LISTEN_ON"] ?? "")?.[1];
+  return path && `${KITTY}${path}`;
+}
+
 // daemon/features/agents/opencode/plugin/connection.ts
 import { platform } from "node:process";
 var RETRY_MS = [
@@ -723,6 +761,7 @@ var Session = class {
   }
 };
 function processFields({ directory }, env) {
+  const pane = paneOf(env);
   return {
     display_name: "opencode",
     backend: "opencode",
@@ -734,9 +773,9 @@ function processFields({ directory }, env) {
     ],
     metadata: {
       hook_version: HOOK_VERSION,
-      pane: env["TMUX_PANE"] ?? null
+      pane: pane?.pane_id ?? null
     },
-    ...paneOf(env)
+    ...pane
   };
 }
 function isDialog(type) {
@@ -748,13 +787,6 @@ function resumedSession(args) {
   const id = named ?? (at < 0 ? void 0 : args[at + 1]);
   if (id?.startsWith("ses_")) return id;
   return args.some((arg) => arg === "-c" || arg === "--continue") ? "last" : void 0;
-}
-function paneOf({ TMUX, TMUX_PANE: pane_id }) {
-  const tmux_socket = TMUX?.split(",")[0];
-  return pane_id && tmux_socket ? {
-    pane_id,
-    tmux_socket
-  } : {};
 }
 
 // daemon/features/agents/opencode/plugin/main.ts

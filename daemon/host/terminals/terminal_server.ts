@@ -1,0 +1,70 @@
+/**
+ * What a terminal must offer so that its panes can be observed and typed into
+ * (docs/adding-a-terminal.md).
+ */
+
+import type { Failure, Result } from "../tmux/connection.ts";
+import type { Pane } from "../tmux/pane.ts";
+import type { PaneCache } from "../tmux/pane_cache.ts";
+import type { TerminalKind } from "./addresses.ts";
+import type { Keystroke } from "./keys.ts";
+
+/** The terminal servers of this machine, by address (`addresses.ts`). */
+export interface TerminalServers {
+  at(address: string): TerminalServer;
+}
+
+/** A program that owns panes: a tmux server or a kitty process. */
+export interface TerminalServer {
+  readonly kind: TerminalKind;
+  readonly cache: PaneCache;
+  /** Whether a text has the form of this terminal's pane ids. */
+  isPaneId(text: string): boolean;
+  panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
+  /** One pane; undefined if there is none with this id. */
+  pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure>;
+  /**
+   * The rows of the pane's screen with their colours (SGR), as the program drew them, preceded by
+   * up to `history_rows` rows above the screen.
+   */
+  capture(pane_id: string, history_rows?: number): Promise<Result>;
+  /** A pane and the rows of its screen, both of one moment. */
+  screen(
+    pane_id: string,
+  ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure>;
+  /** Gets keys ready to be typed. Types nothing. */
+  prepare(keys: readonly Keystroke[]): Promise<{ ok: true; prepared: PreparedKeys } | Failure>;
+  /** Runs `work` exclusively for this pane, in the order of the calls. */
+  runExclusive<T>(pane_id: string, work: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * `changed`: the pane is not as the guard says. `unmarked`: the program would take each line of a
+ * paste as an entry of its own. Nothing was typed then, nor after a failure other than `lost` and
+ * `timeout`, and, in tmux, `error`.
+ */
+export type Typed = "done" | "changed" | "unmarked" | Failure;
+
+export interface PreparedKeys {
+  /**
+   * Types all keys into a pane if the pane is still as the guard says. The terminal itself must
+   * compare and type in one step, so that nothing can change in between.
+   */
+  typeIf(guard: PaneGuard): Promise<Typed>;
+  /** Frees what was prepared, after keys that were not typed. */
+  discard(): Promise<void>;
+}
+
+/** A pane as it was inspected, and must still be when keys are typed. */
+export interface PaneGuard {
+  readonly pane: Pane;
+  /** The process group that reads the keys; undefined if it is not known. */
+  readonly foreground: number | undefined;
+  /**
+   * A pattern in the syntax that JavaScript, POSIX extended expressions and Python share, and the
+   * first row that matches it, without regard to case: counted from 1, 0 for none.
+   */
+  readonly dialog: { readonly pattern: string; readonly row: number };
+  /** The row of the cursor without escape sequences; undefined if it and the cursor may change. */
+  readonly cursor_row: string | undefined;
+}

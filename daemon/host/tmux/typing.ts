@@ -1,0 +1,138 @@
+/** Types keys into a tmux pane: the server compares the pane and types in one step. */
+
+import type { Keystroke } from "../terminals/keys.ts";
+import { type ControlKeyName, isControlKey, type KeyName } from "../terminals/keys.ts";
+import type { PaneGuard, PreparedKeys, Typed } from "../terminals/terminal_server.ts";
+import type { Failure, Result } from "./connection.ts";
+
+/** The commands of a tmux server that typing needs. */
+export interface TypingCommands {
+  run(command: readonly string[]): Promise<Result>;
+  runIf(
+    pane_id: string,
+    condition: string,
+    commands: readonly (readonly string[])[],
+  ): Promise<"done" | "changed" | Failure>;
+  load(text: string): Promise<{ ok: true; buffer: string } | Failure>;
+}
+
+/** One buffer for each text, in their order: tmux would write a command's arguments to its log. */
+export async function prepareKeys(
+  tmux: TypingCommands,
+  keys: readonly Keystroke[],
+): Promise<{ ok: true; prepared: PreparedKeys } | Failure> {
+  const buffers: string[] = [];
+  for (const text of keys.flatMap(textOf)) {
+    const loaded = await tmux.load(text);
+    if (!loaded.ok) {
+      await deleteBuffers(tmux, buffers);
+      return loaded;
+    }
+    buffers.push(loaded.buffer);
+  }
+  return { ok: true, prepared: new TmuxKeys(tmux, keys, buffers) };
+}
+
+class TmuxKeys implements PreparedKeys {
+  readonly #tmux: TypingCommands;
+  readonly #keys: readonly Keystroke[];
+  readonly #buffers: readonly string[];
+
+  constructor(tmux: TypingCommands, keys: readonly Keystroke[], buffers: readonly string[]) {
+    this.#tmux = tmux;
+    this.#keys = keys;
+    this.#buffers = buffers;
+  }
+
+  typeIf(guard: PaneGuard): Promise<Typed> {
+    const conditions = [...samePane(guard), ...sameComposer(guard)];
+    const condition = conditions.reduceRight((rest, one) => `#{&&:${one},${rest}}`);
+    const { pane_id } = guard.pane;
+    return this.#tmux.runIf(pane_id, condition, commandsFor(this.#keys, this.#buffers, pane_id));
+  }
+
+  discard(): Promise<void> {
+    return deleteBuffers(this.#tmux, this.#buffers);
+  }
+}
+
+async function deleteBuffers(tmux: TypingCommands, buffers: readonly string[]): Promise<void> {
+  for (const buffer of buffers) await tmux.run(["delete-buffer", "-b", buffer]);
+}
+
+function textOf(key: Keystroke): string[] {
+  if ("key" in key) return [];
+  return ["text" in key ? key.text : key.paste];
+}
+
+/** `-p` marks a paste for programs that ask for it; `-d` deletes the buffer. */
+function commandsFor(
+  keys: readonly Keystroke[],
+  buffers: readonly string[],
+  pane_id: string,
+): string[][] {
+  const remaining = buffers.values();
+  return keys.map((key) => {
+    if ("key" in key) return ["send-keys", "-t", pane_id, tmuxName(key.key)];
+    const { value: buffer = "" } = remaining.next();
+    const marked = "paste" in key ? ["-p"] : [];
+    return ["paste-buffer", ...marked, "-d", "-b", buffer, "-t", pane_id];
+  });
+}
+
+/** tmux sends what the program expects: applications may ask for other sequences of an arrow. */
+const TMUX_NAMES: Readonly<Record<KeyName, string>> = {
+  Enter: "Enter",
+  Tab: "Tab",
+  BackTab: "BTab",
+  Escape: "Escape",
+  Backspace: "BSpace",
+  Delete: "DC",
+  Up: "Up",
+  Down: "Down",
+  Left: "Left",
+  Right: "Right",
+  Home: "Home",
+  End: "End",
+  PageUp: "PPage",
+  PageDown: "NPage",
+};
+
+function tmuxName(key: KeyName | ControlKeyName): string {
+  return isControlKey(key) ? key.replace("Ctrl-", "C-") : TMUX_NAMES[key];
+}
+
+/** Conditions in tmux's format language: the same program reads, and no other dialog is open. */
+function samePane({ pane, dialog }: PaneGuard): string[] {
+  return [
+    // tmux silently substitutes another pane for one that is gone, so the id is compared as well.
+    equal("pane_id", pane.pane_id),
+    equal("pane_pid", String(pane.pane_pid)),
+    `#{m/r:^${pattern(pane.command)}$,#{pane_current_command}}`,
+    equal("pane_dead", "0"),
+    equal("pane_in_mode", "0"),
+    equal("pane_synchronized", "0"),
+    `#{==:#{C/ri:${dialog.pattern}},${dialog.row}}`,
+  ];
+}
+
+function sameComposer({ pane, cursor_row }: PaneGuard): string[] {
+  if (cursor_row === undefined) return [];
+  return [
+    equal("cursor_x", String(pane.cursor_x)),
+    equal("cursor_y", String(pane.cursor_y)),
+    `#{!=:#{C/r:^${pattern(cursor_row)}$},0}`,
+  ];
+}
+
+function equal(name: string, value: string): string {
+  return `#{==:#{${name}},${value}}`;
+}
+
+/**
+ * The text as an extended regular expression. `.` replaces each ASCII sign, because most signs are
+ * special.
+ */
+function pattern(text: string): string {
+  return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");
+}
