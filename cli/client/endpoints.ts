@@ -20,6 +20,7 @@ import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
+import type * as sessions from "../../daemon/features/spawn/sessions/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
 
 export const completeId = endpoint<typeof ids.completeId>("GET", "/ids/:short");
@@ -106,6 +107,7 @@ export const listShares = endpoint<typeof shares.listShares>("GET", "/shares");
 export const revokeShare = endpoint<typeof shares.revokeShare>("DELETE", "/shares/:id");
 
 export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork-backend");
+export const forkSession = endpoint<typeof sessions.forkSession>("POST", "/peers/:id/fork");
 export const spawnPeer = endpoint<typeof spawn.spawnPeer>("POST", "/spawn");
 
 export const restartPeer = endpoint<typeof restarts.restartPeer>("POST", "/peers/:id/restart");

@@ -1,8 +1,8 @@
-/** `mesh spawn`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
+/** `mesh spawn`, `mesh fork`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
-import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
+import { forkPeer, forkSession, restartPeer, spawnPeer } from "../client/endpoints.ts";
 import type { Spawned } from "../../daemon/features/spawn/contract.ts";
 import {
   answerCommand,
@@ -51,8 +51,29 @@ export const SPAWN_COMMANDS: readonly Command[] = [
     exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
   }),
   answerCommand({
+    usage: "fork <peer>",
+    summary: "Start a copy of an agent, with a copy of its conversation",
+    details: "The agent itself goes on undisturbed. The copy is a peer of its own, in the same " +
+      "folder and circle. Agents that cannot copy a conversation are refused: hand the work over " +
+      "with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
+    flags: {
+      ...CIRCLE_FLAG,
+      ...PROFILE_FLAG,
+      "--name <name>": "the copy's name",
+      "--message <text>": "send this once the copy has started",
+    },
+    example: 'mesh fork api --name api-retries --message "Try it with retries instead"',
+    hasSender: true,
+    call: fork,
+    show: (forked, { terminal }) => {
+      showSpawned(terminal, forked);
+      if (forked.source_turn_state !== "working") return;
+      terminal.print(styled("yellow", "The agent is in a turn: the copy has what was written"));
+    },
+  }),
+  answerCommand({
     usage: "peer fork <peer>",
-    summary: "Start another agent in the same folder and circle, on this backend",
+    summary: "Start an agent of another kind in the same folder, without the conversation",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
     example: "mesh peer fork api --backend codex",
     call: async (context, args) => {
@@ -86,6 +107,19 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
       from_peer: peer,
       message: await context.readText(args.get("message")),
       source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
+    },
+  });
+}
+
+async function fork(context: CommandContext, args: Args) {
+  return await context.call(forkSession, {
+    params: { id: args.text("peer") },
+    body: {
+      from_peer: (await context.sender(args)).peer,
+      circle: args.get("circle"),
+      profile: args.get("profile"),
+      name: args.get("name"),
+      message: await context.readText(args.get("message")),
     },
   });
 }

@@ -37,6 +37,7 @@ import type { Apps } from "../features/apps/apps.ts";
 import { appRoutes } from "../features/apps/routes.ts";
 import { shareRoutes } from "../features/shares/routes.ts";
 import type { Shares } from "../features/shares/shares.ts";
+import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import type { Features } from "./compose/compose.ts";
@@ -83,6 +84,10 @@ export function featureRoutes(
       senderOf: ({ from_peer }) => directory.senderId(from_peer),
       findForkSource: (argument, query) =>
         agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
+    }),
+    ...sessionRoutes(features, {
+      isProvenHuman,
+      senderOf: ({ from_peer }) => directory.senderId(from_peer),
     }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),

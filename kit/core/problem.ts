@@ -133,6 +133,7 @@ export const PROBLEMS = {
   source_pane_required: refusal(422, "source_pane is missing: here a circle is a tmux window, and the pane says which one", "send source_pane; `mesh spawn` sends the pane that it runs in"),
   spawn_failed:         refusal(502, "The agent was not started: {reason}", "", { reason: text }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another peer, or name another backend", { backend: text }),
+  cannot_fork:          refusal(409, "{peer} cannot be copied with its conversation: {reason}", "hand its work over instead: `mesh handoff TO --from {peer}`; `mesh peer fork {peer} --backend …` starts a sibling that knows nothing of it", { peer: text, peer_id: id, reason: text }),
   no_restart:           refusal(404, "{peer_id} was never restarted", "", { peer_id: id }),
   // Jobs.
   unknown_job:          refusal(404, "Unknown job: {job_id}", "list them with `mesh jobs list`", { job_id: id }),

@@ -942,8 +942,23 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "spawn",
+  "usage": "fork <peer>",
+  "summary": "Start a copy of an agent, with a copy of its conversation",
+  "details": "The agent itself goes on undisturbed. The copy is a peer of its own, in the same folder and circle. Agents that cannot copy a conversation are refused: hand the work over with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
+  "example": "mesh fork api --name api-retries --message \"Try it with retries instead\"",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--profile <name>": "a profile from spawn.profiles",
+   "--name <name>": "the copy's name",
+   "--message <text>": "send this once the copy has started",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "spawn",
   "usage": "peer fork <peer>",
-  "summary": "Start another agent in the same folder and circle, on this backend",
+  "summary": "Start an agent of another kind in the same folder, without the conversation",
   "example": "mesh peer fork api --backend codex",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",

@@ -20,6 +20,7 @@ import { Termination } from "../../features/lifecycle/termination.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
+import { Forks } from "../../features/spawn/sessions/forks.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
 import { Reactions } from "../reactions.ts";
 import type { Context } from "kit/data/context.ts";
@@ -55,6 +56,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   };
   const spawns = new Spawns(ctx, deps);
   const restarts = new Restarts(ctx, deps, spawns.launcher);
+  const forks = new Forks(ctx, deps, spawns);
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
   const spawnLog = new SpawnLogRetention(
     ctx,
@@ -62,7 +64,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     (peer_id) => lower.directory.canReturn(peer_id),
   );
   const registrationLocations = new RegistrationLocations(machine, spawns.launcher);
-  return { spawns, restarts, spawnLog, registrationLocations };
+  return { spawns, restarts, forks, spawnLog, registrationLocations };
 }
 
 /** What each feature may still need an offline peer for. */

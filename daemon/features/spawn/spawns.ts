@@ -74,6 +74,16 @@ export class Spawns {
     });
   }
 
+  /** Runs the work that stores a launch. If it throws, the launched agent is ended. */
+  async storeOrUndo<T>(launched: LaunchedAgent, work: () => T): Promise<T> {
+    try {
+      return work();
+    } catch (error) {
+      await this.undo(launched);
+      throw error;
+    }
+  }
+
   /** Closes the pane of a launch that could not be stored. */
   async undo({ socket, pane }: LaunchedAgent): Promise<void> {
     await this.#deps.terminals.close(socket, pane.pane_id);

@@ -5,7 +5,7 @@
 
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TmuxServers } from "../../../host/tmux/tmux.ts";
-import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
@@ -43,6 +43,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     waiters,
     observe: (peer) => Promise.resolve(observe(options, peer)),
     resume: (session) => resumeClaude(config_dirs, session),
+    fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),
   };
 }
 

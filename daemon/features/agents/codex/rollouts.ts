@@ -5,7 +5,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
 import { unlessMissing } from "../../../host/paths.ts";
-import type { ResumeResult } from "../adapter.ts";
+import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
 /**
@@ -20,10 +20,14 @@ const FirstLine = z.looseObject({
 });
 
 /**
- * `resume <id>`, if the session's rollout exists and names this session and this folder. Reasons:
+ * `resume <id>` or `fork <id>`, if the session's rollout exists and names this session and this folder. Reasons:
  * `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`, `other_path`.
  */
-export function rolloutOf(codex_home: string, threadId: string, path: string): ResumeResult {
+export function rolloutOf(
+  codex_home: string,
+  { runtime_session_id: threadId, path }: ResumableSession,
+  command: "resume" | "fork",
+): ResumeResult {
   if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
   const file = findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
   if (file === undefined) return { ok: false, reason: "no_rollout" };
@@ -32,7 +36,7 @@ export function rolloutOf(codex_home: string, threadId: string, path: string): R
   const { id, cwd } = data.payload;
   if (id !== threadId) return { ok: false, reason: "rollout_of_another" };
   if (realPath(cwd) !== realPath(path)) return { ok: false, reason: "other_path" };
-  return { ok: true, args: ["resume", threadId] };
+  return { ok: true, args: [command, threadId] };
 }
 
 /** The levels of folders in `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
