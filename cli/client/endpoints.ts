@@ -108,6 +108,8 @@ export const revokeShare = endpoint<typeof shares.revokeShare>("DELETE", "/share
 
 export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork-backend");
 export const forkSession = endpoint<typeof sessions.forkSession>("POST", "/peers/:id/fork");
+export const listSessions = endpoint<typeof sessions.listSessions>("GET", "/spawn/sessions");
+export const resumeSession = endpoint<typeof sessions.resumeSession>("POST", "/spawn/resume");
 export const spawnPeer = endpoint<typeof spawn.spawnPeer>("POST", "/spawn");
 
 export const restartPeer = endpoint<typeof restarts.restartPeer>("POST", "/peers/:id/restart");

@@ -1,8 +1,8 @@
-/** `mesh spawn`, `mesh fork`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
+/** `mesh spawn`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "../../daemon/features/agents/contract.ts";
-import { forkPeer, forkSession, restartPeer, spawnPeer } from "../client/endpoints.ts";
+import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
 import type { Spawned } from "../../daemon/features/spawn/contract.ts";
 import {
   answerCommand,
@@ -16,7 +16,7 @@ import { EXIT } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
-const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
+export const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
 
 export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -51,27 +51,6 @@ export const SPAWN_COMMANDS: readonly Command[] = [
     exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
   }),
   answerCommand({
-    usage: "fork <peer>",
-    summary: "Start a copy of an agent, with a copy of its conversation",
-    details: "The agent itself goes on undisturbed. The copy is a peer of its own, in the same " +
-      "folder and circle. Agents that cannot copy a conversation are refused: hand the work over " +
-      "with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
-    flags: {
-      ...CIRCLE_FLAG,
-      ...PROFILE_FLAG,
-      "--name <name>": "the copy's name",
-      "--message <text>": "send this once the copy has started",
-    },
-    example: 'mesh fork api --name api-retries --message "Try it with retries instead"',
-    hasSender: true,
-    call: fork,
-    show: (forked, { terminal }) => {
-      showSpawned(terminal, forked);
-      if (forked.source_turn_state !== "working") return;
-      terminal.print(styled("yellow", "The agent is in a turn: the copy has what was written"));
-    },
-  }),
-  answerCommand({
     usage: "peer fork <peer>",
     summary: "Start an agent of another kind in the same folder, without the conversation",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
@@ -91,13 +70,11 @@ export const SPAWN_COMMANDS: readonly Command[] = [
  * window of that pane.
  */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
-  const { env, machine } = context;
   const backend = args.requiredChoice("backend", Backend.options);
   const { peer } = await context.sender(args);
-  const isInPane = machine === undefined && env["TMUX_PANE"];
-  const tmux_socket = isInPane ? tmuxSocketOf(env) : undefined;
+  const { query, source_pane } = ownPane(context);
   return await context.call(spawnPeer, {
-    query: tmux_socket ? { tmux_socket } : {},
+    query,
     body: {
       path: context.absolutePath(args.text("path")),
       backend,
@@ -106,22 +83,19 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
       name: args.get("name"),
       from_peer: peer,
       message: await context.readText(args.get("message")),
-      source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
+      source_pane,
     },
   });
 }
 
-async function fork(context: CommandContext, args: Args) {
-  return await context.call(forkSession, {
-    params: { id: args.text("peer") },
-    body: {
-      from_peer: (await context.sender(args)).peer,
-      circle: args.get("circle"),
-      profile: args.get("profile"),
-      name: args.get("name"),
-      message: await context.readText(args.get("message")),
-    },
-  });
+/** The pane of this process, beside which an agent is started if circles are windows. */
+export function ownPane({ env, machine }: CommandContext) {
+  const isInPane = machine === undefined && env["TMUX_PANE"];
+  const tmux_socket = isInPane ? tmuxSocketOf(env) : undefined;
+  return {
+    query: tmux_socket ? { tmux_socket } : {},
+    source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
+  };
 }
 
 async function restart(context: CommandContext, args: Args) {
@@ -139,7 +113,7 @@ async function restart(context: CommandContext, args: Args) {
   });
 }
 
-function showSpawned(to: Terminal, spawned: Spawned): void {
+export function showSpawned(to: Terminal, spawned: Spawned): void {
   const { display_name, spawn_id, tmux_session, pane_id, registration_state } = spawned;
   const { seed_state, warnings } = spawned;
   const location = `  ${registration_state}, tmux ${tmux_session} ${pane_id}  `;

@@ -16,6 +16,7 @@ import {
   type PlatformOptions,
 } from "./platform.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
+import { definitionOf } from "../features/agents/registry.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
 import { isHookToken } from "./identity.ts";
@@ -146,6 +147,7 @@ async function platformOf(
     processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
+    sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     hooks: agents.hooks,
     knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
     terminals: agents.terminals,

@@ -9,6 +9,7 @@ import type { IsAlive, ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import { AGENTS } from "../features/agents/registry.ts";
+import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
 import type { Backend } from "../features/agents/contract.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";
@@ -37,6 +38,8 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** The reader of an agent's own session files; undefined if the agent keeps none. */
+  sessionFilesOf(backend: Backend): Promise<SessionFiles | undefined>;
   /** The transports that failed their last selftest. */
   readonly knownFailures: KnownFailures;
   /** Starts and ends agents in tmux. */

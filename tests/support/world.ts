@@ -12,6 +12,8 @@ import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
+import type { Backend } from "../../daemon/features/agents/contract.ts";
+import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
@@ -103,6 +105,8 @@ export interface WorldOptions {
   readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
+  /** The agents' own session files; none by default. */
+  readonly sessionFiles?: { readonly [B in Backend]?: SessionFiles };
   readonly knownFailures?: KnownFailures;
   /** A tmux, for worlds in which agents are spawned; none by default. */
   readonly terminals?: Terminals;
@@ -214,6 +218,7 @@ export function world(options: WorldOptions = {}) {
     processes,
     paneObserver: options.paneObserver ?? NO_PANES,
     adapters: () => options.adapters ?? [],
+    sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
     hooks: options.hooks ?? {},
     knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
     terminals: options.terminals ?? noTerminals,

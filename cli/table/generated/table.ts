@@ -942,6 +942,18 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "spawn",
+  "usage": "peer fork <peer>",
+  "summary": "Start an agent of another kind in the same folder, without the conversation",
+  "example": "mesh peer fork api --backend codex",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
+   "--profile <name>": "a profile from spawn.profiles",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "sessions",
   "usage": "fork <peer>",
   "summary": "Start a copy of an agent, with a copy of its conversation",
   "details": "The agent itself goes on undisturbed. The copy is a peer of its own, in the same folder and circle. Agents that cannot copy a conversation are refused: hand the work over with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
@@ -956,14 +968,20 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "spawn",
-  "usage": "peer fork <peer>",
-  "summary": "Start an agent of another kind in the same folder, without the conversation",
-  "example": "mesh peer fork api --backend codex",
+  "module": "sessions",
+  "usage": "resume [query...]",
+  "summary": "Start an agent with a session that has ended, also one from outside of the mesh",
+  "details": "The query is how the id of a session begins, or a part of its title or folder. The sessions are those in the agents' own files. If exactly one matches, its agent starts in a tmux pane, in the folder of the session; otherwise those that match are listed. A session that a live peer has is refused. Without a query, the sessions are listed.",
+  "example": "mesh resume \"flaky tests\" --path ~/work/api",
   "flags": {
-   "--circle <name>": "look up the peer's name in this circle",
-   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
+   "--backend <backend>": "only sessions of this kind of agent",
+   "--path <folder>": "only sessions of this folder",
+   "--list": "list the sessions, and start nothing",
    "--profile <name>": "a profile from spawn.profiles",
+   "--name <name>": "the peer's name; by default that of the peer that had the session",
+   "--circle <name>": "the circle it joins",
+   "--message <text>": "send this once the agent has started",
+   "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
  },

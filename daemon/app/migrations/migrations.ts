@@ -24,6 +24,7 @@ import remoteMessages from "./021_remote_messages.sql" with { type: "text" };
 import machineFiles from "./022_machine_files.sql" with { type: "text" };
 import subscriptions from "./023_subscriptions.sql" with { type: "text" };
 import peerGroups from "./024_peer_groups.sql" with { type: "text" };
+import handoffs from "./028_handoffs.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -50,4 +51,5 @@ export const migrations: readonly string[] = [
   machineFiles,
   subscriptions,
   peerGroups,
+  handoffs,
 ];

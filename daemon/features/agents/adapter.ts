@@ -158,6 +158,11 @@ export interface Adapter {
   /** How to resume a session, checked against its files; absent if the agent cannot resume. */
   resume?(session: ResumableSession): ResumeResult;
   /**
+   * The process that has a session open now; undefined if none has. Absent if the agent does not
+   * record that.
+   */
+  processOf?(runtime_session_id: string): number | undefined;
+  /**
    * How to begin a copy of a session, with its conversation and an id of its own, checked against
    * its files; absent if the agent cannot copy one.
    */

@@ -65,6 +65,8 @@ export class Spawns {
       seed_human: requestContext.proven_human,
       seed_state: message === undefined ? null : seedState,
       warnings: this.#warningsOf(request, isDeliverable),
+      resumed_session: launched.resumes?.session_id ?? null,
+      resumed_peer_id: launched.resumes?.peer_id ?? null,
       created_at: at,
       settled_at: null,
     };

@@ -67,7 +67,11 @@ import {
 } from "../../../daemon/features/subscriptions/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
 import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
-import { forkSession } from "../../../daemon/features/spawn/sessions/contract.ts";
+import {
+  forkSession,
+  listSessions,
+  resumeSession,
+} from "../../../daemon/features/spawn/sessions/contract.ts";
 import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
 
 /** The answers of the routes that a command may print, and when. */
@@ -105,6 +109,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],
   "fork":            [{ contract: forkSession }],
+  "resume":          [{ contract: resumeSession }, { contract: listSessions, when: "`--list`, or not exactly one session matches" }],
   "orphans":         [{ contract: listOrphans }],
   "link":            [{ contract: linkPane }],
   "share":           [{ contract: createShare }],
