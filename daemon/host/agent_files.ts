@@ -2,7 +2,7 @@
 
 import type { Stats } from "node:fs";
 import { fs } from "kit/host/node_library.ts";
-import { unlessError, unlessMissing } from "./paths.ts";
+import { unlessError } from "./paths.ts";
 
 /** Errors that mean that the file does not exist or that this process may not read it. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
@@ -53,9 +53,16 @@ export function changedAt(path: string): number | undefined {
   return file?.isFile() ? Math.trunc(file.mtimeMs) : undefined;
 }
 
-/** The names in a folder, sorted. Empty if the folder does not exist. */
+/** The names in a folder, sorted. Empty if there is no such folder. */
 export function namesIn(folder: string): string[] {
-  return unlessMissing(() => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort()) ?? [];
+  const names = unlessError(isAbsentFolder, () => Array.from(Deno.readDirSync(folder), nameOf));
+  return names?.sort() ?? [];
+}
+
+const nameOf = ({ name }: Deno.DirEntry) => name;
+
+function isAbsentFolder(error: unknown): boolean {
+  return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
 }
 
 /**

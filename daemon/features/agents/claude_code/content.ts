@@ -7,7 +7,7 @@ export const Content = z.union([z.string(), z.array(z.unknown())]);
 /** The blocks that are shown. Others, such as thoughts and images, do not match. */
 export const Block = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), text: z.string() }),
-  z.object({ type: z.literal("tool_use"), name: z.string(), input: z.unknown() }),
+  z.object({ type: z.literal("tool_use"), name: z.string(), input: z.unknown().optional() }),
   z.object({ type: z.literal("tool_result"), content: Content.optional() }),
 ]);
 

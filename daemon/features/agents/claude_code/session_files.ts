@@ -103,6 +103,6 @@ function entriesOf(line: string): ParsedEntry[] {
     if (block.type === "tool_result") {
       return [{ at, kind: "tool_result", text: toolResultText(block.content) }];
     }
-    return [{ at, kind: "tool_call", text: JSON.stringify(block.input), tool: block.name }];
+    return [{ at, kind: "tool_call", text: JSON.stringify(block.input ?? {}), tool: block.name }];
   });
 }

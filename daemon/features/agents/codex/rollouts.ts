@@ -3,7 +3,7 @@
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { readHead } from "../../../host/agent_files.ts";
+import { namesIn, readHead } from "../../../host/agent_files.ts";
 import { unlessMissing } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
@@ -29,7 +29,7 @@ export function rolloutOf(
   command: "resume" | "fork",
 ): ResumeResult {
   if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
-  const file = findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
+  const file = rolloutFile(codex_home, threadId);
   if (file === undefined) return { ok: false, reason: "no_rollout" };
   const { data } = FirstLine.safeParse(tryJson(firstLine(file)));
   if (!data) return { ok: false, reason: "rollout_damaged" };
@@ -37,6 +37,20 @@ export function rolloutOf(
   if (id !== threadId) return { ok: false, reason: "rollout_of_another" };
   if (realPath(cwd) !== realPath(path)) return { ok: false, reason: "other_path" };
   return { ok: true, args: [command, threadId] };
+}
+
+/** The rollout of a thread; undefined if there is none. */
+export function rolloutFile(codex_home: string, threadId: string): string | undefined {
+  return findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
+}
+
+/** The rollouts below the folder `sessions`, the last begun first. */
+export function* rolloutFiles(dir: string, levels_left = FOLDER_LEVELS): Generator<string> {
+  for (const name of namesIn(dir).reverse()) {
+    const path = join(dir, name);
+    if (levels_left > 0) yield* rolloutFiles(path, levels_left - 1);
+    else if (name.startsWith("rollout-") && name.endsWith(".jsonl")) yield path;
+  }
 }
 
 /** The levels of folders in `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
