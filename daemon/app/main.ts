@@ -8,6 +8,7 @@ import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
+import { definitionOf } from "../features/agents/registry.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
 import {
   type AgentsPlatform,
@@ -16,7 +17,6 @@ import {
   type PlatformOptions,
 } from "./platform.ts";
 import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
-import { definitionOf } from "../features/agents/registry.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
 import { isHookToken } from "./identity.ts";
@@ -147,7 +147,6 @@ async function platformOf(
     processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
-    sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     hooks: agents.hooks,
     knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
     terminals: agents.terminals,
@@ -156,6 +155,7 @@ async function platformOf(
     openSocket,
     openTelemetry,
     send: (request) => fetch(request),
+    sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),
   };
