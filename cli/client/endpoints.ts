@@ -7,6 +7,7 @@ import type * as asks from "../../daemon/features/asks/contract.ts";
 import type * as many from "../../daemon/features/asks/many/contract.ts";
 import type * as questions from "../../daemon/features/asks/questions/contract.ts";
 import type * as federation from "../../daemon/features/federation/contract.ts";
+import type * as handoffs from "../../daemon/features/handoffs/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
@@ -46,6 +47,8 @@ export const askBlocking = endpoint<typeof questions.askBlocking>(
 
 export const forgetMachine = endpoint<typeof federation.forgetMachine>("DELETE", "/machines/:id");
 export const listMachines = endpoint<typeof federation.listMachines>("GET", "/machines");
+
+export const handOff = endpoint<typeof handoffs.handOff>("POST", "/handoffs");
 
 export const getInboxItem = endpoint<typeof inbox.getInboxItem>("GET", "/inbox/:id");
 export const listInbox = endpoint<typeof inbox.listInbox>("GET", "/inbox");

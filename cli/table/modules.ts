@@ -19,6 +19,7 @@ export const MODULES = {
   schedules: async () => (await import("../commands/schedules.ts")).SCHEDULE_COMMANDS,
   spawn: async () => (await import("../commands/spawn.ts")).SPAWN_COMMANDS,
   sessions: async () => (await import("../commands/sessions/sessions.ts")).SESSION_COMMANDS,
+  handoff: async () => [(await import("../commands/sessions/handoff.ts")).HANDOFF_COMMAND],
   machines: async () => (await import("../commands/machines/machines.ts")).MACHINE_COMMANDS,
   shares: async () => (await import("../commands/shares.ts")).SHARE_COMMANDS,
   upload: async () => [(await import("../commands/upload.ts")).UPLOAD_COMMAND],

@@ -21,6 +21,7 @@ import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../features/federation/routes.ts";
 import { RemoteInbox } from "../features/federation/calls/inbox_home.ts";
 import { callRoutes } from "../features/federation/calls/routes.ts";
+import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
@@ -88,6 +89,11 @@ export function featureRoutes(
     ...sessionRoutes(features, {
       isProvenHuman,
       senderOf: ({ from_peer }) => directory.senderId(from_peer),
+    }),
+    ...handoffRoutes(features, {
+      requestContextOf: checks.requestContextOf,
+      isProvenHuman,
+      isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
     }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),

@@ -134,6 +134,7 @@ export const PROBLEMS = {
   spawn_failed:         refusal(502, "The agent was not started: {reason}", "", { reason: text }),
   same_backend:         refusal(409, "The peer runs on {backend} already", "spawn another peer, or name another backend", { backend: text }),
   cannot_fork:          refusal(409, "{peer} cannot be copied with its conversation: {reason}", "hand its work over instead: `mesh handoff TO --from {peer}`; `mesh peer fork {peer} --backend …` starts a sibling that knows nothing of it", { peer: text, peer_id: id, reason: text }),
+  not_your_work:        refusal(403, "It is not proven that you are {peer}, and only a person hands over the work of another", "an agent hands its own work over, with the tool hand_off or from its own shell", { peer: text }),
   unknown_session:      refusal(404, "The files of {backend} have no session {session_id}", "list the sessions with `mesh resume --list`", { backend: text, session_id: text }),
   session_running:      refusal(409, "The session {session_id} runs already: {holder}", "send it a message, or end it first", { session_id: text, holder: text, peer_id: id.nullable() }),
   cannot_resume:        refusal(409, "The session {session_id} cannot be resumed: {reason}", "", { session_id: text, reason: text }),

@@ -22,6 +22,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/hooks",
   "daemon/features/lifecycle",
   "daemon/features/spawn",
+  "daemon/features/handoffs",
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/subscriptions",

@@ -14,6 +14,7 @@ import {
 import { askMany, getMany } from "../../../daemon/features/asks/many/contract.ts";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
 import { forgetMachine, listMachines } from "../../../daemon/features/federation/contract.ts";
+import { handOff } from "../../../daemon/features/handoffs/contract.ts";
 import {
   getInboxItem,
   listInbox,
@@ -108,6 +109,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer rehook":     [{ contract: rehookPeer }],
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],
+  "handoff":         [{ contract: handOff }],
   "fork":            [{ contract: forkSession }],
   "resume":          [{ contract: resumeSession }, { contract: listSessions, when: "`--list`, or not exactly one session matches" }],
   "orphans":         [{ contract: listOrphans }],

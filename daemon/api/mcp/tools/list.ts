@@ -5,6 +5,7 @@ import { ANSWERING_TOOLS } from "./asks/answer_tools.ts";
 import { ASKING_TOOLS } from "./asks/ask_tools.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { HANDOFF_TOOLS } from "./handoffs.ts";
 import { JOB_TOOLS } from "./jobs.ts";
 import { SCHEDULE_TOOLS } from "./schedules.ts";
 import { LIFECYCLE_TOOLS } from "./lifecycle.ts";
@@ -22,6 +23,7 @@ export const TOOLS: readonly Tool[] = [
   ...PENDING_TOOLS,
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
+  ...HANDOFF_TOOLS,
   ...MESSAGE_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
