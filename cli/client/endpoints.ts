@@ -19,6 +19,7 @@ import type * as groups from "../../daemon/features/peers/groups/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
+import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
 
@@ -125,4 +126,11 @@ export const getSubscription = endpoint<typeof subscriptions.getSubscription>(
 export const listSubscriptions = endpoint<typeof subscriptions.listSubscriptions>(
   "GET",
   "/subscriptions",
+);
+
+export const getUsage = endpoint<typeof transcripts.getUsage>("GET", "/peers/:id/usage");
+export const listUsage = endpoint<typeof transcripts.listUsage>("GET", "/usage");
+export const readTranscript = endpoint<typeof transcripts.readTranscript>(
+  "GET",
+  "/peers/:id/transcript",
 );

@@ -25,6 +25,7 @@ export const MODULES = {
   wait: async () => [(await import("../commands/waiting/wait_command.ts")).WAIT_COMMAND],
   when: async () => (await import("../commands/waiting/when.ts")).WHEN_COMMANDS,
   screens: async () => (await import("../commands/panes/screens.ts")).SCREEN_COMMANDS,
+  sessions: async () => (await import("../commands/sessions/transcripts.ts")).SESSION_COMMANDS,
   run: async () => (await import("../commands/run/run.ts")).RUN_COMMANDS,
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
 } as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;

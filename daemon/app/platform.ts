@@ -8,6 +8,7 @@ import { LivenessCache } from "../host/liveness_cache.ts";
 import type { IsAlive, ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
+import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
@@ -57,6 +58,8 @@ export interface Platform {
   readonly send: (request: Request) => Promise<Response>;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
+  /** Loads the reader of an agent's session files; undefined if it keeps none. */
+  sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
   /** The name of the tmux session of a pane. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }

@@ -1209,6 +1209,33 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "sessions",
+  "usage": "transcript <peer>",
+  "summary": "Show the last prompts, texts and tool calls of a peer's session",
+  "details": "Read from the agent's own session file; thoughts are left out. Secrets are masked, as far as they look like secrets. The setting transcripts.readers says who may: human (the default: only a person), peers (agents of its circle as well), or off.",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--last <count>": "how many entries (default 20, at most 200)",
+   "--grep <text>": "only entries that contain this text, in any case",
+   "--before <position>": "only entries before this position, which the output names",
+   "--full": "shorten long texts less",
+   "--follow": "keep showing new entries, until Ctrl-C",
+   "--json": "print the answer as JSON"
+  },
+  "example": "mesh transcript api --last 5"
+ },
+ {
+  "module": "sessions",
+  "usage": "usage [peer]",
+  "summary": "Show how many tokens sessions used, and how full their contexts are",
+  "details": "Where the agent records it in its own session file; \"not recorded\" where it does not. Input includes what came from a cache.",
+  "example": "mesh usage",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",

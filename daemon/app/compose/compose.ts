@@ -12,6 +12,7 @@ import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
 import { openAsks } from "./asks.ts";
 import { openFederation } from "./federation.ts";
 import { openFoundation, openTraces } from "./foundation.ts";
+import { openTranscripts } from "./transcripts.ts";
 import { openMessageLog, openMessages, openPeers } from "./messages.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -33,6 +34,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
   const schedules = new Schedules(foundation.ctx, { ...foundation, ...peers, ...asks });
   const subscriptions = new Subscriptions(foundation.ctx, { ...foundation, ...peers, ...asks });
+  const transcripts = openTranscripts(foundation);
   const features = {
     ...foundation,
     ...peers,
@@ -45,6 +47,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...jobs,
     schedules,
     subscriptions,
+    ...transcripts,
     calls: federation?.calls,
     telemetry: openTraces(foundation),
     db_path,

@@ -65,6 +65,7 @@ import {
   getSubscription,
   listSubscriptions,
 } from "../../../daemon/features/subscriptions/contract.ts";
+import { listUsage, readTranscript } from "../../../daemon/features/transcripts/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
 import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
 import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
@@ -124,6 +125,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "jobs resume":     [{ contract: resumeJob }],
   "jobs update":     [{ contract: updateJob }],
   "screen":          [{ contract: showPane }],
+  "transcript":      [{ contract: readTranscript }],
+  "usage":           [{ contract: listUsage }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],
