@@ -20,6 +20,7 @@ import type * as groups from "../../daemon/features/peers/groups/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
+import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
 import type * as sessions from "../../daemon/features/spawn/sessions/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
@@ -48,6 +49,7 @@ export const askBlocking = endpoint<typeof questions.askBlocking>(
 export const forgetMachine = endpoint<typeof federation.forgetMachine>("DELETE", "/machines/:id");
 export const listMachines = endpoint<typeof federation.listMachines>("GET", "/machines");
 
+export const switchPeer = endpoint<typeof handoffs.switchPeer>("POST", "/peers/:id/switch");
 export const handOff = endpoint<typeof handoffs.handOff>("POST", "/handoffs");
 
 export const getInboxItem = endpoint<typeof inbox.getInboxItem>("GET", "/inbox/:id");
@@ -132,4 +134,11 @@ export const getSubscription = endpoint<typeof subscriptions.getSubscription>(
 export const listSubscriptions = endpoint<typeof subscriptions.listSubscriptions>(
   "GET",
   "/subscriptions",
+);
+
+export const getUsage = endpoint<typeof transcripts.getUsage>("GET", "/peers/:id/usage");
+export const listUsage = endpoint<typeof transcripts.listUsage>("GET", "/usage");
+export const readTranscript = endpoint<typeof transcripts.readTranscript>(
+  "GET",
+  "/peers/:id/transcript",
 );

@@ -122,7 +122,7 @@ export function showSpawned(to: Terminal, spawned: Spawned): void {
   for (const warning of warnings) to.print(styled("yellow", warning));
 }
 
-function showRestart(to: Terminal, result: WireResponse<typeof restartPeer>): void {
+export function showRestart(to: Terminal, result: WireResponse<typeof restartPeer>): void {
   const { outcome, failed, stages, would_run, resume_mode, restart_id } = result;
   const succeeded = outcome !== "failed";
   const stagePath = stages.map(({ stage }) => stage).join(" → ");

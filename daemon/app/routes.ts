@@ -41,6 +41,7 @@ import type { Shares } from "../features/shares/shares.ts";
 import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
 import { getConfig } from "./contract.ts";
@@ -102,6 +103,10 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
+    ...transcriptRoutes(features, {
+      isProvenHuman,
+      isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
+    }),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

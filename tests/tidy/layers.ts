@@ -26,6 +26,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/subscriptions",
+  "daemon/features/transcripts",
   "daemon/features/shares",
   "daemon/features/apps",
   "daemon/api/mcp",

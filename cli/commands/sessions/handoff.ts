@@ -1,12 +1,20 @@
-/** `mesh handoff`: hands a peer's work over to another peer. */
+/** `mesh handoff` and `mesh peer switch`: hand work over to another peer, or to another agent. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { handOff } from "../../client/endpoints.ts";
-import { UsageError } from "../../client/failures.ts";
-import { answerCommand, Args, type Command, type CommandContext } from "../../command/command.ts";
+import { Backend } from "../../../daemon/features/agents/contract.ts";
+import { handOff, switchPeer } from "../../client/endpoints.ts";
+import { EXIT, UsageError } from "../../client/failures.ts";
+import {
+  answerCommand,
+  Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+} from "../../command/command.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
+import { PROFILE_FLAG, showRestart } from "../spawn.ts";
 
-export const HANDOFF_COMMAND: Command = answerCommand({
+const handoffCommand: Command = answerCommand({
   usage: "handoff <to>",
   summary: "Hand work over: the last turns, open asks and touched files, as a file with a message",
   details: "The file begins with a manifest, which says what it holds and what was left out. " +
@@ -26,18 +34,67 @@ export const HANDOFF_COMMAND: Command = answerCommand({
   show: (sent, { terminal }) => showHandoff(terminal, sent),
 });
 
+const switchCommand: Command = answerCommand({
+  usage: "peer switch <peer>",
+  summary: "Put another kind of agent in a peer's place, with a hand-over of the work",
+  details: "The pane, the name, the queue and the open asks stay. The agent is stopped when its " +
+    "turn has ended, and only if its session could be resumed afterwards; the answer says how. " +
+    "The new agent's first message carries the hand-over.",
+  flags: {
+    ...CIRCLE_FLAG,
+    "--backend <backend>": `one of ${Backend.options.join(", ")}`,
+    ...PROFILE_FLAG,
+    "--last <count>": "how many turns to hand over, from the end (10)",
+    "--note <text>": "what the new agent must know; - reads it from the standard input",
+    "--dry-run": "show what would be done, without doing it",
+    "--no-wait": "do not wait for the switch to finish",
+    "--force": "also if the present session could not be resumed after a failure",
+  },
+  example: "mesh peer switch api --backend codex --dry-run",
+  hasSender: true,
+  call: switchAgent,
+  show: (result, { terminal }) => {
+    showRestart(terminal, result);
+    if (result.way_back !== null && result.outcome !== "would_restart") {
+      terminal.print(styled("dim", "the earlier session: "), result.way_back);
+    }
+  },
+  exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
+});
+
+export const HANDOFF_COMMANDS: readonly Command[] = [handoffCommand, switchCommand];
+
+async function switchAgent(context: CommandContext, args: Args) {
+  return await context.call(switchPeer, {
+    params: { id: args.text("peer") },
+    body: {
+      from_peer: (await context.sender(args)).peer,
+      circle: args.get("circle"),
+      backend: args.requiredChoice("backend", Backend.options),
+      profile: args.get("profile"),
+      last: countOf(args),
+      note: await context.readText(args.get("note")),
+      dry_run: args.flag("dryRun"),
+      wait: args.flag("wait"),
+      force: args.flag("force"),
+    },
+  });
+}
+
+function countOf(args: Args): number | undefined {
+  const last = args.number("last");
+  if (last === undefined || Number.isInteger(last)) return last;
+  throw new UsageError(`--last: "${last}" is not a whole number`);
+}
+
 async function send(context: CommandContext, args: Args) {
   const { peer } = await context.sender(new Args(new Map()));
-  const last = args.number("last");
-  if (last !== undefined && !Number.isInteger(last)) {
-    throw new UsageError(`--last: "${last}" is not a whole number`);
-  }
   return await context.call(handOff, {
     body: {
       from_peer: peer,
       to_peer: args.text("to"),
       of_peer: args.get("from"),
-      last,
+      last: countOf(args),
       note: await context.readText(args.get("note")),
       files: args.list("file"),
       ask: args.flag("ask"),

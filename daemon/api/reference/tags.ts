@@ -27,6 +27,8 @@ export const TAGS: readonly Tag[] = [
   { name: "Schedules", ids: ["schedules"], description: "Messages that are sent later, once or repeatedly." },
   { name: "Subscriptions", ids: ["subscriptions"], description:
     "Messages that are sent when a peer, a job, an ask or a file is in a state." },
+  { name: "Transcripts", ids: ["transcripts"], description:
+    "What agents recorded of their sessions: conversations, and how many tokens they used." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:

@@ -2,9 +2,9 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { maskSecrets } from "kit/core/secrets.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
+import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Ask } from "../asks/contract.ts";
 import * as askRows from "../asks/store.ts";

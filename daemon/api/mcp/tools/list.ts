@@ -15,6 +15,7 @@ import { PEER_TOOLS } from "./peers.ts";
 import { SHARE_TOOLS } from "./shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
 import { SUBSCRIPTION_TOOLS } from "./subscriptions.ts";
+import { TRANSCRIPT_TOOLS } from "./transcripts.ts";
 
 export const TOOLS: readonly Tool[] = [
   ...ASKING_TOOLS,
@@ -25,6 +26,7 @@ export const TOOLS: readonly Tool[] = [
   ...PEER_TOOLS,
   ...HANDOFF_TOOLS,
   ...MESSAGE_TOOLS,
+  ...TRANSCRIPT_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...SUBSCRIPTION_TOOLS,

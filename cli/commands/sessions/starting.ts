@@ -18,7 +18,7 @@ import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
 type Found = WireResponse<typeof listSessions>;
 type Resumed = WireResponse<typeof resumeSession>;
 
-export const SESSION_COMMANDS: readonly Command[] = [
+export const STARTING_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "fork <peer>",
     summary: "Start a copy of an agent, with a copy of its conversation",
