@@ -21,7 +21,9 @@ export const TAGS: readonly Tag[] = [
   { name: "Peers", ids: ["peers", "panes"], description:
     "Agents, services and the human: registration, records, liveness, panes, doctor." },
   { name: "Spawning", ids: ["spawn"], description:
-    "Starting agents in tmux panes, restarting them, and starting another beside one." },
+    "Starting agents in tmux panes, restarting them, copying them, and resuming their sessions." },
+  { name: "Hand-overs", ids: ["handoffs"], description:
+    "A peer's work as a file for another peer, or for another agent in its place." },
   { name: "Jobs", ids: ["jobs"], description:
     "Durable work that outlives the peer that asked for it, once or on a schedule." },
   { name: "Schedules", ids: ["schedules"], description: "Messages that are sent later, once or repeatedly." },

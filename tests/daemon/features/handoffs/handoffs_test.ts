@@ -11,7 +11,6 @@ import {
 import { files } from "../../../../daemon/features/messages/attachments/store.ts";
 import { FakeSockets } from "../../../support/world.ts";
 import { fileText, handoffWorld, PROMPT, TEXT } from "../../../support/daemon/handoffs.ts";
-import { page } from "../../../support/daemon/message_log.ts";
 
 const OWN = { from_peer: "api", to_peer: "web" };
 
@@ -54,9 +53,9 @@ Deno.test("a peer hands its work over as one file, with the manifest first, and 
   assert.match(text, new RegExp(`### ${to} from @web\\n\\n> Which port\\?`));
   assert.match(text, new RegExp(`### ${of} to @web\\n\\n> Which host\\?`));
   assert.match(text, /### Turn 1\n\n\*\*prompt\*\*\n\n> Fix the port\n/);
-  const { messages: [message] } = await page(w, { kind: "notify" });
-  assert.equal(message?.attachments[0]?.id, sent.attachment_id);
-  assert.match(message?.text ?? "", /^This hands the work of @api over to you\..*Note: Mind/s);
+  const message = await get(w, `/messages/${sent.delivery_id}`);
+  assert.equal(message.attachments[0].id, sent.attachment_id);
+  assert.match(message.text, /^This hands the work of @api over to you\..*Note: Mind/s);
   const asks = await get(w, "/asks?state=open");
   assert.equal(asks.asks.length, 2, "the asks stay where they are");
 });
