@@ -21,6 +21,7 @@ import type * as peerRoutes from "../../daemon/features/peers/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
+import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
 import type { getMachinePage } from "../../relay/dashboard/contract.ts";
@@ -41,6 +42,11 @@ export const redeem = endpoint<typeof redeemTicket>("POST", "/dashboard/session"
 export const machineList = endpoint<typeof listMachines>("GET", "/machines");
 
 export const peers = endpoint<typeof peerRoutes.listPeers>("GET", "/peers");
+export const transcript = endpoint<typeof transcripts.readTranscript>(
+  "GET",
+  "/peers/:id/transcript",
+);
+export const usage = endpoint<typeof transcripts.getUsage>("GET", "/peers/:id/usage");
 export const turns = endpoint<typeof peerRoutes.listTurns>("GET", "/peers/:id/turns");
 export const doctor = endpoint<typeof lifecycle.diagnosePeer>("GET", "/peers/:id/doctor");
 

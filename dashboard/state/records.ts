@@ -13,6 +13,8 @@ export type AskPage = WireResponse<typeof at.askList>;
 export type MessagePage = WireResponse<typeof at.messages>;
 export type Message = WireResponse<typeof at.messages>["messages"][number];
 export type Attachment = Message["attachments"][number];
+export type TranscriptEntry = WireResponse<typeof at.transcript>["entries"][number];
+export type Usage = WireResponse<typeof at.usage>;
 export type AgentTurn = WireResponse<typeof at.turns>["turns"][number];
 /** What of an attachment decides how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
