@@ -19,7 +19,7 @@ import { formatDayTime } from "../../output/time.ts";
 
 type Transcript = WireResponse<typeof readTranscript>;
 type Entry = Transcript["entries"][number];
-type PeerUsage = WireResponse<typeof getUsage>;
+type PeerUsage = WireResponse<typeof listUsage>["usage"][number];
 
 const POLL_INTERVAL_MS = 1_000;
 /** The largest page of the route. */
@@ -65,7 +65,11 @@ export const SESSION_COMMANDS: readonly Command[] = [
       const id = args.get("peer");
       if (id === undefined) return await context.call(listUsage, {});
       const query = await context.lookup(args);
-      return { usage: [await context.call(getUsage, { params: { id }, query })] };
+      const { transcript_refusal: _, ...usage } = await context.call(getUsage, {
+        params: { id },
+        query,
+      });
+      return { usage: [usage] };
     },
     show: ({ usage }, { terminal }) => showUsage(terminal, usage),
   }),

@@ -107,16 +107,23 @@ export const PeerUsage = z.object({
 }).meta({ id: "PeerUsage" });
 export type PeerUsage = z.output<typeof PeerUsage>;
 
+/** Why a caller cannot read the transcript, as `GET /peers/{id}/transcript` would refuse it. */
+const Refusal = z.object({ error: z.string(), detail: z.string() });
+
 export const getUsage = contract({
   id: "transcripts.usage",
   method: "GET",
   path: "/peers/:id/usage",
-  summary: "The tokens and the context of a peer's session, where its agent records them",
+  summary: "The tokens of a peer's session, and whether the caller may read its transcript",
   ...onePeer,
   tunnel: "open",
-  returns: PeerUsage,
-  fails: ["transcripts_off", "unknown_peer", "ambiguous_peer", "peer_elsewhere", "other_host"],
+  returns: PeerUsage.extend({
+    /** Null if the caller may read the transcript. */
+    transcript_refusal: Refusal.nullable(),
+  }),
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "other_host"],
 });
+export type UsageOfPeer = z.output<typeof getUsage.returns>;
 
 export const listUsage = contract({
   id: "transcripts.usage_list",
@@ -126,5 +133,4 @@ export const listUsage = contract({
   access: "caller",
   tunnel: "open",
   returns: z.object({ usage: z.array(PeerUsage) }),
-  fails: ["transcripts_off"],
 });

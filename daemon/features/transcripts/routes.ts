@@ -36,19 +36,20 @@ export function transcriptRoutes(
     const pid = rows.get(ctx.db, peer_id)?.agent_pid ?? undefined;
     return pid !== undefined && isProcess(pid, caller, Infinity) ? peer_id : undefined;
   };
+  const readerOf = (from_peer: string | undefined, caller: Caller, headers: Headers): Reader => ({
+    isHuman: isProvenHuman(caller, headers),
+    isElsewhere: caller.via === "relay" || caller.via === "machine",
+    peer_id: provenPeer(from_peer, caller),
+  });
   return [
     route(contracts.readTranscript, ({ params, query, caller, headers }) => {
       const { peer_id } = directory.find(params.id, directory.scopeOf(query));
-      const reader: Reader = {
-        isHuman: isProvenHuman(caller, headers),
-        peer_id: provenPeer(query.from_peer, caller),
-      };
-      return transcripts.read(peer_id, query, reader);
+      return transcripts.read(peer_id, query, readerOf(query.from_peer, caller, headers));
     }),
-    route(
-      contracts.getUsage,
-      ({ params, query }) => usage.of(directory.find(params.id, directory.scopeOf(query)).peer_id),
-    ),
+    route(contracts.getUsage, ({ params, query, caller, headers }) => {
+      const { peer_id } = directory.find(params.id, directory.scopeOf(query));
+      return usage.of(peer_id, readerOf(query.from_peer, caller, headers));
+    }),
     route(contracts.listUsage, async () => ({ usage: await usage.list() })),
   ];
 }

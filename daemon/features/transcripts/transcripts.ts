@@ -12,6 +12,8 @@ import type { Readers, Transcript, TranscriptEntry, TranscriptQuery } from "./co
 /** Who reads: the human, a proved peer, or nobody who is proved. */
 export interface Reader {
   readonly isHuman: boolean;
+  /** Whether the request comes through a relay or from another machine. */
+  readonly isElsewhere: boolean;
   readonly peer_id: string | undefined;
 }
 
@@ -40,12 +42,11 @@ export class Transcripts {
   }
 
   async read(peer_id: string, query: TranscriptQuery, reader: Reader): Promise<Transcript> {
-    this.mustBeOn();
     const peer = this.mustBeHere(peer_id);
-    this.#mustBeReadable(peer, reader);
-    const missing = (reason: string) => new Problem("no_transcript", { peer: peer.name, reason });
+    const refusal = this.refusalOf(peer, reader);
+    if (refusal) throw refusal;
     const found = await this.sessionOf(peer);
-    if (typeof found === "string") throw missing(found);
+    if (typeof found === "string") throw missing(peer, found);
     const { files, session_id } = found;
     const { before, after, last: entries_max } = query;
     const masks = new Map<number, number>();
@@ -59,7 +60,7 @@ export class Transcripts {
         return includes(text, entry.tool, query.grep) ? { ...entry, text } : undefined;
       },
     });
-    if (!page) throw missing(NO_FILE);
+    if (!page) throw missing(peer, NO_FILE);
     const entries = page.entries.map((entry) =>
       toShown(entry, masks.get(entry.position) ?? 0, query.full === true)
     );
@@ -70,16 +71,13 @@ export class Transcripts {
   /** The session of a peer and the files that hold it; or why there are none. */
   async sessionOf(
     { backend, runtime_session_id: session_id }: StoredPeer,
-  ): Promise<{ files: SessionFiles; session_id: string } | string> {
+  ): Promise<{ files: SessionFiles; session_id: string; file: string } | string> {
+    if (this.#deps.readers === "off") return new Problem("transcripts_off", {}).toBody().detail;
     const files = await this.#deps.sessionFilesOf(backend ?? "");
     if (!files) return "mesh knows no session files of this kind of program";
     if (session_id === null) return "its agent has not reported which session it is in";
-    return { files, session_id };
-  }
-
-  /** With transcripts off, no session file is opened, not even for its tokens. */
-  mustBeOn(): void {
-    if (this.#deps.readers === "off") throw new Problem("transcripts_off", {});
+    const file = files.locate(session_id);
+    return file === undefined ? NO_FILE : { files, session_id, file };
   }
 
   /** A peer of this machine, in any status. */
@@ -97,20 +95,32 @@ export class Transcripts {
     return machine === null || machine === this.#deps.machine;
   }
 
-  /** The human may read unless it is off; an agent only its own circle, and only if set so. */
-  #mustBeReadable(peer: StoredPeer, { isHuman, peer_id }: Reader): void {
+  /**
+   * Why a reader may not read. The human may unless it is off, an agent only what belongs to its
+   * own circle, and only if that is set.
+   */
+  refusalOf(peer: StoredPeer, reader: Reader): Problem | undefined {
     const { readers } = this.#deps;
-    if (isHuman) return;
-    if (readers === "human") throw new Problem("human_not_proven", {});
-    const reader = peer_id === undefined ? undefined : rows.get(this.#ctx.db, peer_id);
+    if (readers === "off") return new Problem("transcripts_off", {});
     const refused = (reason: string) =>
       new Problem("not_your_transcript", { peer: peer.name, reason });
-    if (!reader) throw refused("it is not proven which peer asks");
-    if (reader.circle !== peer.circle) throw refused(`it is in the circle ${peer.circle}`);
+    if (reader.isElsewhere) return refused("it is read on its own machine only");
+    if (reader.isHuman) return undefined;
+    if (readers === "human") return new Problem("human_not_proven", {});
+    const { peer_id } = reader;
+    const found = peer_id === undefined ? undefined : rows.get(this.#ctx.db, peer_id);
+    if (!found) return refused("it is not proven which peer asks");
+    if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
+    return undefined;
   }
 }
 
-export const NO_FILE = "its agent's files have no such session, or not yet";
+/** The refusal of a peer without a session that can be read. */
+export function missing({ name }: StoredPeer, reason: string): Problem {
+  return new Problem("no_transcript", { peer: name, reason });
+}
+
+const NO_FILE = "its agent's files have no such session, or not yet";
 
 function includes(text: string, tool: string | null, grep: string | undefined): boolean {
   if (grep === undefined) return true;

@@ -15,7 +15,7 @@ const FORMS: readonly RegExp[] = [
   /(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/g,
   /(?<![A-Za-z0-9])AIza[A-Za-z0-9_-]{35}/g,
   /(?<![A-Za-z0-9])mesh_(?:sk|ac|at|rt)_[A-Za-z0-9_-]{8,}/g,
-  /(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{0,2000}/g,
+  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{0,2000}/g,
 ];
 
 /** Matches what names the secret that follows it; the second group is the secret. */

@@ -95,7 +95,7 @@ Deno.test("usage shows tokens and how full the context is, or that nothing is re
         { ...peer, name: "web", usage: null, reason },
       ],
     }),
-    "GET /peers/api/usage": () => ({ ...peer, usage, reason: null }),
+    "GET /peers/api/usage": () => ({ ...peer, usage, reason: null, transcript_refusal: null }),
   });
   const { out } = await p.mesh(["usage"]);
   assert.match(out, /api +41,230 +not recorded +512 +129,200 of 258,400 \(50 %\) +m-1\n/);

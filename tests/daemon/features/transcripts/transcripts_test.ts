@@ -107,11 +107,12 @@ Deno.test("who may read is decided by the setting and by what is proved [4.trans
       settings: { "transcripts.readers": readers },
     });
     at.sockets.holders = holders;
-    const answer = await at.get(
-      `${PATH}${from_peer === undefined ? "" : `?from_peer=${from_peer}`}`,
-    );
+    const query = from_peer === undefined ? "" : `?from_peer=${from_peer}`;
+    const answer = await at.get(`${PATH}${query}`);
     assert.equal(answer.error, refusal, `${readers} ${from_peer} ${holders}`);
     if (refusal === undefined) assert.equal(answer.entries.length, 9);
+    const { transcript_refusal } = await at.get(`/peers/api/usage${query}`);
+    assert.equal(transcript_refusal?.error, refusal);
   }
 });
 
@@ -185,12 +186,13 @@ Deno.test("tokens and context are counted where the agent records them [4.transc
     model: "claude-opus-5-5",
   });
   assert.equal(api.reason, null);
+  assert.equal(api.transcript_refusal.error, "human_not_proven");
   const { usage } = await at.get("/usage");
   assert.deepEqual(usage.map(({ name }: { name: string }) => name).sort(), ["api", "far", "web"]);
   await using off = await transcriptWorld({ settings: { "transcripts.readers": "off" } });
-  for (const path of ["/usage", "/peers/api/usage"]) {
-    assert.equal((await off.get(path)).error, "transcripts_off");
-  }
+  const unread = await off.get("/peers/api/usage");
+  assert.deepEqual([unread.usage, unread.reason], [null, "Reading transcripts is off"]);
+  assert.equal(unread.transcript_refusal.error, "transcripts_off");
 });
 
 Deno.test("tokens are counted again once the session's file has changed", async () => {

@@ -76,7 +76,9 @@ paneTest("a peer is renamed by keyboard only", async (lab) => {
   const page = await lab.dashboard.open(`#/peers/${ada.peer_id}`);
   await page.getByRole("button", { name: "Actions" }).focus();
   await page.keyboard.press("Enter");
-  for (const _ of ["Restart", "Fork", "Reconnect", "Rename"]) await page.keyboard.press("Tab");
+  for (const _ of ["Restart", "Copy", "Fork", "Hand over", "Reconnect", "Rename"]) {
+    await page.keyboard.press("Tab");
+  }
   await page.keyboard.press("Enter");
   await page.getByLabel("New name").waitFor();
   await page.keyboard.press("Control+a"); // The field has the focus.
