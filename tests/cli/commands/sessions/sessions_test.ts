@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { serveDaemon } from "../../../support/cli/listening_daemon.ts";
 import { agentInPane } from "../../../support/daemon/restarts.ts";
-import { type FakeSession, sessionFilesOf } from "../../../support/daemon/session_files.ts";
+import { type FakeSession, sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import { spawningWorld } from "../../../support/daemon/spawns.ts";
 
 async function fixture() {

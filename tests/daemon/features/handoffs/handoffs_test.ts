@@ -10,7 +10,7 @@ import {
 } from "../../../support/daemon/peer_clients.ts";
 import { files } from "../../../../daemon/features/messages/attachments/store.ts";
 import { FakeSockets } from "../../../support/world.ts";
-import { fileText, handoffWorld, PROMPT, TEXT } from "../../../support/daemon/handoffs.ts";
+import { fileText, handoffWorld, PROMPT, TEXT } from "../../../support/sessions/handoffs.ts";
 
 const OWN = { from_peer: "api", to_peer: "web" };
 

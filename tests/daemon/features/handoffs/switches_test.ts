@@ -17,8 +17,8 @@ import {
   SOCKET,
   spawningWorld,
 } from "../../../support/daemon/spawns.ts";
-import { ENTRIES, fileText } from "../../../support/daemon/handoffs.ts";
-import { sessionFilesOf } from "../../../support/daemon/session_files.ts";
+import { ENTRIES, fileText } from "../../../support/sessions/handoffs.ts";
+import { sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 
 /** Another kind of agent, whose hooks register it. */
 const gemini: Adapter = { ...codex, backend: "gemini" };

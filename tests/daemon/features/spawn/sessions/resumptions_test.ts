@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
 import { agentInPane } from "../../../../support/daemon/restarts.ts";
-import { type FakeSession, sessionFilesOf } from "../../../../support/daemon/session_files.ts";
+import {
+  type FakeSession,
+  sessionFilesOf,
+} from "../../../../support/sessions/fake_session_files.ts";
 import {
   codex,
   COMMANDS,

@@ -1,8 +1,8 @@
 /** A world in which a peer with a recorded session hands its work over. */
 
 import type { ProgramResult } from "../../../daemon/host/programs.ts";
-import { addPeer } from "./peer_clients.ts";
-import { type FakeSession, sessionFilesOf } from "./session_files.ts";
+import { addPeer } from "../daemon/peer_clients.ts";
+import { type FakeSession, sessionFilesOf } from "./fake_session_files.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 
 export const PROMPT = { kind: "prompt", tool: null } as const;
