@@ -55,6 +55,11 @@ export function featureRoutes(
 ): Route[] {
   const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
+  const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
+  const proofs = {
+    isProvenHuman,
+    isProcess: (pid: number, caller: Caller, max: number) => callers.isProcess(pid, caller, max),
+  };
   const checks: CallerChecks = {
     requestContextOf(caller, headers) {
       const given = headers.get("traceparent");
@@ -83,19 +88,12 @@ export function featureRoutes(
     ...appRoutes(apps),
     ...spawnRoutes(features.spawns, restarts, {
       isProvenHuman,
-      senderOf: ({ from_peer }) => directory.senderId(from_peer),
+      senderOf,
       findForkSource: (argument, query) =>
         agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
     }),
-    ...sessionRoutes(features, {
-      isProvenHuman,
-      senderOf: ({ from_peer }) => directory.senderId(from_peer),
-    }),
-    ...handoffRoutes(features, {
-      requestContextOf: checks.requestContextOf,
-      isProvenHuman,
-      isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
-    }),
+    ...sessionRoutes(features, { isProvenHuman, senderOf }),
+    ...handoffRoutes(features, { ...checks, ...proofs }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
@@ -103,10 +101,7 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(features, {
-      isProvenHuman,
-      isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
-    }),
+    ...transcriptRoutes(features, proofs),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

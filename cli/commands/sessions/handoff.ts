@@ -55,6 +55,7 @@ const switchCommand: Command = answerCommand({
   call: switchAgent,
   show: (result, { terminal }) => {
     showRestart(terminal, result);
+    showLeftOut(terminal, result.left_out);
     if (result.way_back !== null && result.outcome !== "would_restart") {
       terminal.print(styled("dim", "the earlier session: "), result.way_back);
     }
@@ -115,5 +116,9 @@ function showHandoff(to: Terminal, sent: WireResponse<typeof handOff>): void {
     `${turns} turns, ${files} files, ${open_asks_to} open asks to it and ${open_asks_from} of its ` +
       `own, ${masked_secrets} secrets masked`,
   );
+  showLeftOut(to, left_out);
+}
+
+function showLeftOut(to: Terminal, left_out: WireResponse<typeof switchPeer>["left_out"]): void {
   for (const { what, why } of left_out) to.print(styled("yellow", `left out: ${what}: ${why}`));
 }

@@ -123,6 +123,8 @@ export const switchPeer = contract({
     to_backend: Backend,
     /** The hand-over; null if none was made, or not yet. */
     attachment_id: z.string().nullable(),
+    /** What the hand-over lacks, and why. */
+    left_out: Manifest.shape.left_out,
     /** How the earlier session is brought back; null if that is not possible. */
     way_back: z.string().nullable(),
   }),

@@ -42,6 +42,8 @@ export interface HandoffsDeps {
 /** Who asks for a hand-over: the human, a peer that is proved, or nobody who is. */
 export interface Requester {
   readonly isHuman: boolean;
+  /** Whether the request comes through a relay or from another machine, which get no turns. */
+  readonly isElsewhere: boolean;
   readonly peer_id: string | undefined;
 }
 
@@ -52,6 +54,7 @@ export interface BundleRequest {
   readonly last: number;
   readonly note?: string | undefined;
   readonly files?: readonly string[];
+  readonly isElsewhere: boolean;
 }
 
 export class Handoffs {
@@ -79,7 +82,8 @@ export class Handoffs {
     const of = this.#workOf(request, requester);
     const to = directory.target(request.to_peer, { circle, caller: sender });
     if (to.peer_id === of.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
-    const bundle = await this.collect({ ...request, of, to });
+    const { isElsewhere } = requester;
+    const bundle = await this.collect({ ...request, of, to, isElsewhere });
     return await this.store(bundle, (attachment_id) => {
       const message = { request, to: to.peer_id, attachment_id };
       return commit(() => this.#send(bundle.manifest, message, requestContext));
@@ -87,9 +91,11 @@ export class Handoffs {
   }
 
   /** Collects what a hand-over of a peer's work holds. */
-  async collect({ of, to, last, note, files: named = [] }: BundleRequest): Promise<Bundle> {
+  async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
-    const { turns, left_out: missingTurns } = await lastTurns(transcripts, of.peer_id, last);
+    const { isElsewhere, last: count } = read;
+    const wanted = { peer_id: of.peer_id, count, isElsewhere };
+    const { turns, left_out: missingTurns } = await lastTurns(transcripts, wanted);
     const sources = { turns, named, folder: of.path };
     const { files, left_out: missingFiles } = await touchedFiles(sources, { programs, signal });
     const { db, clock } = this.#ctx;

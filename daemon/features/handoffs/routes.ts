@@ -35,10 +35,12 @@ export function handoffRoutes(
     const pid = peerRows.get(ctx.db, peer_id)?.agent_pid ?? undefined;
     return pid !== undefined && isProcess(pid, caller, Infinity) ? peer_id : undefined;
   };
+  const isElsewhere = ({ via }: Caller) => via === "relay" || via === "machine";
   return [
     route(handOff, ({ body, caller, headers, commit }) => {
       const requester = {
         isHuman: isProvenHuman(caller, headers),
+        isElsewhere: isElsewhere(caller),
         peer_id: provenPeer(body.from_peer, caller),
       };
       return handoffs.send(body, requester, requestContextOf(caller, headers), commit);
@@ -47,7 +49,8 @@ export function handoffRoutes(
       again: (before) => before,
     }),
     route(switchPeer, ({ params, body, caller, headers }) => {
-      const requestContext = { proven_human: isProvenHuman(caller, headers) };
+      const proven_human = isProvenHuman(caller, headers);
+      const requestContext = { proven_human, isElsewhere: isElsewhere(caller) };
       return switches.switch(params.id, body, requestContext);
     }),
   ];

@@ -34,7 +34,7 @@ export class Switches {
   async switch(
     argument: string,
     { backend: to_backend, profile, last, note, force, ...request }: SwitchRequest,
-    requestContext: { proven_human: boolean },
+    requestContext: { proven_human: boolean; isElsewhere: boolean },
   ): Promise<Switched> {
     const { directory, handoffs, restarts } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
@@ -42,10 +42,13 @@ export class Switches {
     if (before.backend === to_backend) {
       throw new Problem("same_backend", { backend: to_backend });
     }
+    const { isElsewhere } = requestContext;
     let attachment_id: string | null = null;
+    let left_out: Switched["left_out"] = [];
     const makeSeed = async () => {
       const of = this.#mustGet(peer_id);
-      const bundle = await handoffs.collect({ of, to: of, last, note });
+      const bundle = await handoffs.collect({ of, to: of, last, note, isElsewhere });
+      left_out = bundle.manifest.left_out;
       attachment_id = await handoffs.store(bundle, (stored) => stored);
       const seed = firstMessage(before, handoffs.mask(note ?? ""));
       return { seed, seed_attachments: [attachment_id] };
@@ -61,7 +64,7 @@ export class Switches {
     const way_back = runtime_session_id === null
       ? null
       : `mesh resume ${runtime_session_id} --backend ${from_backend}`;
-    return { ...restart, peer_id, from_backend, to_backend, attachment_id, way_back };
+    return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };
   }
 
   #mustGet(peer_id: string): StoredPeer {

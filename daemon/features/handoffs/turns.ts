@@ -28,16 +28,20 @@ export interface LastTurns {
 /** Reads the last turns of a peer, whose transcript the caller is allowed to read. */
 export async function lastTurns(
   transcripts: Pick<Transcripts, "read">,
-  peer_id: string,
-  count: number,
+  { peer_id, count, isElsewhere }: {
+    readonly peer_id: string;
+    readonly count: number;
+    readonly isElsewhere: boolean;
+  },
 ): Promise<LastTurns> {
+  const reader = { isHuman: true, isElsewhere, peer_id: undefined };
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;
   try {
     do {
       const query = { last: PAGE_ENTRIES, before: before ?? undefined };
-      const page = await transcripts.read(peer_id, query, { isHuman: true, peer_id: undefined });
+      const page = await transcripts.read(peer_id, query, reader);
       entries.unshift(...page.entries);
       before = page.before;
     } while (before !== null && turnsIn() < count && entries.length < ENTRIES_MAX);
