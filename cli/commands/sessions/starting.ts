@@ -79,7 +79,7 @@ async function fork(context: CommandContext, args: Args) {
 }
 
 function isList(args: Args): boolean {
-  return args.flag("list") || args.get("query") === undefined;
+  return args.flag("list") || !args.get("query");
 }
 
 /** Starts the one session that matches; otherwise returns those that do. */
@@ -87,7 +87,7 @@ async function resume(context: CommandContext, args: Args): Promise<Found | Resu
   const path = args.get("path");
   const found = await context.call(listSessions, {
     query: {
-      query: args.get("query"),
+      query: args.get("query") || undefined,
       backend: args.choice("backend", Backend.options),
       path: path && context.absolutePath(path),
     },

@@ -212,3 +212,15 @@ Deno.test("--ask sends an ask, which the other closes; a repeated request sends 
   assert.deepEqual([opened.correlation_id, more.length], [sent.correlation_id, 0]);
   assert.equal(opened.attachments[0].id, sent.attachment_id);
 });
+
+Deno.test("no turns go along with a request from elsewhere, and the manifest says so", async () => {
+  const { w, api, web } = await handoffWorld();
+  await using _ = w;
+  const of = w.daemon.agentPeers.mustGetRecord(api.peer_id);
+  const to = { peer_id: web.peer_id, name: "web" };
+  const request = { of, to, last: 10, isElsewhere: true };
+  const { manifest, turns } = await w.daemon.handoffs.collect(request);
+  assert.deepEqual(turns, []);
+  assert.equal(manifest.left_out[0]?.what, "all turns");
+  assert.match(manifest.left_out[0]?.why ?? "", /on its own machine only/);
+});

@@ -13,10 +13,15 @@ import { agentInPane, stagesOf } from "../../../support/daemon/restarts.ts";
 import {
   advanceUntilSettled,
   codex,
+  FakeTerminals,
   generic,
   SOCKET,
   spawningWorld,
 } from "../../../support/daemon/spawns.ts";
+import { FakeClock } from "../../../support/clock.ts";
+import { restartableWorld } from "../../../support/daemon/restartable.ts";
+import { countingIds } from "../../../support/ids.ts";
+import { FakeProcesses } from "../../../support/world.ts";
 import { ENTRIES, fileText } from "../../../support/sessions/handoffs.ts";
 import { sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 
@@ -193,4 +198,47 @@ Deno.test("if the hand-over cannot be stored, nothing is stopped", async () => {
   const peer = await get(w, "/peers/api");
   assert.deepEqual([peer.status, peer.backend], ["online", "codex"]);
   assert.equal(eventData(w, "peer_restart_failed").length, 1);
+});
+
+/** A daemon that ends after it has launched the new agent, and what its successor finds. */
+async function switchAfterCrash({ ends }: { ends: boolean }) {
+  using disk = restartableWorld();
+  const processes = new FakeProcesses();
+  const terminals = new FakeTerminals(processes);
+  const shared = { clock: new FakeClock(), ids: countingIds(), processes };
+  const options = { ...shared, db_path: disk.db_path };
+  const ofFirst = await fixtureOf(options);
+  const { peer_id, pane_id } = ofFirst;
+  {
+    await using first = ofFirst.fixture;
+    await post(first.w, "/peers/api/switch", { backend: "gemini", wait: false });
+    while (first.terminals.launches.length === 0) await first.w.clock.advance(250);
+    await first.w.clock.settle();
+    const launched = first.terminals.panes.get(pane_id);
+    if (ends) first.terminals.end(launched?.pane_pid ?? 0);
+  }
+  await using second = await spawningWorld({
+    ...options,
+    terminals,
+    adapters: [codex, gemini, generic],
+    hooks: { codex: hook, gemini: hook },
+  });
+  await second.w.clock.settle();
+  const { backend } = await get(second.w, `/peers/${peer_id}`);
+  const { outcome } = await get(second.w, "/peers/api/restart");
+  const { deliveries } = await get(second.w, `/deliveries?to_peer=${peer_id}`);
+  return { backend, outcome, told: deliveries.length };
+}
+
+Deno.test("after a crash during a switch the peer is what runs, or what it was", async () => {
+  assert.deepEqual(await switchAfterCrash({ ends: false }), {
+    backend: "gemini",
+    outcome: "restarted",
+    told: 1,
+  });
+  assert.deepEqual(await switchAfterCrash({ ends: true }), {
+    backend: "codex",
+    outcome: "failed",
+    told: 0,
+  });
 });
