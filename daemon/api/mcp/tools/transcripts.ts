@@ -2,13 +2,9 @@
 
 import * as z from "zod";
 import { cleanLine } from "kit/core/text.ts";
-import {
-  ENTRIES_MAX,
-  readTranscript,
-  TranscriptEntry,
-} from "../../../features/transcripts/contract.ts";
+import { ENTRIES_MAX, EntryKind, readTranscript } from "../../../features/transcripts/contract.ts";
 import { READ_HINTS, type Tool, tool } from "../tool.ts";
-import { callerId, circle, peer } from "./fields.ts";
+import { callerId, circle, maybe, peer } from "./fields.ts";
 import { charsPerText, nameTag, quote, truncate } from "./quoting.ts";
 
 const KINDS = {
@@ -17,6 +13,17 @@ const KINDS = {
   tool_call: "called",
   tool_result: "result",
 } as const;
+
+/** Some agents show their model the data and not the text, so the data holds the quoted form. */
+const Card = z.object({
+  position: z.number(),
+  at: maybe,
+  kind: EntryKind,
+  tool: maybe,
+  text: z.string(),
+  chars: z.number(),
+  masked: z.number(),
+});
 
 const read = tool({
   name: "read_transcript",
@@ -39,7 +46,7 @@ const read = tool({
   }),
   output: z.object({
     peer_id: z.string(),
-    entries: z.array(TranscriptEntry),
+    entries: z.array(Card),
     before: z.number().nullable(),
   }),
   async run({ peer, last, grep, before, circle }, { caller, call }) {
@@ -48,17 +55,24 @@ const read = tool({
     const found = await call(readTranscript, { params: { id: peer }, query });
     const { peer_id, name } = found;
     const chars = charsPerText(found.entries.length);
-    const entries = found.entries.map((entry) => ({
+    const shown = found.entries.map((entry) => ({
       ...entry,
+      tool: entry.tool === null ? null : cleanLine(entry.tool),
       text: truncate(entry.text, chars).text,
     }));
-    const lines = entries.map(({ at, kind, tool, text }) =>
-      `${at ?? "(no time)"} ${KINDS[kind]}${tool === null ? "" : ` ${cleanLine(tool)}`}: ${text}`
+    const lines = shown.map(({ at, kind, tool, text }) =>
+      `${at ?? "(no time)"} ${KINDS[kind]}${tool === null ? "" : ` ${tool}`}: ${text}`
     );
+    const from = nameTag(name);
+    const entries = shown.map(({ kind, text, ...entry }) => ({
+      ...entry,
+      kind,
+      text: quote({ type: "transcript", kind, from }, text),
+    }));
     const more = found.before === null ? [] : [`Earlier entries: before=${found.before}`];
     const text = lines.length === 0
       ? "No entries."
-      : quote({ type: "transcript", from: nameTag(name) }, lines.join("\n"));
+      : quote({ type: "transcript", from }, lines.join("\n"));
     return { text: [text, ...more].join("\n"), data: { peer_id, entries, before: found.before } };
   },
 });

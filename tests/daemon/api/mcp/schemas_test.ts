@@ -150,6 +150,7 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ["answer", { correlation_id: "ask-1", option_id: "a" }],
   ["list_asks", {}],
   ["search_messages", { query: "Why" }],
+  ["read_transcript", { peer: "web" }],
   ...JOB_CALLS,
   ...SCHEDULE_CALLS,
   ["kill_peer", { peer: "web" }],
@@ -168,6 +169,17 @@ const SHARED = {
   peer_id: "peer-api",
   permissions: "ro",
   expires_at: "2030-01-02T00:00:00.000Z",
+};
+
+const TRANSCRIPT = {
+  peer_id: "peer-web",
+  name: "web",
+  backend: "codex",
+  session_id: "s-1",
+  entries: [
+    { position: 1, at: null, kind: "text", tool: null, text: "Yes", chars: 3, masked: 0 },
+  ],
+  before: null,
 };
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
@@ -190,6 +202,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "set_description",
       "set_name",
       "search_messages",
+      "read_transcript",
       ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "schedule_create",
       "schedule_list",
@@ -241,6 +254,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "POST /answer": () => ({ ok: true, close_reason: "answered", outcome: "answered" }),
       "GET /asks/pending": () => ({ asks: [] }),
       "GET /messages": () => ({ messages: [], next: null }),
+      "GET /peers/web/transcript": () => TRANSCRIPT,
       "GET /peers/web": () => WEB_PEER,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => WEB_PEER,

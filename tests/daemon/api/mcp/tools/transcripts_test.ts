@@ -35,6 +35,10 @@ Deno.test("an agent reads another's transcript as data, if the human has set so 
   assert.match(text, /^<peer-message type="transcript" from="@writer">/);
   assert.match(text, /said: The notes say hello\.\n\S+ prompt: And again\n/);
   assert.match(text, /<\/peer-message>\nEarlier entries: before=\d+$/);
+  const [, prompt] = data["entries"] as { text: string; at: string }[];
+  const quoted = '<peer-message type="transcript" kind="prompt" from="@writer">And again\n';
+  assert(prompt?.text.startsWith(quoted), prompt?.text);
+  assert.equal(prompt?.at, "2026-11-26T13:22:50.005Z");
   const before = data["before"];
   const earlier = await at.api.call("read_transcript", { peer: "writer", before });
   assert.match(earlier.text, /called exec_command: \{"cmd":"echo hi; cat notes.txt"\}/);
