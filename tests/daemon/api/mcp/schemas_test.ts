@@ -113,8 +113,48 @@ const JOB = {
   runner: { current_attempt_id: "attempt-1" },
 };
 
+const FORKED = {
+  ...SPAWNED,
+  source_peer_id: "peer-web",
+  session_id: "s-1",
+  source_turn_state: "idle",
+};
+
+const HANDED_OFF = {
+  ok: true,
+  attachment_id: "att-1",
+  manifest: {
+    handoff: 1,
+    from: {
+      peer_id: "peer-api",
+      name: "api",
+      backend: null,
+      circle: "default",
+      folder: null,
+      session_id: null,
+    },
+    to: { peer_id: "peer-web", name: "web" },
+    made_at: "2030-01-01T00:00:00.000Z",
+    counts: {
+      turns: 0,
+      entries: 0,
+      open_asks_to: 0,
+      open_asks_from: 0,
+      files: 0,
+      masked_secrets: 0,
+    },
+    left_out: [{ what: "all turns", why: "there are none" }],
+  },
+  kind: "notify",
+  delivery_id: "notif-1",
+  correlation_id: null,
+  delivery_state: "queued",
+};
+
 const WRITE_ANSWERS = {
   "POST /spawn": () => SPAWNED,
+  "POST /peers/web/fork": () => FORKED,
+  "POST /handoffs": () => HANDED_OFF,
   "POST /peers/peer-web/restart": () => RESTARTED,
   "POST /jobs": () => JOB,
   "GET /jobs": () => ({ work: [JOB], recurring: [] }),
@@ -157,6 +197,8 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ["claim_orchestrator_role", {}],
   ["orchestrator_status", {}],
   ["spawn_peer", { path: "/work", backend: "sdk" }],
+  ["fork_peer", { peer: "web" }],
+  ["hand_off", { peer: "web", note: "Go on" }],
   ["restart_peer", { peer: "web" }],
   ["share_session", {}],
   ["revoke_share", { share_id: "sh_1" }],
@@ -201,6 +243,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "whoami",
       "set_description",
       "set_name",
+      "hand_off",
       "search_messages",
       "read_transcript",
       ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
@@ -212,6 +255,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "claim_orchestrator_role",
       "orchestrator_status",
       "spawn_peer",
+      "fork_peer",
       "restart_peer",
       "share_session",
       "revoke_share",
