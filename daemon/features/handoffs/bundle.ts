@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod";
+import { cleanLine } from "kit/core/text.ts";
 import type { Ask } from "../asks/contract.ts";
 import { Manifest } from "./contract.ts";
 import type { TouchedFile } from "./touched_files.ts";
@@ -77,5 +78,5 @@ function quote(text: string): string {
 }
 
 function inCode(text: string): string {
-  return `\`${text.replaceAll("`", "'")}\``;
+  return `\`${cleanLine(text).replaceAll("`", "'")}\``;
 }

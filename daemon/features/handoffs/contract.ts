@@ -125,7 +125,7 @@ export const switchPeer = contract({
     attachment_id: z.string().nullable(),
     /** What the hand-over lacks, and why. */
     left_out: Manifest.shape.left_out,
-    /** How the earlier session is brought back; null if that is not possible. */
+    /** How the earlier session is brought back; null if it goes on, or is not known. */
     way_back: z.string().nullable(),
   }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "same_backend", "spawn_disabled"],

@@ -1,7 +1,7 @@
 /** Hands a peer's work over to another: collects it, stores it as a file, and sends it. */
 
 import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import { invalidField, Problem } from "kit/core/problem.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
@@ -154,6 +154,7 @@ export class Handoffs {
     }
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: name });
+    if (peer.role === "human") throw invalidField("of_peer", "Name the agent whose work it is");
     if (peer.machine !== null && peer.machine !== machine) {
       throw new Problem("other_host", { peer_id, machine: peer.machine });
     }

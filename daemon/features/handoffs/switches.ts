@@ -61,7 +61,9 @@ export class Switches {
       change,
     );
     const { backend: from_backend, runtime_session_id } = before;
-    const way_back = runtime_session_id === null
+    const isOver = restart.outcome === "failed" || restart.outcome === "cancelled";
+    const isUntouched = isOver && !restart.stages.some(({ stage }) => stage === "launch");
+    const way_back = runtime_session_id === null || isUntouched
       ? null
       : `mesh resume ${runtime_session_id} --backend ${from_backend}`;
     return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };

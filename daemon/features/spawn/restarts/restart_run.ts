@@ -12,6 +12,8 @@ import { readSubject } from "./replacement.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
+/** How often an agent is linked by its pane that no hook has registered yet. */
+const LINK_MS = 2_000;
 /**
  * How long a restart waits for the turn to end. After that the restart fails, and nothing is
  * stopped.
@@ -243,9 +245,13 @@ export class RestartRun {
     isMet: () => boolean,
   ): Promise<void> {
     const { clock } = this.#ctx;
+    let link_at = clock.now();
     for (const deadline = clock.now() + ms_max; clock.now() < deadline;) {
       if (isMet()) return;
-      await this.#linkIfSilent();
+      if (clock.now() >= link_at) {
+        await this.#linkIfSilent();
+        link_at = clock.now() + LINK_MS;
+      }
       await this.#pause();
     }
   }

@@ -175,6 +175,8 @@ Deno.test("an agent hands over its own work only, and proves that it is itself; 
   assert.equal((await post(w, "/handoffs", OWN)).error, "not_your_work", "it is web's process");
   sockets.holders = [];
   const page = await signIn(w);
+  const own = await post(w, "/handoffs", { from_peer: "sam", to_peer: "web" }, page);
+  assert.match(own.detail, /of_peer: Name the agent/);
   const body = { from_peer: "sam", to_peer: "web", of_peer: "api" };
   const sent = await post(w, "/handoffs", body, page);
   assert.equal(sent.status, 200, JSON.stringify(sent));

@@ -134,6 +134,7 @@ Deno.test("a switch is refused before anything is stopped", async () => {
     const { agent_pid } = await agentInPane(fixture, given);
     const refused = await post(w, "/peers/api/switch", { backend: "gemini", ...body });
     assert.deepEqual([refused.outcome, refused.failed?.reason], ["failed", reason]);
+    assert.equal(refused.way_back, null, "its session goes on");
     assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0);
     assert.equal((await get(w, "/peers/api")).backend, "codex");
   }
