@@ -53,7 +53,7 @@ export function changedAt(path: string): number | undefined {
   return file?.isFile() ? Math.trunc(file.mtimeMs) : undefined;
 }
 
-/** The names in a folder, sorted. Empty if there is no such folder. */
+/** The names in a folder, sorted. Empty if there is no such folder that this process may read. */
 export function namesIn(folder: string): string[] {
   const names = unlessError(isAbsentFolder, () => Array.from(Deno.readDirSync(folder), nameOf));
   return names?.sort() ?? [];
@@ -62,7 +62,8 @@ export function namesIn(folder: string): string[] {
 const nameOf = ({ name }: Deno.DirEntry) => name;
 
 function isAbsentFolder(error: unknown): boolean {
-  return error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+  const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+  return [NotADirectory, NotFound, PermissionDenied].some((kind) => error instanceof kind);
 }
 
 /**

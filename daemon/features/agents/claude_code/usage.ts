@@ -24,7 +24,7 @@ const Answer = z.object({
   }),
 });
 
-/** The sums of the whole session so far, written at the end of a turn, as of 2.1.329. */
+/** The sums of the whole session so far, written when its program ends, as of 2.1.329. */
 const Sums = z.object({
   type: z.literal("cost-state"),
   modelUsage: z.record(
