@@ -55,3 +55,35 @@ export async function handoffWorld(
 export async function fileText(w: World, attachment_id: string): Promise<string> {
   return await (await w.fetch(`/attachments/${attachment_id}`)).text();
 }
+
+/** The answer to a hand-over. */
+export const HANDED_OFF = {
+  ok: true,
+  attachment_id: "att-1",
+  manifest: {
+    handoff: 1,
+    from: {
+      peer_id: "peer-api",
+      name: "api",
+      backend: null,
+      circle: "default",
+      folder: null,
+      session_id: null,
+    },
+    to: { peer_id: "peer-web", name: "web" },
+    made_at: "2030-01-01T00:00:00.000Z",
+    counts: {
+      turns: 0,
+      entries: 0,
+      open_asks_to: 0,
+      open_asks_from: 0,
+      files: 0,
+      masked_secrets: 0,
+    },
+    left_out: [{ what: "all turns", why: "there are none" }],
+  },
+  kind: "notify",
+  delivery_id: "notif-1",
+  correlation_id: null,
+  delivery_state: "queued",
+};

@@ -1,6 +1,7 @@
 /** Every tool: its listing, and results that fit its output schema, on both protocol versions. */
 
 import assert from "node:assert/strict";
+import { HANDED_OFF } from "../../../support/sessions/handoffs.ts";
 import * as z from "zod";
 import {
   connect,
@@ -118,37 +119,6 @@ const FORKED = {
   source_peer_id: "peer-web",
   session_id: "s-1",
   source_turn_state: "idle",
-};
-
-const HANDED_OFF = {
-  ok: true,
-  attachment_id: "att-1",
-  manifest: {
-    handoff: 1,
-    from: {
-      peer_id: "peer-api",
-      name: "api",
-      backend: null,
-      circle: "default",
-      folder: null,
-      session_id: null,
-    },
-    to: { peer_id: "peer-web", name: "web" },
-    made_at: "2030-01-01T00:00:00.000Z",
-    counts: {
-      turns: 0,
-      entries: 0,
-      open_asks_to: 0,
-      open_asks_from: 0,
-      files: 0,
-      masked_secrets: 0,
-    },
-    left_out: [{ what: "all turns", why: "there are none" }],
-  },
-  kind: "notify",
-  delivery_id: "notif-1",
-  correlation_id: null,
-  delivery_state: "queued",
 };
 
 const WRITE_ANSWERS = {
