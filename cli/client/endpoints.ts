@@ -7,6 +7,7 @@ import type * as asks from "../../daemon/features/asks/contract.ts";
 import type * as many from "../../daemon/features/asks/many/contract.ts";
 import type * as questions from "../../daemon/features/asks/questions/contract.ts";
 import type * as federation from "../../daemon/features/federation/contract.ts";
+import type * as handoffs from "../../daemon/features/handoffs/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
@@ -19,7 +20,9 @@ import type * as groups from "../../daemon/features/peers/groups/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
+import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
+import type * as sessions from "../../daemon/features/spawn/sessions/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
 
 export const completeId = endpoint<typeof ids.completeId>("GET", "/ids/:short");
@@ -45,6 +48,9 @@ export const askBlocking = endpoint<typeof questions.askBlocking>(
 
 export const forgetMachine = endpoint<typeof federation.forgetMachine>("DELETE", "/machines/:id");
 export const listMachines = endpoint<typeof federation.listMachines>("GET", "/machines");
+
+export const switchPeer = endpoint<typeof handoffs.switchPeer>("POST", "/peers/:id/switch");
+export const handOff = endpoint<typeof handoffs.handOff>("POST", "/handoffs");
 
 export const getInboxItem = endpoint<typeof inbox.getInboxItem>("GET", "/inbox/:id");
 export const listInbox = endpoint<typeof inbox.listInbox>("GET", "/inbox");
@@ -106,6 +112,9 @@ export const listShares = endpoint<typeof shares.listShares>("GET", "/shares");
 export const revokeShare = endpoint<typeof shares.revokeShare>("DELETE", "/shares/:id");
 
 export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork-backend");
+export const forkSession = endpoint<typeof sessions.forkSession>("POST", "/peers/:id/fork");
+export const listSessions = endpoint<typeof sessions.listSessions>("GET", "/spawn/sessions");
+export const resumeSession = endpoint<typeof sessions.resumeSession>("POST", "/spawn/resume");
 export const spawnPeer = endpoint<typeof spawn.spawnPeer>("POST", "/spawn");
 
 export const restartPeer = endpoint<typeof restarts.restartPeer>("POST", "/peers/:id/restart");
@@ -125,4 +134,11 @@ export const getSubscription = endpoint<typeof subscriptions.getSubscription>(
 export const listSubscriptions = endpoint<typeof subscriptions.listSubscriptions>(
   "GET",
   "/subscriptions",
+);
+
+export const getUsage = endpoint<typeof transcripts.getUsage>("GET", "/peers/:id/usage");
+export const listUsage = endpoint<typeof transcripts.listUsage>("GET", "/usage");
+export const readTranscript = endpoint<typeof transcripts.readTranscript>(
+  "GET",
+  "/peers/:id/transcript",
 );

@@ -16,7 +16,7 @@ import { EXIT } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
-const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
+export const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
 
 export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -52,7 +52,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "peer fork <peer>",
-    summary: "Start another agent in the same folder and circle, on this backend",
+    summary: "Start an agent of another kind in the same folder, without the conversation",
     flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
     example: "mesh peer fork api --backend codex",
     call: async (context, args) => {
@@ -70,13 +70,11 @@ export const SPAWN_COMMANDS: readonly Command[] = [
  * window of that pane.
  */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
-  const { env, machine } = context;
   const backend = args.requiredChoice("backend", Backend.options);
   const { peer } = await context.sender(args);
-  const isInPane = machine === undefined && env["TMUX_PANE"];
-  const tmux_socket = isInPane ? tmuxSocketOf(env) : undefined;
+  const { query, source_pane } = ownPane(context);
   return await context.call(spawnPeer, {
-    query: tmux_socket ? { tmux_socket } : {},
+    query,
     body: {
       path: context.absolutePath(args.text("path")),
       backend,
@@ -85,9 +83,19 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
       name: args.get("name"),
       from_peer: peer,
       message: await context.readText(args.get("message")),
-      source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
+      source_pane,
     },
   });
+}
+
+/** The pane of this process, beside which an agent is started if circles are windows. */
+export function ownPane({ env, machine }: CommandContext) {
+  const isInPane = machine === undefined && env["TMUX_PANE"];
+  const tmux_socket = isInPane ? tmuxSocketOf(env) : undefined;
+  return {
+    query: tmux_socket ? { tmux_socket } : {},
+    source_pane: tmux_socket ? env["TMUX_PANE"] : undefined,
+  };
 }
 
 async function restart(context: CommandContext, args: Args) {
@@ -105,7 +113,7 @@ async function restart(context: CommandContext, args: Args) {
   });
 }
 
-function showSpawned(to: Terminal, spawned: Spawned): void {
+export function showSpawned(to: Terminal, spawned: Spawned): void {
   const { display_name, spawn_id, tmux_session, pane_id, registration_state } = spawned;
   const { seed_state, warnings } = spawned;
   const location = `  ${registration_state}, tmux ${tmux_session} ${pane_id}  `;
@@ -114,7 +122,7 @@ function showSpawned(to: Terminal, spawned: Spawned): void {
   for (const warning of warnings) to.print(styled("yellow", warning));
 }
 
-function showRestart(to: Terminal, result: WireResponse<typeof restartPeer>): void {
+export function showRestart(to: Terminal, result: WireResponse<typeof restartPeer>): void {
   const { outcome, failed, stages, would_run, resume_mode, restart_id } = result;
   const succeeded = outcome !== "failed";
   const stagePath = stages.map(({ stage }) => stage).join(" → ");

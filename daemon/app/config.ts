@@ -15,6 +15,7 @@ import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { CircleBoundary, isReserved } from "../features/peers/schemas.ts";
 import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/contract.ts";
+import { READERS } from "../features/transcripts/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
@@ -110,6 +111,7 @@ export const SETTINGS = {
   "spawn.allowed_paths":              wordList                                                  .default([]),
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "panes.allow_typing":               flag                                                   .default(false),
+  "transcripts.readers":              z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "asks.reminders":                   flag                                                   .default(true),
   "approvals.gated_tools":           wordList                                                  .default([]),

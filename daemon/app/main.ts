@@ -8,6 +8,7 @@ import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
+import { definitionOf } from "../features/agents/registry.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
 import {
   type AgentsPlatform,
@@ -156,6 +157,7 @@ async function platformOf(
     openSocket,
     openTelemetry,
     send: (request) => fetch(request),
+    sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),
   };

@@ -11,6 +11,7 @@ import { KittyServers } from "../host/kitty/kitty.ts";
 import { AllTerminals } from "../host/terminals/servers.ts";
 import { kindOf, kittyAddressOf } from "../host/terminals/addresses.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
+import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
@@ -63,6 +64,8 @@ export interface Platform {
   readonly send: (request: Request) => Promise<Response>;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
+  /** Loads the reader of an agent's session files; undefined if it keeps none. */
+  sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
   /** The name of the tmux session of a pane; undefined in another terminal. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }

@@ -148,7 +148,8 @@ export class Reactions {
     // Spawns
     spawned: (spawned) => {
       const { ctx: { log }, jobs, linking } = this.#features;
-      return linkSilentAgent({ linking, log }, spawned, jobs.resumedPeerOf(spawned.spawn_id));
+      const resumed = spawned.resumed_peer_id ?? jobs.resumedPeerOf(spawned.spawn_id);
+      return linkSilentAgent({ linking, log }, spawned, resumed);
     },
   };
 }

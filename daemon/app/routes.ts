@@ -21,6 +21,7 @@ import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../features/federation/routes.ts";
 import { RemoteInbox } from "../features/federation/calls/inbox_home.ts";
 import { callRoutes } from "../features/federation/calls/routes.ts";
+import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
@@ -37,8 +38,10 @@ import type { Apps } from "../features/apps/apps.ts";
 import { appRoutes } from "../features/apps/routes.ts";
 import { shareRoutes } from "../features/shares/routes.ts";
 import type { Shares } from "../features/shares/shares.ts";
+import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
 import { getConfig } from "./contract.ts";
@@ -52,6 +55,11 @@ export function featureRoutes(
 ): Route[] {
   const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
+  const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
+  const proofs = {
+    isProvenHuman,
+    isProcess: (pid: number, caller: Caller, max: number) => callers.isProcess(pid, caller, max),
+  };
   const checks: CallerChecks = {
     requestContextOf(caller, headers) {
       const given = headers.get("traceparent");
@@ -80,10 +88,12 @@ export function featureRoutes(
     ...appRoutes(apps),
     ...spawnRoutes(features.spawns, restarts, {
       isProvenHuman,
-      senderOf: ({ from_peer }) => directory.senderId(from_peer),
+      senderOf,
       findForkSource: (argument, query) =>
         agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
     }),
+    ...sessionRoutes(features, { isProvenHuman, senderOf }),
+    ...handoffRoutes(features, { ...checks, ...proofs }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
@@ -91,6 +101,7 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
+    ...transcriptRoutes(features, proofs),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

@@ -2,7 +2,7 @@
 
 import type { Stats } from "node:fs";
 import { fs } from "kit/host/node_library.ts";
-import { unlessError, unlessMissing } from "./paths.ts";
+import { unlessError } from "./paths.ts";
 
 /** Errors that mean that the file does not exist or that this process may not read it. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
@@ -16,27 +16,54 @@ export function readWhole(
   bytes_max: number,
   { own = false }: { own?: boolean } = {},
 ): string | undefined {
-  return read(path, ({ size, uid }) => {
+  return decode(read(path, ({ size, uid }) => {
     return size > bytes_max || (own && uid !== Deno.uid()) ? undefined : { from: 0, size };
-  });
+  }));
 }
 
 /** Reads the first `bytes_max` bytes of a file; the last line may be incomplete. */
 export function readHead(path: string, bytes_max: number): string | undefined {
-  return read(path, ({ size }) => ({ from: 0, size: Math.min(size, bytes_max) }));
+  return decode(read(path, ({ size }) => ({ from: 0, size: Math.min(size, bytes_max) })));
 }
 
 /** Reads the last `bytes_max` bytes of a file; the first line may be incomplete. */
 export function readTail(path: string, bytes_max: number): string | undefined {
-  return read(path, ({ size }) => {
-    const from = Math.max(0, size - bytes_max);
-    return { from, size: size - from };
-  });
+  return decode(readBefore(path, Infinity, bytes_max)?.bytes);
 }
 
-/** The names in a folder, sorted. Empty if the folder does not exist. */
+/** A part of a file, and where it begins. */
+export interface FilePart {
+  readonly bytes: Uint8Array;
+  readonly from: number;
+}
+
+/** Reads the last `bytes_max` bytes before a position of a file. */
+export function readBefore(path: string, end: number, bytes_max: number): FilePart | undefined {
+  let from = 0;
+  const bytes = read(path, ({ size }) => {
+    from = Math.max(0, Math.min(size, end) - bytes_max);
+    return { from, size: Math.max(0, Math.min(size, end) - from) };
+  });
+  return bytes && { bytes, from };
+}
+
+/** When a regular file last changed, in milliseconds since 1970; undefined if there is none. */
+export function changedAt(path: string): number | undefined {
+  const file = unlessError(isAbsent, () => fs().lstatSync(path));
+  return file?.isFile() ? Math.trunc(file.mtimeMs) : undefined;
+}
+
+/** The names in a folder, sorted. Empty if there is no such folder that this process may read. */
 export function namesIn(folder: string): string[] {
-  return unlessMissing(() => Array.from(Deno.readDirSync(folder), ({ name }) => name).sort()) ?? [];
+  const names = unlessError(isAbsentFolder, () => Array.from(Deno.readDirSync(folder), nameOf));
+  return names?.sort() ?? [];
+}
+
+const nameOf = ({ name }: Deno.DirEntry) => name;
+
+function isAbsentFolder(error: unknown): boolean {
+  const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+  return [NotADirectory, NotFound, PermissionDenied].some((kind) => error instanceof kind);
 }
 
 /**
@@ -47,7 +74,7 @@ export function namesIn(folder: string): string[] {
 function read(
   path: string,
   choose: (file: Stats) => { from: number; size: number } | undefined,
-): string | undefined {
+): Uint8Array | undefined {
   const { closeSync, constants, fstatSync, openSync, readSync } = fs();
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const file = unlessError(isAbsent, () => openSync(path, flags));
@@ -61,10 +88,14 @@ function read(
     for (let got = 1; got > 0 && length < part.size; length += got) {
       got = readSync(file, bytes, length, part.size - length, part.from + length);
     }
-    return new TextDecoder().decode(bytes.subarray(0, length));
+    return bytes.subarray(0, length);
   } finally {
     closeSync(file);
   }
+}
+
+function decode(bytes: Uint8Array | undefined): string | undefined {
+  return bytes && new TextDecoder().decode(bytes);
 }
 
 function isAbsent(error: unknown): boolean {

@@ -1,6 +1,6 @@
-/** A prompt or final message of an agent's own session, in its conversation. */
+/** What an agent's own session says, in its conversation: reported turns, and records. */
 
-import type { AgentTurn } from "../state/records.ts";
+import type { AgentTurn, TranscriptEntry } from "../state/records.ts";
 import { Clock } from "./basics.tsx";
 import { Markdown } from "./markdown.tsx";
 import { visible } from "./text/visible.tsx";
@@ -31,4 +31,41 @@ export function AgentTurnEntry({ turn }: { turn: AgentTurn }) {
 
 function toText(tool_calls: AgentTurn["tool_calls"]): string {
   return tool_calls.map((tool_call) => JSON.stringify(tool_call, null, 2)).join("\n");
+}
+
+const RECORDS: Readonly<Record<TranscriptEntry["kind"], string>> = {
+  prompt: "prompt in its session",
+  text: "said in its session",
+  tool_call: "called",
+  tool_result: "result",
+};
+
+/** An entry of the agent's transcript; calls and results are folded. */
+export function RecordEntry({ record }: { record: TranscriptEntry }) {
+  const { kind, text, chars, tool, at } = record;
+  const isTalk = kind === "prompt" || kind === "text";
+  const title = [RECORDS[kind], tool].filter(Boolean).join(" ");
+  return (
+    <li class={`turn ${kind === "prompt" ? "to-peer" : ""}`} data-row tabIndex={-1}>
+      {isTalk
+        ? (
+          <>
+            <header>
+              <span class="kind">{visible(title)}</span>
+              {at !== null && <Clock at={at} />}
+            </header>
+            <Markdown text={text} />
+          </>
+        )
+        : (
+          <details>
+            <summary>{visible(title)}</summary>
+            <pre>{visible(text)}</pre>
+          </details>
+        )}
+      {chars > text.length && (
+        <p class="hint">Shortened here; the agent's session file has it in full.</p>
+      )}
+    </li>
+  );
 }

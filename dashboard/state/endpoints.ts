@@ -9,6 +9,7 @@ import type * as apps from "../../daemon/features/apps/contract.ts";
 import type * as asks from "../../daemon/features/asks/contract.ts";
 import type * as questions from "../../daemon/features/asks/questions/contract.ts";
 import type { listMachines } from "../../daemon/features/federation/contract.ts";
+import type * as handoffs from "../../daemon/features/handoffs/contract.ts";
 import type * as inbox from "../../daemon/features/inbox/contract.ts";
 import type * as jobs from "../../daemon/features/jobs/contract.ts";
 import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
@@ -21,8 +22,10 @@ import type * as peerRoutes from "../../daemon/features/peers/contract.ts";
 import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
 import type * as schedules from "../../daemon/features/schedules/contract.ts";
 import type * as shares from "../../daemon/features/shares/contract.ts";
+import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
 import type * as spawn from "../../daemon/features/spawn/contract.ts";
 import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
+import type * as sessions from "../../daemon/features/spawn/sessions/contract.ts";
 import type { getMachinePage } from "../../relay/dashboard/contract.ts";
 import type * as relayApps from "../../relay/oauth/apps/contract.ts";
 
@@ -41,6 +44,11 @@ export const redeem = endpoint<typeof redeemTicket>("POST", "/dashboard/session"
 export const machineList = endpoint<typeof listMachines>("GET", "/machines");
 
 export const peers = endpoint<typeof peerRoutes.listPeers>("GET", "/peers");
+export const transcript = endpoint<typeof transcripts.readTranscript>(
+  "GET",
+  "/peers/:id/transcript",
+);
+export const usage = endpoint<typeof transcripts.getUsage>("GET", "/peers/:id/usage");
 export const turns = endpoint<typeof peerRoutes.listTurns>("GET", "/peers/:id/turns");
 export const doctor = endpoint<typeof lifecycle.diagnosePeer>("GET", "/peers/:id/doctor");
 
@@ -103,6 +111,8 @@ export const cancelRestart = endpoint<typeof restarts.cancelRestart>(
   "DELETE",
   "/peers/:id/restart",
 );
+export const forkSession = endpoint<typeof sessions.forkSession>("POST", "/peers/:id/fork");
+export const handOff = endpoint<typeof handoffs.handOff>("POST", "/handoffs");
 export const forkPeer = endpoint<typeof spawn.forkPeer>("POST", "/peers/:id/fork-backend");
 export const rehookPeer = endpoint<typeof lifecycle.rehookPeer>("POST", "/peers/:id/rehook");
 export const killPeer = endpoint<typeof lifecycle.killPeer>("POST", "/peers/:id/kill");

@@ -15,6 +15,8 @@ export type AskPage = WireResponse<typeof at.askList>;
 export type MessagePage = WireResponse<typeof at.messages>;
 export type Message = WireResponse<typeof at.messages>["messages"][number];
 export type Attachment = Message["attachments"][number];
+export type TranscriptEntry = WireResponse<typeof at.transcript>["entries"][number];
+export type Usage = WireResponse<typeof at.usage>;
 export type AgentTurn = WireResponse<typeof at.turns>["turns"][number];
 /** What of an attachment decides how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
@@ -40,6 +42,7 @@ export type Share = WireResponse<typeof at.shareList>["shares"][number];
 export type Setting = WireResponse<typeof at.config>["settings"][number];
 export type Restart = WireResponse<typeof at.restartPeer>;
 export type SpawnConfig = WireResponse<typeof at.spawnConfig>;
+export type HandedOff = WireResponse<typeof at.handOff>;
 export type Spawned = WireResponse<typeof at.spawnPeer>;
 export type Orphan = WireResponse<typeof at.orphans>["panes"][number];
 export type Backend = Orphan["backend_hint"] & string;

@@ -1,4 +1,4 @@
--- The daemon's tables after 26 migration(s).
+-- The daemon's tables after 27 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -524,7 +524,8 @@ CREATE TABLE restarts (
   seed_human integer not null check (seed_human in (0, 1)),
   started_at integer not null,
   finished_at integer
-) strict;
+, from_backend text, from_session text, to_backend text, seed_attachments text not null default '[]'
+  check (json_valid(seed_attachments))) strict;
 
 CREATE INDEX restarts_open on restarts (seq) where finished_at is null;
 
@@ -585,7 +586,7 @@ CREATE TABLE spawns (
   warnings text not null,
   created_at integer not null,
   settled_at integer
-, pane_pid integer) strict;
+, pane_pid integer, resumed_session text, resumed_peer_id text) strict;
 
 CREATE INDEX spawns_open on spawns (created_at) where settled_at is null;
 

@@ -12,6 +12,7 @@ import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
+import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
@@ -119,6 +120,8 @@ export interface WorldOptions {
   readonly send?: (request: Request) => Promise<Response>;
   /** The bus to other machines; none by default. */
   readonly federation?: Platform["federation"];
+  /** The session files of agents by their ids; none by default. */
+  readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
   /** The tmux session of a pane; none by default. */
   readonly sessionOf?: Platform["sessionOf"];
   /** Whether the kernel finds a person's terminal behind a request; not by default. */
@@ -227,6 +230,7 @@ export function world(options: WorldOptions = {}) {
     federation: options.federation,
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
+    sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
     sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };

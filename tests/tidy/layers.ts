@@ -25,6 +25,8 @@ export const LAYERS: readonly string[] = [
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/subscriptions",
+  "daemon/features/transcripts",
+  "daemon/features/handoffs",
   "daemon/features/shares",
   "daemon/features/apps",
   "daemon/api/mcp",

@@ -949,12 +949,80 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "spawn",
   "usage": "peer fork <peer>",
-  "summary": "Start another agent in the same folder and circle, on this backend",
+  "summary": "Start an agent of another kind in the same folder, without the conversation",
   "example": "mesh peer fork api --backend codex",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
    "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "a profile from spawn.profiles",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "starting",
+  "usage": "fork <peer>",
+  "summary": "Start a copy of an agent, with a copy of its conversation",
+  "details": "The agent itself goes on undisturbed. The copy is a peer of its own, in the same folder and circle. Agents that cannot copy a conversation are refused: hand the work over with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
+  "example": "mesh fork api --name api-retries --message \"Try it with retries instead\"",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--profile <name>": "a profile from spawn.profiles",
+   "--name <name>": "the copy's name",
+   "--message <text>": "send this once the copy has started",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "starting",
+  "usage": "resume [query...]",
+  "summary": "Start an agent with a session that has ended, also one from outside of the mesh",
+  "details": "The query is how the id of a session begins, or a part of its title or folder. The sessions are those in the agents' own files. If exactly one matches, its agent starts in a tmux pane, in the folder of the session; otherwise those that match are listed. A session that a live peer has is refused. Without a query, the sessions are listed.",
+  "example": "mesh resume \"flaky tests\" --path ~/work/api",
+  "flags": {
+   "--backend <backend>": "only sessions of this kind of agent",
+   "--path <folder>": "only sessions of this folder",
+   "--list": "list the sessions, and start nothing",
+   "--profile <name>": "a profile from spawn.profiles",
+   "--name <name>": "the peer's name; by default that of the peer that had the session",
+   "--circle <name>": "the circle it joins",
+   "--message <text>": "send this once the agent has started",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "handoff",
+  "usage": "handoff <to>",
+  "summary": "Hand work over: the last turns, open asks and touched files, as a file with a message",
+  "details": "The file begins with a manifest, which says what it holds and what was left out. Secrets are masked, and of files only the names are handed over. Open asks are named and stay where they are. An agent hands over its own work; with --from, a person that of any agent of this machine.",
+  "example": "mesh handoff web --from api --last 5 --note \"The tests are red since Tuesday\"",
+  "flags": {
+   "--from <peer>": "whose work it is; by default that of the agent that runs this",
+   "--last <count>": "how many turns, from the end (10)",
+   "--note <text>": "what the other must know; - reads it from the standard input",
+   "--file <path> ...": "a file to name besides those that were found",
+   "--ask": "send it as an ask, which the other answers or declines",
+   "--circle <name>": "look up the names in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "handoff",
+  "usage": "peer switch <peer>",
+  "summary": "Put another kind of agent in a peer's place, with a hand-over of the work",
+  "details": "The pane, the name, the queue and the open asks stay. The agent is stopped when its turn has ended, and only if its session could be resumed afterwards; the answer says how. The new agent's first message carries the hand-over.",
+  "example": "mesh peer switch api --backend codex --dry-run",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
+   "--profile <name>": "a profile from spawn.profiles",
+   "--last <count>": "how many turns to hand over, from the end (10)",
+   "--note <text>": "what the new agent must know; - reads it from the standard input",
+   "--dry-run": "show what would be done, without doing it",
+   "--no-wait": "do not wait for the switch to finish",
+   "--force": "also if the present session could not be resumed after a failure",
+   "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
  },
@@ -1212,6 +1280,33 @@ export const COMMANDS: readonly TableEntry[] = [
    "--enter": "press Enter at the end",
    "--key <name> ...": "press this key, such as Escape, Up or Ctrl-c; may be repeated",
    "--force": "type although a draft, a dialog, a shell or another program is there",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "sessions",
+  "usage": "transcript <peer>",
+  "summary": "Show the last prompts, texts and tool calls of a peer's session",
+  "details": "Read from the agent's own session file; thoughts are left out. Secrets are masked, as far as they look like secrets. The setting transcripts.readers says who may: human (the default: only a person), peers (agents of its circle as well), or off.",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--last <count>": "how many entries (default 20, at most 200)",
+   "--grep <text>": "only entries that contain this text, in any case",
+   "--before <position>": "only entries before this position, which the output names",
+   "--full": "shorten long texts less",
+   "--follow": "keep showing new entries, until Ctrl-C",
+   "--json": "print the answer as JSON"
+  },
+  "example": "mesh transcript api --last 5"
+ },
+ {
+  "module": "sessions",
+  "usage": "usage [peer]",
+  "summary": "Show how many tokens sessions used, and how full their contexts are",
+  "details": "Where the agent records it in its own session file; \"not recorded\" where it does not. Input includes what came from a cache.",
+  "example": "mesh usage",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
    "--json": "print the answer as JSON"
   }
  },

@@ -21,12 +21,16 @@ export const TAGS: readonly Tag[] = [
   { name: "Peers", ids: ["peers", "panes"], description:
     "Agents, services and the human: registration, records, liveness, panes, doctor." },
   { name: "Spawning", ids: ["spawn"], description:
-    "Starting agents in tmux panes, restarting them, and starting another beside one." },
+    "Starting agents in tmux panes, restarting them, copying them, and resuming their sessions." },
+  { name: "Hand-overs", ids: ["handoffs"], description:
+    "A peer's work as a file for another peer, or for another agent in its place." },
   { name: "Jobs", ids: ["jobs"], description:
     "Durable work that outlives the peer that asked for it, once or on a schedule." },
   { name: "Schedules", ids: ["schedules"], description: "Messages that are sent later, once or repeatedly." },
   { name: "Subscriptions", ids: ["subscriptions"], description:
     "Messages that are sent when a peer, a job, an ask or a file is in a state." },
+  { name: "Transcripts", ids: ["transcripts"], description:
+    "What agents recorded of their sessions: conversations, and how many tokens they used." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:

@@ -1,5 +1,6 @@
 /** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
+import type { Backend } from "../../features/agents/contract.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
 import { AskReminders } from "../../features/asks/reminders.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
@@ -21,6 +22,8 @@ import { Termination } from "../../features/lifecycle/termination.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
+import { Forks } from "../../features/spawn/sessions/forks.ts";
+import { Resumptions } from "../../features/spawn/sessions/resumptions.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
 import { Reactions } from "../reactions.ts";
 import type { Context } from "kit/data/context.ts";
@@ -51,11 +54,14 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     machine,
     processes,
     hooks,
+    sessionFilesOf: (backend: Backend) => platform.sessionFilesOf(backend),
     shutdownSignal,
     linkSilentAgent: reactions.table.spawned,
   };
   const spawns = new Spawns(ctx, deps);
   const restarts = new Restarts(ctx, deps, spawns.launcher);
+  const forks = new Forks(ctx, deps, spawns);
+  const resumptions = new Resumptions(ctx, deps, spawns);
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
   const spawnLog = new SpawnLogRetention(
     ctx,
@@ -63,7 +69,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     (peer_id) => lower.directory.canReturn(peer_id),
   );
   const registrationLocations = new RegistrationLocations(machine, spawns.launcher);
-  return { spawns, restarts, spawnLog, registrationLocations };
+  return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 
 /** What each feature may still need an offline peer for. */

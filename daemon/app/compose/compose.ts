@@ -12,6 +12,8 @@ import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
 import { openAsks } from "./asks.ts";
 import { openFederation } from "./federation.ts";
 import { openFoundation, openTraces } from "./foundation.ts";
+import { openHandoffs } from "./handoffs.ts";
+import { openTranscripts } from "./transcripts.ts";
 import { openMessageLog, openMessages, openPeers } from "./messages.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -28,6 +30,14 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const asks = openAsks(foundation, { ...peers, ...messages }, reactions);
   const federation = openFederation(foundation, { ...peers, ...messages, ...asks }, reactions);
   const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks }, reactions);
+  const transcripts = openTranscripts(foundation);
+  const handoffs = openHandoffs(foundation, {
+    ...peers,
+    ...messages,
+    ...asks,
+    ...spawns,
+    ...transcripts,
+  });
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
   const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
@@ -40,6 +50,8 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...asks,
     federation,
     ...spawns,
+    ...transcripts,
+    ...handoffs,
     ...lifecycle,
     ...agents,
     ...jobs,

@@ -26,6 +26,7 @@ import subscriptions from "./023_subscriptions.sql" with { type: "text" };
 import peerGroups from "./024_peer_groups.sql" with { type: "text" };
 import subagents from "./025_subagents.sql" with { type: "text" };
 import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
+import handoffs from "./027_handoffs.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -54,4 +55,5 @@ export const migrations: readonly string[] = [
   peerGroups,
   subagents,
   urgentMessages,
+  handoffs,
 ];

@@ -118,6 +118,11 @@ export type ResumeResult =
   | { readonly ok: true; readonly args: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
+/** The arguments of a session that can be resumed, followed by more. */
+export function withArgs(found: ResumeResult, ...more: readonly string[]): ResumeResult {
+  return found.ok ? { ok: true, args: [...found.args, ...more] } : found;
+}
+
 /** What an MCP call reveals about its caller. */
 export interface CallEvidence {
   /**
@@ -154,6 +159,16 @@ export interface Adapter {
   observe(peer: AgentPeer): Promise<Observation | undefined>;
   /** How to resume a session, checked against its files; absent if the agent cannot resume. */
   resume?(session: ResumableSession): ResumeResult;
+  /**
+   * The process that has a session open now; undefined if none has. Absent if the agent does not
+   * record that.
+   */
+  processOf?(runtime_session_id: string): number | undefined;
+  /**
+   * How to begin a copy of a session, with its conversation and an id of its own, checked against
+   * its files; absent if the agent cannot copy one.
+   */
+  fork?(session: ResumableSession): ResumeResult;
   /**
    * The session that a call is proved to come from; undefined if it proves no session. An agent
    * whose adapter implements this is never identified by its process or pane alone (contract 6).

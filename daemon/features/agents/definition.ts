@@ -9,6 +9,7 @@ import type { TerminalServers } from "../../host/terminals/terminal_server.ts";
 import type { Adapter, HookReader } from "./adapter.ts";
 import type { Edit, SetupPlan } from "./install.ts";
 import type { Fixture } from "./selftest/fixture.ts";
+import type { SessionFiles } from "./sessions/session_files.ts";
 
 /**
  * Everything that depends on the kind of agent, in one `agent.ts` per folder; `registry.ts` lists
@@ -42,6 +43,8 @@ export interface AgentDefinition {
   readonly hooks?: HookCommand;
   /** Loads the adapter and the hook reader. */
   open(host: AgentHost): Promise<AgentRuntime>;
+  /** Loads the reader of the agent's session files; absent if it keeps none. */
+  sessionFiles?(env: Env): Promise<SessionFiles>;
   /** Loads what `mesh selftest` needs; absent if there is no fixed program. */
   fixture?(): Promise<Fixture>;
 }

@@ -46,6 +46,16 @@ export class PeerProfiles {
     });
   }
 
+  /** Makes a peer that of another agent, or of another session: its pane and its name stay. */
+  changeAgent(
+    peer_id: string,
+    { backend, runtime_session_id }: Pick<StoredPeer, "backend" | "runtime_session_id">,
+  ): void {
+    const mesh_session_id = this.#ctx.ids.next("ms");
+    const changes = { backend, runtime_session_id, model: null, mesh_session_id };
+    this.#changes.update(peer_id, (peer) => ({ ...peer, ...changes }));
+  }
+
   /** Changes a role. Only `force` displaces a live orchestrator (contract 3). */
   changeRole(
     peer_id: string,

@@ -127,7 +127,7 @@ export const forkPeer = contract({
   id: "spawn.fork",
   method: "POST",
   path: "/peers/:id/fork-backend",
-  summary: "Start a sibling of a peer on another backend, in the same folder and circle",
+  summary: "Start a sibling of a peer on another backend, in its folder, without its conversation",
   access: "caller",
   tunnel: "admin",
   params: z.object({ id: z.string() }),

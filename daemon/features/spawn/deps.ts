@@ -6,6 +6,8 @@
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Hooks } from "../agents/adapter.ts";
+import type { Backend } from "../agents/contract.ts";
+import type { SessionFiles } from "../agents/sessions/session_files.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
@@ -28,6 +30,8 @@ export interface SpawnDeps {
   /** The backends whose hooks register their agents. */
   readonly hooks: Hooks;
   readonly agentPeers: AgentPeers;
+  /** The reader of an agent's own session files; undefined if the agent keeps none. */
+  sessionFilesOf(backend: Backend): Promise<SessionFiles | undefined>;
   readonly directory: Directory;
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
@@ -37,7 +41,10 @@ export interface SpawnDeps {
   readonly shutdownSignal: AbortSignal;
   /** Registers a spawned agent that does not register before its first prompt. */
   linkSilentAgent(
-    spawned: Pick<Spawn, "spawn_id" | "backend" | "tmux_socket" | "pane_id">,
+    spawned: Pick<
+      Spawn,
+      "spawn_id" | "backend" | "tmux_socket" | "pane_id" | "resumed_peer_id"
+    >,
   ): Promise<void>;
 }
 
@@ -51,6 +58,8 @@ export interface LaunchedAgent {
   readonly from: string;
   readonly socket: string;
   readonly pane: Pane;
+  /** The session that the agent resumes, and the peer that had it. */
+  readonly resumes?: { readonly session_id: string; readonly peer_id: string | null };
   /** When the pane was opened. An earlier registration on this pane belongs to another agent. */
   readonly at: number;
 }

@@ -8,7 +8,6 @@ import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { PeerQuery } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "./contract.ts";
-import type { LaunchedAgent } from "./deps.ts";
 import * as restartContracts from "./restarts/contract.ts";
 import type { Restarts } from "./restarts/restarts.ts";
 import type { Spawns } from "./spawns.ts";
@@ -23,15 +22,6 @@ export interface SpawnRoutesDeps {
 }
 
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
-  /** Runs the work that stores a launch. If it throws, the launched agent is ended. */
-  const undoOnError = async <T>(work: () => T, launched: LaunchedAgent): Promise<T> => {
-    try {
-      return work();
-    } catch (error) {
-      await spawns.undo(launched);
-      throw error;
-    }
-  };
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
@@ -39,9 +29,9 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
       refuseUntrusted(query.tmux_socket);
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
       const launched = await spawns.launcher.launch(body, query.tmux_socket);
-      return await undoOnError(
-        () => commit(() => spawns.record(launched, requestContext)),
+      return await spawns.storeOrUndo(
         launched,
+        () => commit(() => spawns.record(launched, requestContext)),
       );
     }, {
       sender: ({ body }) => deps.senderOf({ from_peer: body.from_peer ?? ANONYMOUS_SENDER }),
@@ -67,7 +57,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
       const server = isInTmux ? tmux_socket ?? undefined : undefined;
       const launched = await spawns.launcher.launch(request, server);
       const record = () => spawns.record(launched, { proven_human: false });
-      return { ...await undoOnError(record, launched), source_peer_id };
+      return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };

@@ -66,6 +66,8 @@ export class Spawns {
       seed_human: requestContext.proven_human,
       seed_state: message === undefined ? null : seedState,
       warnings: this.#warningsOf(request, isDeliverable),
+      resumed_session: launched.resumes?.session_id ?? null,
+      resumed_peer_id: launched.resumes?.peer_id ?? null,
       created_at: at,
       settled_at: null,
     };
@@ -73,6 +75,16 @@ export class Spawns {
       this.registrations.add(spawn);
       return this.#toAnswer(rows.get(db, spawn_id) ?? spawn);
     });
+  }
+
+  /** Runs the work that stores a launch. If it throws, the launched agent is ended. */
+  async storeOrUndo<T>(launched: LaunchedAgent, work: () => T): Promise<T> {
+    try {
+      return work();
+    } catch (error) {
+      await this.undo(launched);
+      throw error;
+    }
   }
 
   /** Closes the pane of a launch that could not be stored. */

@@ -31,6 +31,9 @@ export const Spawn = z.object({
   seed_human: z.boolean(),
   seed_state: Spawned.shape.seed_state,
   warnings: z.array(z.string()),
+  /** The agent's id of the session that it resumes, and the peer that had it. */
+  resumed_session: nullableString,
+  resumed_peer_id: nullableString,
   created_at: Instant,
   /** When the agent registered, or when its registration was no longer expected. */
   settled_at: Instant.nullable(),

@@ -6,6 +6,8 @@ import type { ActionProps } from "../../components/window.tsx";
 import { isSubagent } from "../../state/derived/subagents.ts";
 import type { Peer } from "../../state/records.ts";
 import { Fork } from "./fork.tsx";
+import { Copy } from "./handoffs/copy.tsx";
+import { HandOver } from "./handoffs/hand_over.tsx";
 import { Close, Kill } from "./removal.tsx";
 import { Rehook } from "./rehook.tsx";
 import { Rename } from "./rename.tsx";
@@ -33,10 +35,22 @@ const ACTIONS: readonly Action[] = [
     window: RestartWindow,
   },
   {
+    title: "Copy…",
+    hint: "Start it again, with a copy of its conversation",
+    allowed: (peer) => isAgent(peer) && isLive(peer) && peer.backend !== null,
+    window: Copy,
+  },
+  {
     title: "Fork…",
-    hint: "Start another agent in the same folder",
+    hint: "Start another kind of agent in its folder, without its conversation",
     allowed: (peer) => isAgent(peer) && isLive(peer) && peer.backend !== null,
     window: Fork,
+  },
+  {
+    title: "Hand over…",
+    hint: "Give its last turns, open asks and files to another peer",
+    allowed: (peer) => isAgent(peer) && isLive(peer),
+    window: HandOver,
   },
   {
     title: "Reconnect…",

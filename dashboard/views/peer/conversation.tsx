@@ -3,7 +3,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Steady } from "../../components/act/steady_content.tsx";
-import { AgentTurnEntry } from "../../components/agent_turn.tsx";
+import { AgentTurnEntry, RecordEntry } from "../../components/agent_turn.tsx";
 import { Act, Empty, Loaded } from "../../components/basics.tsx";
 import { Compose } from "../../components/compose.tsx";
 import { Bubble } from "../../components/message.tsx";
@@ -50,10 +50,14 @@ function Entries(
           {`The newest ${MESSAGES_MAX} messages are shown. The log finds earlier ones.`}
         </p>
       )}
+      {talk.transcript_note !== undefined && <p class="hint">{talk.transcript_note}</p>}
       {entries.length === 0 && <Empty title="No messages yet" />}
       <ul class="bubbles">
         {entries.map((entry) => (
-          <Steady key={entry.key} of={[entry.message, entry.turn, entry.reply_attachments]}>
+          <Steady
+            key={entry.key}
+            of={[entry.message, entry.turn, entry.record?.position, entry.reply_attachments]}
+          >
             {() => <EntryRow entry={entry} peer_id={peer_id} />}
           </Steady>
         ))}
@@ -63,8 +67,12 @@ function Entries(
 }
 
 function EntryRow(
-  { entry: { message, turn, reply_attachments }, peer_id }: { entry: Entry; peer_id: string },
+  { entry: { message, turn, record, reply_attachments }, peer_id }: {
+    entry: Entry;
+    peer_id: string;
+  },
 ) {
+  if (record) return <RecordEntry record={record} />;
   if (turn) return <AgentTurnEntry turn={turn} />;
   return message
     ? (

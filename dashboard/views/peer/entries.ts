@@ -1,30 +1,38 @@
-/** The entries of a conversation: messages and turns in the order of their times. */
+/** The entries of a conversation: messages, turns and records in the order of their times. */
 
-import type { AgentTurn, Attachment, Message } from "../../state/records.ts";
+import type { AgentTurn, Attachment, Message, TranscriptEntry } from "../../state/records.ts";
 
 export interface Talk {
   /** The newest first. */
   readonly messages: readonly Message[];
   readonly turns: readonly AgentTurn[];
+  /** What the agent recorded of its session; undefined if it is not shown. */
+  readonly transcript?: readonly TranscriptEntry[] | undefined;
+  /** Why nothing of the session is shown; undefined if it is shown or there is none. */
+  readonly transcript_note?: string | undefined;
   /** Where earlier messages begin; null without any. */
   readonly next: string | null;
 }
 
-/** A message or a turn, with the files of its reply. */
+/** A message with the files of its reply, a turn, or an entry of the agent's transcript. */
 export interface Entry {
   readonly key: string;
   readonly at: string;
   readonly message?: Message;
   readonly reply_attachments?: readonly Attachment[] | undefined;
   readonly turn?: AgentTurn;
+  readonly record?: TranscriptEntry;
 }
 
 /**
- * The oldest first. A prompt that contains the id of a message is that message, and turns older
- * than the oldest message that is shown are left out. An ack repeats the reply of its ask and is
- * left out; its files are shown with the reply.
+ * The oldest first. A prompt that contains the id of a message is that message, and what is older
+ * than the oldest message that is shown is left out. A turn is left out if the transcript has it:
+ * if it is not older than the first record. An ack repeats the reply of its ask and is left out;
+ * its files are shown with the reply.
  */
-export function toEntries({ messages: all, turns, next }: Talk): readonly Entry[] {
+export function toEntries(
+  { messages: all, turns, transcript = [], next }: Talk,
+): readonly Entry[] {
   const messages = all.filter(({ kind }) => kind !== "ack").toReversed();
   const files = new Map(
     all.filter(({ kind }) => kind === "ack")
@@ -32,6 +40,10 @@ export function toEntries({ messages: all, turns, next }: Talk): readonly Entry[
   );
   const ids = messages.flatMap(({ message_id, delivery_id }) => [message_id, delivery_id]);
   const oldest = next === null ? "" : messages[0]?.created_at ?? "";
+  const isShown = ({ text, at }: { text: string; at: string }) =>
+    at >= oldest && !ids.some((id) => text.includes(id));
+  const records = timed(transcript);
+  const recorded_from = records[0]?.at ?? "9";
   const entries: Entry[] = [
     ...messages.map((message) => ({
       key: message.delivery_id,
@@ -39,9 +51,20 @@ export function toEntries({ messages: all, turns, next }: Talk): readonly Entry[
       message,
       reply_attachments: files.get(message.message_id),
     })),
-    ...turns
-      .filter(({ text, at }) => at >= oldest && !ids.some((id) => text.includes(id)))
+    ...turns.filter((turn) => turn.at < recorded_from && isShown(turn))
       .map((turn) => ({ key: `${turn.role} ${turn.at}`, at: turn.at, turn })),
+    ...records.filter(({ record, at }) =>
+      record.kind === "prompt" ? isShown({ text: record.text, at }) : at >= oldest
+    ).map(({ record, at }) => ({ key: `record ${record.position}`, at, record })),
   ];
   return entries.sort((a, b) => a.at.localeCompare(b.at));
+}
+
+/** The records with their times; one without a time has that of the record before it. */
+function timed(transcript: readonly TranscriptEntry[]) {
+  let last = "";
+  return transcript.map((record) => {
+    last = record.at ?? last;
+    return { record, at: last };
+  });
 }

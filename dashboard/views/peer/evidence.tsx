@@ -7,6 +7,7 @@ import { isRemote } from "../../state/derived/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import type { DoctorReport, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
+import { SessionUsage } from "./transcript/usage.tsx";
 import { Reach } from "../mesh/peer_card.tsx";
 
 type CheckRecord = DoctorReport["checks"][number];
@@ -46,6 +47,7 @@ export function Evidence({ peer }: { peer: Peer }) {
           <code>{peer.peer_id}</code>
         </dd>
       </dl>
+      {!isRemote(peer) && peer.role !== "human" && <SessionUsage key={peer.peer_id} peer={peer} />}
       {isRemote(peer)
         ? (
           <p class="hint">

@@ -7,6 +7,7 @@ import { isRemote } from "../../state/derived/remote.ts";
 import type { AgentTurn, Message, MessagePage, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import type { Talk } from "./entries.ts";
+import { loadTranscript } from "./transcript/load.ts";
 
 const PAGE = 50;
 /** No more can be loaded at once. */
@@ -18,11 +19,14 @@ export function useTalk(peer: Peer) {
   const wanted = useMemo(() => ({ count: PAGE }), [peer_id]);
   const load = async (signal: AbortSignal): Promise<Talk> => {
     const turns = loadTurns(peer, signal);
+    const transcript = loadTranscript(peer, signal);
     for (;;) {
       const { count } = wanted;
       const { messages, next } = await loadPages(peer_id, count, { signal });
       // Meanwhile an earlier page may have arrived, which this load has left out.
-      if (count === wanted.count) return { messages, next, turns: await turns };
+      if (count === wanted.count) {
+        return { messages, next, turns: await turns, ...await transcript };
+      }
     }
   };
   const topics = ["messages", "asks", "turns"] as const;
@@ -38,7 +42,7 @@ export function useTalk(peer: Peer) {
     prepare();
     if (now?.messages === before.messages) {
       const messages = [...before.messages, ...page.messages];
-      resource.value.value = { messages, next: page.next, turns: now.turns };
+      resource.value.value = { ...now, messages, next: page.next };
     } // A new message has moved the pages: their edges no longer meet.
     else resource.refresh();
   };

@@ -47,7 +47,7 @@ const FILE_READERS: [what: string, file: string, read: (dir: string) => unknown]
   ["Claude Code's session entry", `sessions/${Deno.pid}.json`,                  (dir) => sessionOf([dir], Deno.pid)],
   ["Claude Code's key",           `sessions/${Deno.pid}.abc.key`,               (dir) => peerToken([dir], SESSION)],
   ["Claude Code's transcript",    `projects/x/${ID}.jsonl`,                     (dir) => resumeClaude([dir], OF_ID)],
-  ["Codex's rollout",             `sessions/2026/1/1/rollout-1-${THREAD}.jsonl`, (dir) => rolloutOf(dir, THREAD, "/w")],
+  ["Codex's rollout",             `sessions/2026/1/1/rollout-1-${THREAD}.jsonl`, (dir) => rolloutOf(dir, { runtime_session_id: THREAD, path: "/w" }, "resume")],
   ["Copilot's lock",              `session-state/${ID}/inuse.7.lock`,           (dir) => new copilot.SessionRecords(dir).activityOf(ID, 7)],
   ["Copilot's records",           `session-state/${ID}/events.jsonl`,           doingInCopilot],
   ["a session of Copilot's",      `session-state/${ID}/events.jsonl`,           (dir) => copilot.resumeOf(dir, OF_ID)],

@@ -62,6 +62,7 @@ const RUNS: readonly string[] = [
   "config unset daemon.history_days",
   "open",
   "dashboard",
+  "usage",
   "docs --print",
   "update",
   "backup copy.db",

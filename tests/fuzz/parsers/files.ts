@@ -140,7 +140,13 @@ export const FILE_PARSERS: readonly Target[] = [
   }, FILES),
   parser("rollouts of Codex", damaged(TRANSCRIPTS.rollout), (text) => {
     const file = `sessions/2026/11/20/rollout-2026-${ID}.jsonl`;
-    assertResume(inFolder(file, text, (home) => rolloutOf(home, ID, FOLDER)));
+    assertResume(
+      inFolder(
+        file,
+        text,
+        (home) => rolloutOf(home, { runtime_session_id: ID, path: FOLDER }, "resume"),
+      ),
+    );
   }, FILES),
   parser("records of Copilot CLI", damaged(TRANSCRIPTS.copilot), async (text) => {
     const file = `session-state/${ID}/events.jsonl`;

@@ -14,6 +14,7 @@ import {
 import { askMany, getMany } from "../../../daemon/features/asks/many/contract.ts";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
 import { forgetMachine, listMachines } from "../../../daemon/features/federation/contract.ts";
+import { handOff, switchPeer } from "../../../daemon/features/handoffs/contract.ts";
 import {
   getInboxItem,
   listInbox,
@@ -65,8 +66,14 @@ import {
   getSubscription,
   listSubscriptions,
 } from "../../../daemon/features/subscriptions/contract.ts";
+import { listUsage, readTranscript } from "../../../daemon/features/transcripts/contract.ts";
 import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
 import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
+import {
+  forkSession,
+  listSessions,
+  resumeSession,
+} from "../../../daemon/features/spawn/sessions/contract.ts";
 import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
 
 /** The answers of the routes that a command may print, and when. */
@@ -103,6 +110,10 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer rehook":     [{ contract: rehookPeer }],
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],
+  "peer switch":     [{ contract: switchPeer }],
+  "handoff":         [{ contract: handOff }],
+  "fork":            [{ contract: forkSession }],
+  "resume":          [{ contract: resumeSession }, { contract: listSessions, when: "`--list`, or not exactly one session matches" }],
   "orphans":         [{ contract: listOrphans }],
   "link":            [{ contract: linkPane }],
   "share":           [{ contract: createShare }],
@@ -124,6 +135,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "jobs resume":     [{ contract: resumeJob }],
   "jobs update":     [{ contract: updateJob }],
   "screen":          [{ contract: showPane }],
+  "transcript":      [{ contract: readTranscript }],
+  "usage":           [{ contract: listUsage }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],

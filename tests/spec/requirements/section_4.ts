@@ -109,4 +109,23 @@ const OTHER: readonly Requirement[] = [
   ["4.events.dashboard",            "messages",  "surface=dashboard marks a stream as the dashboard surface"],
 ];
 
-export const SECTION_4: readonly Requirement[] = [...PEERS, ...ASKS, ...INBOX, ...OTHER];
+// deno-fmt-ignore
+const TRANSCRIPTS: readonly Requirement[] = [
+  ["4.transcript.read",    "messages", "What an agent recorded of its session is read from the end, in pages: prompts, texts, tool calls and results"],
+  ["4.transcript.readers", "messages", "A proved human reads by default, agents of the same circle only if set so, nobody if it is off"],
+  ["4.transcript.remote",  "messages", "Nothing of a transcript passes the relay or goes to another machine"],
+  ["4.transcript.masked",  "messages", "Secrets are masked before anything is shown, searched or shortened"],
+  ["4.transcript.bounds",  "messages", "A read is bounded in bytes, entries and characters"],
+  ["4.transcript.missing", "messages", "A peer without a readable session is refused with the reason"],
+  ["4.transcript.usage",   "messages", "Tokens and context are counted where the agent records them, and null elsewhere"],
+  ["4.transcript.cli",     "messages", "`mesh transcript` shows and follows a session, `mesh usage` its tokens"],
+  ["4.transcript.tool",    "messages", "Agents read with the tool read_transcript"],
+];
+
+export const SECTION_4: readonly Requirement[] = [
+  ...PEERS,
+  ...ASKS,
+  ...INBOX,
+  ...OTHER,
+  ...TRANSCRIPTS,
+];

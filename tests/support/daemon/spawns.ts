@@ -1,6 +1,11 @@
 /** Fake tmux panes and processes, and worlds in which agents can be spawned. */
 
-import type { Adapter, Hooks } from "../../../daemon/features/agents/adapter.ts";
+import type {
+  Adapter,
+  Hooks,
+  ResumableSession,
+  ResumeResult,
+} from "../../../daemon/features/agents/adapter.ts";
 import type { Launch, OpenResult, Terminals } from "../../../daemon/host/tmux/terminals.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import { paneRecord } from "../host/fake_panes.ts";
@@ -134,17 +139,22 @@ export class FakeTerminals implements Terminals {
   }
 }
 
-/** An agent whose sessions can be resumed, unless their id says that they are lost. */
+/** An agent whose sessions can be resumed and copied, unless their id says that they are lost. */
 export const codex: Adapter = {
   backend: "codex",
   transports: () => [],
   transport: ({ pane_id }) => pane_id === null ? "none" : "pane",
   observe: () => Promise.resolve(undefined),
-  resume: ({ runtime_session_id }) =>
-    runtime_session_id.startsWith("lost")
-      ? { ok: false, reason: "session_file_missing" }
-      : { ok: true, args: ["resume", runtime_session_id] },
+  resume: (session) => argsOf("resume", session),
+  fork: (session) => argsOf("fork", session),
 };
+
+function argsOf(command: string, { runtime_session_id }: ResumableSession): ResumeResult {
+  return runtime_session_id.startsWith("lost")
+    ? { ok: false, reason: "session_file_missing" }
+    : { ok: true, args: [command, runtime_session_id] };
+}
+
 /** An agent without hooks that cannot be resumed. */
 export const generic: Adapter = {
   backend: "generic",

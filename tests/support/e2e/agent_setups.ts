@@ -65,11 +65,15 @@ export function prepareGemini(
   return { backend: "gemini", bin, command: GEMINI_COMMAND, env, composer: geminiScreen, model };
 }
 
+export interface Opencode extends AgentUnderTest {
+  readonly model: ChatModel;
+}
+
 export function prepareOpencode(
   lab: Lab,
   bin: string,
   rules: readonly ScriptedReply[],
-): AgentUnderTest {
+): Opencode {
   const model = new ChatModel(rules);
   writeFiles(opencodePackage(join(lab.dir, "home/.config/opencode"), OPENCODE.version));
   lab.write("home/.config/opencode/opencode.json", opencodeSettings(model.url));

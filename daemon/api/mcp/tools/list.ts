@@ -5,6 +5,7 @@ import { ANSWERING_TOOLS } from "./asks/answer_tools.ts";
 import { ASKING_TOOLS } from "./asks/ask_tools.ts";
 import { MANY_TOOLS } from "./asks/many.ts";
 import { PENDING_TOOLS } from "./asks/pending.ts";
+import { HANDOFF_TOOLS } from "./handoffs.ts";
 import { JOB_TOOLS } from "./jobs.ts";
 import { SCHEDULE_TOOLS } from "./schedules.ts";
 import { LIFECYCLE_TOOLS } from "./lifecycle.ts";
@@ -14,6 +15,7 @@ import { PEER_TOOLS } from "./peers.ts";
 import { SHARE_TOOLS } from "./shares.ts";
 import { SPAWN_TOOLS } from "./spawn.ts";
 import { SUBSCRIPTION_TOOLS } from "./subscriptions.ts";
+import { TRANSCRIPT_TOOLS } from "./transcripts.ts";
 
 export const TOOLS: readonly Tool[] = [
   ...ASKING_TOOLS,
@@ -22,7 +24,9 @@ export const TOOLS: readonly Tool[] = [
   ...PENDING_TOOLS,
   ...NOTE_TOOLS,
   ...PEER_TOOLS,
+  ...HANDOFF_TOOLS,
   ...MESSAGE_TOOLS,
+  ...TRANSCRIPT_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...SUBSCRIPTION_TOOLS,

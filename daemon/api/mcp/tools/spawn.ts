@@ -1,10 +1,11 @@
-/** Tools that start and restart agents, for known callers only (contract 6). */
+/** Tools that start, copy and restart agents, for known callers only (contract 6). */
 
 import * as z from "zod";
 import { Name, Text } from "kit/core/schema.ts";
 import { getPeer } from "../../../features/peers/contract.ts";
 import { Backend } from "../../../features/agents/contract.ts";
 import { spawnPeer } from "../../../features/spawn/contract.ts";
+import { forkSession } from "../../../features/spawn/sessions/contract.ts";
 import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
@@ -52,6 +53,50 @@ const spawn = tool({
   },
 });
 
+const fork = tool({
+  name: "fork_peer",
+  title: "Copy an agent with its conversation",
+  description:
+    "Start a copy of a running agent in another tmux pane, in the same folder, with a copy of its " +
+    "conversation until now. Use it only when the user wants a second attempt or a side task " +
+    "that needs what that agent knows. Do not use it to give work to another kind of agent, or " +
+    "to ask the agent something (ask). Not every kind can be copied; the refusal says " +
+    "so. It returns before the copy has registered.",
+  hints: { ...SEND_HINTS, openWorldHint: true },
+  trustedOnly: true,
+  input: z.object({
+    peer,
+    circle,
+    name: Name.optional().describe("The copy's name"),
+    message: Text.optional().describe("A message for the copy once it has registered"),
+    idempotency_key,
+  }),
+  output: z.object({
+    spawn_id: z.string(),
+    display_name: z.string(),
+    pane_id: z.string(),
+    tmux_session: z.string(),
+    registration_state: z.string(),
+    seed_state: maybe,
+    source_peer_id: z.string(),
+    session_id: z.string(),
+    source_turn_state: maybe,
+  }),
+  async run({ peer, idempotency_key, ...fields }, { caller, call }) {
+    const headers = idempotencyHeaders(idempotency_key);
+    const body = { ...fields, from_peer: callerId(caller) };
+    const forked = await call(forkSession, { params: { id: peer }, body, headers });
+    const { display_name, tmux_session, pane_id, source_turn_state } = forked;
+    const until = source_turn_state === "working"
+      ? " The agent is in a turn: the copy has what it had written until now."
+      : "";
+    return {
+      text: `Started @${display_name} in tmux session ${tmux_session}, pane ${pane_id}.${until}`,
+      data: forked,
+    };
+  },
+});
+
 const restart = tool({
   name: "restart_peer",
   title: "Restart an agent",
@@ -94,4 +139,4 @@ const restart = tool({
   },
 });
 
-export const SPAWN_TOOLS: readonly Tool[] = [spawn, restart];
+export const SPAWN_TOOLS: readonly Tool[] = [spawn, fork, restart];

@@ -8,6 +8,8 @@ export const TESTED_VERSION = "2.1.329";
 
 const home = (env: Env) => env["CLAUDE_CONFIG_DIR"] || homePath(env, ".claude");
 const hooksFile = (env: Env) => `${home(env)}/settings.json`;
+// A session may have been started with another `CLAUDE_CONFIG_DIR` than the daemon.
+const configDirs = (env: Env) => [...new Set([home(env), homePath(env, ".claude")])];
 // This file is beside the default folder, but inside a configured folder.
 const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.claude.json`;
 
@@ -42,10 +44,11 @@ export const claudeCode: AgentDefinition = {
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
-    // A session may have been started with another `CLAUDE_CONFIG_DIR` than the daemon.
-    const config_dirs = [...new Set([home(host.env), homePath(host.env, ".claude")])];
-    const options = { ...host, config_dirs, tested_version: TESTED_VERSION };
+    const options = { ...host, config_dirs: configDirs(host.env), tested_version: TESTED_VERSION };
     return { adapter: claudeCodeAdapter(options), hooks: claudeCodeHooks };
+  },
+  async sessionFiles(env) {
+    return (await import("./session_files.ts")).claudeSessionFiles(configDirs(env));
   },
   fixture: async () => (await import("./fixture.ts")).claudeCodeFixture,
 };

@@ -5,12 +5,12 @@
 
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
-import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
+import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
-import { sessionFor, turnState } from "./registry.ts";
+import { processOf, sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
@@ -43,6 +43,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     waiters,
     observe: (peer) => Promise.resolve(observe(options, peer)),
     resume: (session) => resumeClaude(config_dirs, session),
+    processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),
+    fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),
   };
 }
 

@@ -48,6 +48,22 @@ export function sessionOf(
   return undefined;
 }
 
+/** The running process that has a session open; undefined if none has. */
+export function processOf(
+  config_dirs: readonly string[],
+  session_id: string,
+  checkAlive: IsAlive = isAlive,
+): number | undefined {
+  for (const config_dir of config_dirs) {
+    for (const name of namesIn(join(config_dir, "sessions"))) {
+      const pid = Number(/^(\d+)\.json$/.exec(name)?.[1]);
+      const session = pid > 0 ? sessionOf([config_dir], pid, checkAlive) : undefined;
+      if (session?.sessionId === session_id) return pid;
+    }
+  }
+  return undefined;
+}
+
 /**
  * The session of a registered agent; undefined if the agent's process is no longer the registered
  * one.

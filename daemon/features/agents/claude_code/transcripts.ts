@@ -19,6 +19,8 @@ const HEAD_BYTES = 65_536;
 const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
 const MISSING_ERRORS = [NotADirectory, NotFound, PermissionDenied];
 
+export const SESSION_ID = /^[0-9A-Za-z][0-9A-Za-z-]{0,127}$/;
+
 const TranscriptLine = z.object({ cwd: z.string() });
 
 /** `claude --resume <id>`, if the session's transcript exists and belongs to this folder. */
@@ -26,7 +28,7 @@ export function resumeClaude(
   config_dirs: readonly string[],
   { runtime_session_id, path }: ResumableSession,
 ): ResumeResult {
-  if (!/^[0-9A-Za-z][0-9A-Za-z-]{0,127}$/.test(runtime_session_id)) {
+  if (!SESSION_ID.test(runtime_session_id)) {
     return notResumable("bad_session_id");
   }
   for (const config_dir of config_dirs) {
@@ -48,15 +50,20 @@ export function resumeClaude(
  * The path of a transcript: `<config dir>/projects/<folder>/<id>.jsonl`. It is searched for,
  * because the form of `<folder>` has changed.
  */
-function transcriptOf(config_dir: string, session_id: string): string | undefined {
-  const projects = join(config_dir, "projects");
-  const folders = unlessAbsent(() => [...Deno.readDirSync(projects)]) ?? [];
-  return folders.map(({ name }) => join(projects, name, `${session_id}.jsonl`))
+export function transcriptOf(config_dir: string, session_id: string): string | undefined {
+  return projectFolders(config_dir).map((folder) => join(folder, `${session_id}.jsonl`))
     .find((file) => unlessAbsent(() => Deno.statSync(file))?.isFile);
 }
 
+/** The folders of transcripts, one for each folder that Claude Code was started in. */
+export function projectFolders(config_dir: string): string[] {
+  const projects = join(config_dir, "projects");
+  const folders = unlessAbsent(() => [...Deno.readDirSync(projects)]) ?? [];
+  return folders.map(({ name }) => join(projects, name));
+}
+
 /** The folder that the transcript names; undefined if no complete line names a folder. */
-function folderNamedIn(head: string): string | undefined {
+export function folderNamedIn(head: string): string | undefined {
   for (const line of head.split("\n").slice(0, -1)) {
     const { success, data } = TranscriptLine.safeParse(tryJson(line));
     if (success) return data.cwd;

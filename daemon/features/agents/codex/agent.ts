@@ -49,5 +49,8 @@ export const codex: AgentDefinition = {
     const options = { ...host, codex_home: home(host.env), tested_version: TESTED_VERSION };
     return { adapter: codexAdapter(options), hooks: codexHooks() };
   },
+  async sessionFiles(env) {
+    return (await import("./session_files.ts")).codexSessionFiles(home(env));
+  },
   fixture: async () => (await import("./fixture.ts")).codexFixture,
 };

@@ -59,7 +59,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
     observe: (peer) => observe(options, peer),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
-    resume: ({ runtime_session_id, path }) => rolloutOf(codex_home, runtime_session_id, path),
+    resume: (session) => rolloutOf(codex_home, session, "resume"),
+    fork: (session) => rolloutOf(codex_home, session, "fork"),
     sessionOfCall: (evidence) => sessionOfCall(evidence, findHost),
   };
 }

@@ -3,9 +3,9 @@
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { readHead } from "../../../host/agent_files.ts";
+import { namesIn, readHead } from "../../../host/agent_files.ts";
 import { unlessMissing } from "../../../host/paths.ts";
-import type { ResumeResult } from "../adapter.ts";
+import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 
 /**
@@ -20,19 +20,37 @@ const FirstLine = z.looseObject({
 });
 
 /**
- * `resume <id>`, if the session's rollout exists and names this session and this folder. Reasons:
+ * `resume <id>` or `fork <id>`, if the session's rollout exists and names this session and this folder. Reasons:
  * `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`, `other_path`.
  */
-export function rolloutOf(codex_home: string, threadId: string, path: string): ResumeResult {
+export function rolloutOf(
+  codex_home: string,
+  { runtime_session_id: threadId, path }: ResumableSession,
+  command: "resume" | "fork",
+): ResumeResult {
   if (!isThreadId(threadId)) return { ok: false, reason: "not_a_thread" };
-  const file = findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
+  const file = rolloutFile(codex_home, threadId);
   if (file === undefined) return { ok: false, reason: "no_rollout" };
   const { data } = FirstLine.safeParse(tryJson(firstLine(file)));
   if (!data) return { ok: false, reason: "rollout_damaged" };
   const { id, cwd } = data.payload;
   if (id !== threadId) return { ok: false, reason: "rollout_of_another" };
   if (realPath(cwd) !== realPath(path)) return { ok: false, reason: "other_path" };
-  return { ok: true, args: ["resume", threadId] };
+  return { ok: true, args: [command, threadId] };
+}
+
+/** The rollout of a thread; undefined if there is none. */
+export function rolloutFile(codex_home: string, threadId: string): string | undefined {
+  return findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
+}
+
+/** The rollouts below the folder `sessions`, the last begun first. */
+export function* rolloutFiles(dir: string, levels_left = FOLDER_LEVELS): Generator<string> {
+  for (const name of namesIn(dir).reverse()) {
+    const path = join(dir, name);
+    if (levels_left > 0) yield* rolloutFiles(path, levels_left - 1);
+    else if (name.startsWith("rollout-") && name.endsWith(".jsonl")) yield path;
+  }
 }
 
 /** The levels of folders in `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */

@@ -47,5 +47,8 @@ export const copilot: AgentDefinition = {
       hooks: copilotReader({ config_dir, clock: host.clock }),
     };
   },
+  async sessionFiles(env) {
+    return (await import("./session_files.ts")).copilotSessionFiles(home(env));
+  },
   fixture: async () => (await import("./fixture.ts")).copilotFixture,
 };

@@ -24,7 +24,7 @@ const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
 /** How many sessions' activity is cached. */
 const SESSIONS_MAX = 200;
-const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The tool that asks the user a question. */
 const ASK_USER_TOOL = "ask_user";
 
@@ -190,7 +190,7 @@ export function resumeOf(
     : refuse(`Session ${id} belongs to the folder ${cwd ?? "(none)"}`);
 }
 
-function folderOf(config_dir: string, id: string): string {
+export function folderOf(config_dir: string, id: string): string {
   return join(config_dir, "session-state", id);
 }
 

@@ -35,6 +35,9 @@ export const gemini: AgentDefinition = {
     const config_dir = home(host.env);
     return { adapter: geminiAdapter({ ...host, config_dir }), hooks: geminiReader(config_dir) };
   },
+  async sessionFiles(env) {
+    return (await import("./session_files.ts")).geminiSessionFiles(home(env));
+  },
   fixture: async () => (await import("./fixture.ts")).geminiFixture,
 };
 

@@ -7,13 +7,13 @@ import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
 /** Matches prompts that are not conversation, such as commands and added context. */
-const NOT_CONVERSATION = /^\s*($|[/?]|<session_context>|<hook_context>)/;
+export const NOT_CONVERSATION = /^\s*($|[/?]|<session_context>|<hook_context>)/;
 
 /** The largest file of records that is read. */
 const RECORDS_BYTES_MAX = 67_108_864;
 const PROJECTS_BYTES_MAX = 4_194_304;
 
-const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
+export const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
 
 const Projects = z.object({ projects: z.record(z.string(), z.string()) });
 const SessionHead = z.object({ sessionId: z.string(), kind: z.string().optional() });
@@ -65,7 +65,7 @@ export function lastModelText(
  * The files that may hold a session. A file's name ends in the first part of the session's id,
  * which is not unique. The file itself holds the whole id.
  */
-function sessionFiles(folder: string, id: string): string[] {
+export function sessionFiles(folder: string, id: string): string[] {
   const suffixes = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
   return namesIn(folder)
     .filter((name) =>
@@ -75,10 +75,15 @@ function sessionFiles(folder: string, id: string): string[] {
 }
 
 function chatsFolder(config_dir: string, path: string): string | undefined {
-  const text = readWhole(join(config_dir, "projects.json"), PROJECTS_BYTES_MAX) ?? "";
-  const slug = Projects.safeParse(tryJson(text)).data?.projects[path];
+  const slug = projectSlugs(config_dir)[path];
   if (slug === undefined || !/^[\w.-]+$/.test(slug) || /^\.+$/.test(slug)) return undefined;
   return join(config_dir, "tmp", slug, "chats");
+}
+
+/** The name that Gemini CLI gives to each project folder in its own folder `tmp`. */
+export function projectSlugs(config_dir: string): Readonly<Record<string, string>> {
+  const text = readWhole(join(config_dir, "projects.json"), PROJECTS_BYTES_MAX) ?? "";
+  return Projects.safeParse(tryJson(text)).data?.projects ?? {};
 }
 
 /**

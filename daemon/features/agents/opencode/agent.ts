@@ -34,5 +34,8 @@ export const opencode: AgentDefinition = {
     const { opencodeAdapter } = await import("./opencode.ts");
     return { adapter: opencodeAdapter({ ...host, data_dir: dataDir(host.env) }) };
   },
+  async sessionFiles(env) {
+    return (await import("./session_files.ts")).opencodeSessionFiles(dataDir(env));
+  },
   fixture: async () => (await import("./fixture.ts")).opencodeFixture,
 };

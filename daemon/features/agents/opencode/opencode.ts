@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Adapter, AgentPeer, TerminalTransport } from "../adapter.ts";
+import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { opencodeScreen } from "./screen.ts";
@@ -42,6 +42,7 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
     // Turns are reported by the plugin.
     observe: (peer) => Promise.resolve(observeProcess(peer, options.isAlive)),
     resume: (session) => resume(options.data_dir, session),
+    fork: (session) => withArgs(resume(options.data_dir, session), "--fork"),
   });
 }
 

@@ -6,6 +6,9 @@ import * as z from "zod";
 import { unlessMissing } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
+/** Matches the ids of opencode's sessions. */
+export const SESSION_ID = /^ses_[A-Za-z0-9]+$/;
+
 /** One row per session in `opencode.db`, as of 1.18. */
 const Row = z.object({ directory: z.string(), parent_id: z.string().nullable() });
 
@@ -17,7 +20,7 @@ export function resume(
   data_dir: string,
   { runtime_session_id: id, path }: ResumableSession,
 ): ResumeResult {
-  if (!/^ses_[A-Za-z0-9]+$/.test(id)) return { ok: false, reason: "not_a_session_id" };
+  if (!SESSION_ID.test(id)) return { ok: false, reason: "not_a_session_id" };
   const row = rowOf(join(data_dir, "opencode.db"), id);
   if (typeof row === "string") return { ok: false, reason: row };
   if (row.parent_id !== null) return { ok: false, reason: "session_of_subagent" };

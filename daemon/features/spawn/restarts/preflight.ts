@@ -12,8 +12,12 @@ import type { StoredPeer } from "../../peers/store.ts";
 
 export interface PreflightOptions {
   readonly fresh: boolean;
-  /** The profile that the peer was spawned with. */
+  /** The profile that the peer was spawned with, or that of its new agent. */
   readonly profile: string | undefined;
+  /** The agent that takes the place of the peer's own; undefined to start the same one. */
+  readonly to_backend?: Backend | undefined;
+  /** Whether the earlier session may be given up, if it cannot be resumed after a failure. */
+  readonly force?: boolean | undefined;
 }
 
 /** A restart that passed every check. */
@@ -26,6 +30,8 @@ export interface RestartPlan {
   readonly command: Command;
   readonly would_run: readonly string[];
   readonly resume_mode: Restart["resume_mode"];
+  /** The kind of agent that is started. */
+  readonly backend: Backend;
   /** The process to stop; undefined if it has ended and its pane is dead. */
   readonly process: { pid: number; started: string } | undefined;
 }
@@ -61,7 +67,8 @@ export async function preflight(
   let would_run: readonly string[] | null = null;
   try {
     mustBeLocalAgent(subject, deps.machine);
-    const { command, resumeArgs } = commandFor(subject, options, deps);
+    if (options.to_backend !== undefined && !options.force) mustBeResumable(subject, deps);
+    const { command, resumeArgs, backend } = commandFor(subject, options, deps);
     would_run = redact(command.argv, resumeArgs, modelsOf(deps.settings));
     const cwd = await folderFor(subject, deps);
     const { socket, pane, process } = await locate(subject, deps);
@@ -70,7 +77,7 @@ export async function preflight(
       throw new RestartFailure("no_program", "The program of its command is not installed");
     }
     const place = { socket, pane, process, cwd };
-    return { ok: true, subject, ...place, command: fullCommand, would_run, resume_mode };
+    return { ok: true, subject, ...place, backend, command: fullCommand, would_run, resume_mode };
   } catch (error) {
     if (!(error instanceof RestartFailure)) throw error;
     return { ok: false, reason: error.reason, detail: error.message, would_run, resume_mode };
@@ -95,12 +102,27 @@ function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string):
  */
 function commandFor(
   subject: StoredPeer,
-  { fresh, profile }: PreflightOptions,
-  { settings, transports }: SpawnDeps,
-): { command: Command; resumeArgs: readonly string[] } {
+  { fresh, profile, to_backend }: PreflightOptions,
+  deps: SpawnDeps,
+): { command: Command; resumeArgs: readonly string[]; backend: Backend } {
+  const backend = to_backend ?? subject.backend ?? ANY_PROGRAM;
+  const command = tryCommand(deps.settings, backend, profile);
+  return { command, resumeArgs: fresh ? [] : resumeArgsOf(subject, deps), backend };
+}
+
+/** Before another agent takes its place, the way back to the peer's session is checked. */
+function mustBeResumable(subject: StoredPeer, deps: SpawnDeps): void {
+  try {
+    resumeArgsOf(subject, deps);
+  } catch (error) {
+    if (!(error instanceof RestartFailure)) throw error;
+    const [why = ""] = error.message.split(":");
+    throw new RestartFailure("no_way_back", `${why}; with force, it is given up`);
+  }
+}
+
+function resumeArgsOf(subject: StoredPeer, { transports }: SpawnDeps): readonly string[] {
   const backend = subject.backend ?? ANY_PROGRAM;
-  const command = tryCommand(settings, backend, profile);
-  if (fresh) return { command, resumeArgs: [] };
   const adapter = transports.adapterOf(backend);
   if (!adapter?.resume) {
     throw new RestartFailure(
@@ -116,7 +138,7 @@ function commandFor(
     );
   }
   const found = adapter.resume({ runtime_session_id, path: path ?? "/" });
-  if (found.ok) return { command, resumeArgs: found.args };
+  if (found.ok) return found.args;
   throw new RestartFailure(
     found.reason,
     "The files of its session cannot be resumed: restart with fresh",

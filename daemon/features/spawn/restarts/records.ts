@@ -5,6 +5,7 @@ import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type RestartEvent, restartMachine } from "../machine.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
+import type { PeerProfiles } from "../../peers/profiles.ts";
 import { RestartStage } from "../../peers/schemas.ts";
 import { RestartFailure } from "./preflight.ts";
 import * as rows from "./store.ts";
@@ -13,10 +14,18 @@ import type { StoredRestart } from "./store.ts";
 export class RestartRecords {
   readonly #ctx: Context;
   readonly #notifications: Notifications;
+  readonly #profiles: PeerProfiles;
 
-  constructor(ctx: Context, notifications: Notifications) {
+  constructor(
+    ctx: Context,
+    { notifications, profiles }: {
+      readonly notifications: Notifications;
+      readonly profiles: PeerProfiles;
+    },
+  ) {
     this.#ctx = ctx;
     this.#notifications = notifications;
+    this.#profiles = profiles;
   }
 
   /**
@@ -63,10 +72,25 @@ export class RestartRecords {
     });
   }
 
+  /** Stores the message that waits for the peer. */
+  setSeed(restart_id: string, seed: Pick<StoredRestart, "seed" | "seed_attachments">): void {
+    this.#ctx.db.transact((tx) => rows.update(tx, { ...this.mustGet(restart_id), ...seed }));
+  }
+
+  /** If the restart changes the peer's agent, the peer becomes that of the new one. */
+  changeAgent(restart_id: string): void {
+    const { peer_id, to_backend } = this.mustGet(restart_id);
+    if (to_backend === null) return;
+    this.#profiles.changeAgent(peer_id, { backend: to_backend, runtime_session_id: null });
+  }
+
   fail(restart_id: string, { reason, message }: RestartFailure): void {
     this.#ctx.db.transact(() => {
-      const { state, finished_at } = this.mustGet(restart_id);
+      const { state, finished_at, ...stored } = this.mustGet(restart_id);
       if (finished_at !== null) return;
+      const { peer_id, from_backend: backend, from_session: runtime_session_id } = stored;
+      const hasChanged = stored.to_backend !== null && !isUnchanged(state);
+      if (hasChanged) this.#profiles.changeAgent(peer_id, { backend, runtime_session_id });
       const stage = RestartStage.parse(state);
       this.step(restart_id, "failed", { failed: { stage, reason, detail: message }, seed: null });
     });
@@ -76,10 +100,11 @@ export class RestartRecords {
   finish(restart_id: string): void {
     this.#ctx.db.transact(() => {
       const stored = this.mustGet(restart_id);
-      const { seed, seed_from, seed_human, peer_id, state } = stored;
+      const { seed, seed_from, seed_human, seed_attachments, peer_id, state } = stored;
       if (seed === null) return void this.step(restart_id, "restarted");
       if (state === "register") this.step(restart_id, "seeding");
-      const note = { from_peer: seed_from ?? ANONYMOUS_SENDER, to_peer: peer_id, text: seed };
+      const from_peer = seed_from ?? ANONYMOUS_SENDER;
+      const note = { from_peer, to_peer: peer_id, text: seed, attachments: seed_attachments };
       try {
         this.#notifications.notify(note, { proven_human: seed_human });
       } catch (error) {
@@ -106,4 +131,12 @@ export class RestartRecords {
       events.append("peer_restart_failed", { ...ids, stage, reason });
     }
   }
+}
+
+/**
+ * Whether a restart in this state has left the peer's agent as it was: it changes when its process
+ * has ended, and stays changed once the new one is back, even if its message is refused.
+ */
+function isUnchanged(state: StoredRestart["state"]): boolean {
+  return state !== "launch" && state !== "register";
 }

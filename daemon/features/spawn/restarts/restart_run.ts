@@ -1,5 +1,6 @@
 /** One restart in progress: waits for the turn to end, stops the process, starts the new one. */
 
+import { recoverableProblem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";
 import { terminate } from "../../../host/processes.ts";
 import type { StoredPeer } from "../../peers/store.ts";
@@ -11,6 +12,8 @@ import { readSubject } from "./replacement.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
+/** How often an agent is linked by its pane that no hook has registered yet. */
+const LINK_MS = 2_000;
 /**
  * How long a restart waits for the turn to end. After that the restart fails, and nothing is
  * stopped.
@@ -27,25 +30,35 @@ const SETTLE_MS = 3_000;
 /** Thrown when the restart was cancelled or the daemon shuts down. */
 class RestartCancelled extends Error {}
 
+/** Makes the first message of another agent, from what the present one has done. */
+export type MakeSeed = () => Promise<Pick<StoredRestart, "seed" | "seed_attachments">>;
+
+interface RunOptions {
+  readonly plan: RestartPlan;
+  readonly restart_id: string;
+  readonly makeSeed: MakeSeed | undefined;
+}
+
 export class RestartRun {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
   readonly #records: RestartRecords;
   readonly #plan: RestartPlan;
   readonly #restart_id: string;
+  readonly #makeSeed: MakeSeed | undefined;
 
   constructor(
     ctx: Context,
     deps: SpawnDeps,
     records: RestartRecords,
-    plan: RestartPlan,
-    restart_id: string,
+    { plan, restart_id, makeSeed }: RunOptions,
   ) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#records = records;
     this.#plan = plan;
     this.#restart_id = restart_id;
+    this.#makeSeed = makeSeed;
   }
 
   /** Runs the restart. Never rejects, because a failure is stored with the restart. */
@@ -57,6 +70,9 @@ export class RestartRun {
       await this.#ctx.db.whenDurable();
       if (!this.#step("checked")) return;
       await this.#quiesce();
+      const seed = await seedOf(this.#makeSeed);
+      if (seed) this.#records.setSeed(this.#restart_id, seed);
+      await this.#ctx.db.whenDurable();
       await terminals.keep(socket, pane.pane_id, true);
       await this.#stop();
       await this.#launch();
@@ -159,7 +175,7 @@ export class RestartRun {
   async #stop(): Promise<void> {
     const { processes, superseded, shutdownSignal } = this.#deps;
     const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
-    if (!process) return void this.#step("stopped");
+    if (!process) return this.#stepToLaunch();
     const { pid } = process;
     superseded.add({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
     const limits = { term_ms: TERM_MS_MAX, kill_ms: KILL_MS_MAX };
@@ -169,7 +185,13 @@ export class RestartRun {
       throw new RestartFailure("not_permitted", `Process ${pid} belongs to another user`);
     }
     if (ended === "alive") throw new RestartFailure("did_not_stop", `Process ${pid} did not end`);
-    this.#step("stopped");
+    this.#stepToLaunch();
+  }
+
+  #stepToLaunch(): void {
+    this.#ctx.db.transact(() => {
+      if (this.#step("stopped")) this.#records.changeAgent(this.#restart_id);
+    });
   }
 
   async #launch(): Promise<void> {
@@ -190,7 +212,7 @@ export class RestartRun {
   /** Waits until the peer is live with a new process. */
   async #register(): Promise<void> {
     const { hooks, processes, peers } = this.#deps;
-    const { subject: { peer_id, backend }, process } = this.#plan;
+    const { subject: { peer_id }, backend, process } = this.#plan;
     const { new_pid, new_started } = this.#records.mustGet(this.#restart_id);
     const runs = () =>
       new_pid !== null && new_started !== null && processes.isAlive(new_pid, new_started);
@@ -199,7 +221,7 @@ export class RestartRun {
       const live = now.status === "online" || now.status === "busy";
       return live && now.agent_pid !== null && now.agent_pid !== process?.pid;
     };
-    const wait_ms = backend !== null && hooks[backend] ? REGISTER_MS_MAX : SETTLE_MS;
+    const wait_ms = hooks[backend] ? REGISTER_MS_MAX : SETTLE_MS;
     await this.#waitUntil(wait_ms, () => isBack() || !runs());
     if (!isBack() && runs() && new_pid !== null && wait_ms === SETTLE_MS) {
       peers.registerRestarted(peer_id, new_pid);
@@ -211,16 +233,41 @@ export class RestartRun {
     throw new RestartFailure("not_registered", "The agent runs, but it has not registered");
   }
 
-  async #waitUntil(ms_max: number, isMet: () => boolean): Promise<boolean> {
+  /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
+  async #linkIfSilent(): Promise<void> {
+    const { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } } = this.#plan;
+    const launched = { spawn_id: this.#restart_id, backend, tmux_socket, pane_id };
+    await this.#deps.linkSilentAgent({ ...launched, resumed_peer_id: peer_id });
+  }
+
+  async #waitUntil(
+    ms_max: number,
+    isMet: () => boolean,
+  ): Promise<void> {
     const { clock } = this.#ctx;
+    let link_at = clock.now();
     for (const deadline = clock.now() + ms_max; clock.now() < deadline;) {
-      if (isMet()) return true;
+      if (isMet()) return;
+      if (clock.now() >= link_at) {
+        await this.#linkIfSilent();
+        link_at = clock.now() + LINK_MS;
+      }
       await this.#pause();
     }
-    return isMet();
   }
 
   async #pause(): Promise<void> {
     await this.#ctx.clock.sleep(POLL_MS, this.#deps.shutdownSignal);
+  }
+}
+
+/** The first message of another agent, which is made while nothing is stopped yet. */
+async function seedOf(makeSeed: MakeSeed | undefined) {
+  try {
+    return await makeSeed?.();
+  } catch (error) {
+    const refusal = recoverableProblem(error);
+    if (!refusal) throw error;
+    throw new RestartFailure(refusal.code, `${refusal.toBody().detail}; nothing was stopped`);
   }
 }

@@ -6,6 +6,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { Backend } from "../../agents/contract.ts";
 import type { PeerQuery } from "../../peers/directory.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/schemas.ts";
 import type { SpawnDeps } from "../deps.ts";
@@ -13,12 +14,26 @@ import type { Launcher } from "../launcher.ts";
 import { restartMachine } from "../machine.ts";
 import * as spawnRows from "../store.ts";
 import type { RestartRequest } from "./contract.ts";
-import { preflight, type PreflightRefusal, RestartFailure, type RestartPlan } from "./preflight.ts";
+import {
+  preflight,
+  type PreflightOptions,
+  type PreflightRefusal,
+  RestartFailure,
+  type RestartPlan,
+} from "./preflight.ts";
 import { RestartRecords } from "./records.ts";
 import { readSubject } from "./replacement.ts";
-import { RestartRun } from "./restart_run.ts";
+import { type MakeSeed, RestartRun } from "./restart_run.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";
+
+/** Another agent for a peer, and its first message. */
+export interface AgentChange {
+  readonly to_backend: Backend;
+  readonly profile: string | undefined;
+  readonly force: boolean;
+  readonly makeSeed: MakeSeed;
+}
 
 export class Restarts {
   readonly #ctx: Context;
@@ -31,24 +46,25 @@ export class Restarts {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#launcher = launcher;
-    this.#records = new RestartRecords(ctx, deps.notifications);
+    this.#records = new RestartRecords(ctx, deps);
   }
 
   /**
    * Restarts a peer. With `wait`, resolves when the restart is over; otherwise once it has begun
-   * (specification 4).
+   * (specification 4). With `change`, another agent takes the place of the peer's own.
    */
   async restart(
     argument: string,
     request: RestartRequest,
     requestContext: { proven_human: boolean },
+    change?: AgentChange,
   ): Promise<Restart> {
     const { directory } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
     const from = directory.senderId(request.from_peer ?? ANONYMOUS_SENDER);
     await this.#launcher.mustBeEnabled();
     const started_at = this.#ctx.clock.now();
-    const checked = await this.#preflight(peer_id, request.fresh);
+    const checked = await this.#preflight(peer_id, { fresh: request.fresh, ...change });
     const draft = this.#draft(checked, started_at);
     if (request.dry_run) {
       return checked.ok ? { ...draft, outcome: "would_restart" } : toRefusal(draft, checked);
@@ -60,6 +76,7 @@ export class Restarts {
         seed: request.message ?? null,
         seed_from: from,
         seed_human: requestContext.proven_human,
+        to_backend: change?.to_backend ?? null,
       }),
       checked.ok ? undefined : new RestartFailure(checked.reason, checked.detail),
     );
@@ -68,7 +85,8 @@ export class Restarts {
       return toRefusal(draft, { reason: "restart_in_progress", detail });
     }
     if (checked.ok) {
-      const run = new RestartRun(this.#ctx, this.#deps, this.#records, checked, restart_id).run();
+      const options = { plan: checked, restart_id, makeSeed: change?.makeSeed };
+      const run = new RestartRun(this.#ctx, this.#deps, this.#records, options).run();
       this.#runs.set(restart_id, run.finally(() => this.#runs.delete(restart_id)));
     }
     if (request.wait) await this.#runs.get(restart_id);
@@ -106,7 +124,7 @@ export class Restarts {
   /** The `restart` block of `GET /peers/{id}`. */
   async block(peer_id: string): Promise<RestartBlock> {
     const last = rows.latest(this.#ctx.db, peer_id);
-    const checked = await this.#preflight(peer_id, false);
+    const checked = await this.#preflight(peer_id, { fresh: false });
     const { would_run, resume_mode } = checked;
     return {
       restartable: checked.ok,
@@ -156,12 +174,18 @@ export class Restarts {
     return pid !== null && started !== null && this.#deps.processes.isAlive(pid, started);
   }
 
-  #preflight(peer_id: string, fresh: boolean): Promise<RestartPlan | PreflightRefusal> {
+  #preflight(
+    peer_id: string,
+    options: Omit<PreflightOptions, "profile"> & Partial<AgentChange>,
+  ): Promise<RestartPlan | PreflightRefusal> {
     const { db } = this.#ctx;
     const subject = readSubject(db, peer_id);
     if (!subject) throw new Problem("unknown_peer", { peer: peer_id });
-    const profile = spawnRows.ofPeer(db, peer_id)?.profile ?? undefined;
-    return preflight(subject, { fresh, profile }, this.#deps);
+    const spawn = spawnRows.ofPeer(db, peer_id);
+    // A profile belongs to the agent that it was made for.
+    const own = spawn?.backend === subject.backend ? spawn?.profile ?? undefined : undefined;
+    const profile = options.to_backend === undefined ? own : options.profile;
+    return preflight(subject, { ...options, profile }, this.#deps);
   }
 
   #draft({ would_run, resume_mode }: RestartPlan | PreflightRefusal, started_at: number): Draft {
@@ -188,7 +212,10 @@ function toRefusal(draft: Draft, { reason, detail }: { reason: string; detail: s
 function toStored(
   draft: Draft,
   checked: RestartPlan | PreflightRefusal,
-  request: Pick<StoredRestart, "peer_id" | "seed" | "seed_from" | "seed_human">,
+  request: Pick<
+    StoredRestart,
+    "peer_id" | "seed" | "seed_from" | "seed_human" | "to_backend"
+  >,
 ): StoredRestart {
   const plan = checked.ok ? checked : undefined;
   return {
@@ -202,6 +229,9 @@ function toStored(
     old_started: plan?.process?.started ?? null,
     new_pid: null,
     new_started: null,
+    seed_attachments: [],
+    from_backend: plan?.subject.backend ?? null,
+    from_session: plan?.subject.runtime_session_id ?? null,
     finished_at: null,
   };
 }

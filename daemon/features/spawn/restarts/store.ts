@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { Backend } from "../../agents/contract.ts";
 import { restartMachine } from "../machine.ts";
 import { Restart } from "../../peers/schemas.ts";
 
@@ -25,12 +26,21 @@ export const StoredRestart = z.object({
   seed: nullableString,
   seed_from: nullableString,
   seed_human: z.boolean(),
+  /** The files that the message carries. */
+  seed_attachments: z.array(z.string()),
+  /** If the restart changes the peer's agent: what it was, and what it becomes. */
+  from_backend: Backend.nullable(),
+  from_session: nullableString,
+  to_backend: Backend.nullable(),
 });
 export type StoredRestart = z.output<typeof StoredRestart>;
 
 const Row = rowOf(StoredRestart);
 const columns = Object.keys(StoredRestart.shape);
-const IMMUTABLE_COLUMNS = ["restart_id", "peer_id", "resume_mode", "would_run", "started_at"];
+const IMMUTABLE_COLUMNS = [
+  ...["restart_id", "peer_id", "resume_mode", "would_run", "started_at"],
+  ...["from_backend", "from_session", "to_backend"],
+];
 const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
 
 export function insert(tx: Tx, restart: StoredRestart): void {

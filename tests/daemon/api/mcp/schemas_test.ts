@@ -1,6 +1,7 @@
 /** Every tool: its listing, and results that fit its output schema, on both protocol versions. */
 
 import assert from "node:assert/strict";
+import { HANDED_OFF } from "../../../support/sessions/handoffs.ts";
 import * as z from "zod";
 import {
   connect,
@@ -113,8 +114,17 @@ const JOB = {
   runner: { current_attempt_id: "attempt-1" },
 };
 
+const FORKED = {
+  ...SPAWNED,
+  source_peer_id: "peer-web",
+  session_id: "s-1",
+  source_turn_state: "idle",
+};
+
 const WRITE_ANSWERS = {
   "POST /spawn": () => SPAWNED,
+  "POST /peers/web/fork": () => FORKED,
+  "POST /handoffs": () => HANDED_OFF,
   "POST /peers/peer-web/restart": () => RESTARTED,
   "POST /jobs": () => JOB,
   "GET /jobs": () => ({ work: [JOB], recurring: [] }),
@@ -150,12 +160,15 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ["answer", { correlation_id: "ask-1", option_id: "a" }],
   ["list_asks", {}],
   ["search_messages", { query: "Why" }],
+  ["read_transcript", { peer: "web" }],
   ...JOB_CALLS,
   ...SCHEDULE_CALLS,
   ["kill_peer", { peer: "web" }],
   ["claim_orchestrator_role", {}],
   ["orchestrator_status", {}],
   ["spawn_peer", { path: "/work", backend: "sdk" }],
+  ["fork_peer", { peer: "web" }],
+  ["hand_off", { peer: "web", note: "Go on" }],
   ["restart_peer", { peer: "web" }],
   ["share_session", {}],
   ["revoke_share", { share_id: "sh_1" }],
@@ -168,6 +181,17 @@ const SHARED = {
   peer_id: "peer-api",
   permissions: "ro",
   expires_at: "2030-01-02T00:00:00.000Z",
+};
+
+const TRANSCRIPT = {
+  peer_id: "peer-web",
+  name: "web",
+  backend: "codex",
+  session_id: "s-1",
+  entries: [
+    { position: 1, at: null, kind: "text", tool: null, text: "Yes", chars: 3, masked: 0 },
+  ],
+  before: null,
 };
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
@@ -189,7 +213,9 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "whoami",
       "set_description",
       "set_name",
+      "hand_off",
       "search_messages",
+      "read_transcript",
       ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "schedule_create",
       "schedule_list",
@@ -199,6 +225,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "claim_orchestrator_role",
       "orchestrator_status",
       "spawn_peer",
+      "fork_peer",
       "restart_peer",
       "share_session",
       "revoke_share",
@@ -241,6 +268,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "POST /answer": () => ({ ok: true, close_reason: "answered", outcome: "answered" }),
       "GET /asks/pending": () => ({ asks: [] }),
       "GET /messages": () => ({ messages: [], next: null }),
+      "GET /peers/web/transcript": () => TRANSCRIPT,
       "GET /peers/web": () => WEB_PEER,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/peer-api/role": () => WEB_PEER,

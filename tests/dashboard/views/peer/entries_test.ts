@@ -45,3 +45,26 @@ Deno.test("an ack is no entry; its files are those of the reply", () => {
   const [entry, ...more] = toEntries({ messages: [ack, ask], turns: [], next: null });
   assert.deepEqual([entry?.key, entry?.reply_attachments, more], ["d1", attachments, []]);
 });
+
+const record = (position: number, text: string, second: number | null) => ({
+  position,
+  at: second === null ? null : at(second),
+  kind: "prompt" as const,
+  tool: null,
+  text,
+  chars: text.length,
+  masked: 0,
+});
+
+Deno.test("records of the agent's session stand between the messages, in place of its turns", () => {
+  const transcript = [
+    record(10, "Go on", 2),
+    { ...record(11, "{}", null), kind: "tool_call" as const, tool: "Bash" },
+    record(12, "[mesh] n3: Hello", 4),
+  ];
+  const turns = [turn("Before the records", 1), turn("Go on", 2)];
+  const talk = { messages: [note("n3", 3)], turns, transcript, next: null };
+  assert.deepEqual(keysOf(talk), [`user ${at(1)}`, "record 10", "record 11", "n3"]);
+  // What is older than the first message that is shown is left out.
+  assert.deepEqual(keysOf({ ...talk, next: "more" }), ["n3"]);
+});

@@ -6,7 +6,16 @@ import { violationsOf } from "../../../support/dashboard/axe.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { paneTest } from "../../../support/dashboard/pane_lab.ts";
 
-const ACTIONS = ["Restart…", "Fork…", "Reconnect…", "Rename…", "Close…", "Kill…"];
+const ACTIONS = [
+  "Restart…",
+  "Copy…",
+  "Fork…",
+  "Hand over…",
+  "Reconnect…",
+  "Rename…",
+  "Close…",
+  "Kill…",
+];
 
 const FILE = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a note") };
 

@@ -71,12 +71,43 @@ paneTest("a fork starts another agent in the folder of the first", async (lab) =
   assert.deepEqual(panes, [`${lab.folder}/api`, `${lab.folder}/api`]);
 });
 
+paneTest(
+  "work is handed over to a chosen peer, and the window says what was left out",
+  async (lab) => {
+    const ada = await lab.peer("ada");
+    const web = await lab.dashboard.peer({ name: "web" });
+    const page = await lab.dashboard.open(`#/peers/${ada.peer_id}`);
+    const dialog = await choose(page, "Hand over…");
+    await dialog.getByLabel("To").selectOption(web.peer_id);
+    await dialog.getByLabel(/^Note/).fill("Mind the tests");
+    await dialog.getByRole("button", { name: "Hand it over" }).click();
+    await dialog.getByText(/^Sent to web/).waitFor();
+    await dialog.getByText("Left out: all turns").waitFor();
+    const told = await until(
+      "the message",
+      () => web.frames.find(({ text }) => text !== undefined),
+    );
+    assert.match(told.text ?? "", /work of @ada over to you[^]*Note: Mind the tests/);
+  },
+);
+
+paneTest("a copy that the agent cannot make is refused with the reason", async (lab) => {
+  const ada = await lab.peer("ada");
+  const page = await lab.dashboard.open(`#/peers/${ada.peer_id}`);
+  const dialog = await choose(page, "Copy…");
+  await dialog.getByRole("button", { name: "Start the copy" }).click();
+  await dialog.getByText(/cannot be copied with its conversation/).waitFor();
+  lab.dashboard.forgive(/status of 409/);
+});
+
 paneTest("a peer is renamed by keyboard only", async (lab) => {
   const ada = await lab.peer("ada");
   const page = await lab.dashboard.open(`#/peers/${ada.peer_id}`);
   await page.getByRole("button", { name: "Actions" }).focus();
   await page.keyboard.press("Enter");
-  for (const _ of ["Restart", "Fork", "Reconnect", "Rename"]) await page.keyboard.press("Tab");
+  for (const _ of ["Restart", "Copy", "Fork", "Hand over", "Reconnect", "Rename"]) {
+    await page.keyboard.press("Tab");
+  }
   await page.keyboard.press("Enter");
   await page.getByLabel("New name").waitFor();
   await page.keyboard.press("Control+a"); // The field has the focus.

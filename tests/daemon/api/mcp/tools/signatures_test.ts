@@ -28,6 +28,7 @@ const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["job_update",      "settles", "job_id attempt_id? state? phase? state_reason? progress? progress_note? result_summary? error?"],
   ["job_result",      "looks",   "job_id"],
   ["search_messages", "looks",   "query? peer? with? kind? since? until? limit? cursor?"],
+  ["read_transcript", "looks",   "peer last? grep? before? circle?"],
   ["schedule_create", "says",    "peer message kind? fire_at? cron? timezone? circle? idempotency_key?"],
   ["schedule_list",   "looks",   "state? peer? mine?"],
 ];

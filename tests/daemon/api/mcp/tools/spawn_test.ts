@@ -68,3 +68,29 @@ Deno.test("an unknown caller starts and stops nothing, unless it is allowed to",
     assert.equal(terminals.launches.length, expected ? 0 : 1);
   }
 });
+
+Deno.test("an agent copies another one, and learns that it cannot be copied", async () => {
+  await using fixture = await spawningWorld();
+  const { w, terminals } = fixture;
+  const { agent_pid } = await agentInPane(fixture, { turn_state: "working" });
+  await using at = await connected(fixture, agent_pid);
+  const copied = await at.call("fork_peer", { peer: "api", name: "copy", message: "Go" });
+  assert.equal(copied.problemResponse, false, copied.text);
+  assert.match(copied.text, /^Started @copy .* The agent is in a turn/);
+  assert.deepEqual(terminals.launches[0]?.argv.slice(-2), ["fork", "s-1"]);
+  await agentInPane(fixture, { name: "script", backend: "generic" });
+  const refused = await at.call("fork_peer", { peer: "script" });
+  assert.match(refused.text, /cannot_fork/);
+});
+
+Deno.test("an agent hands over its own work by the tool", async () => {
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { agent_pid } = await agentInPane(fixture);
+  await addPeer(w, "web");
+  await using at = await connected(fixture, agent_pid);
+  const sent = await at.call("hand_off", { peer: "web", note: "Mind the tests" });
+  assert.equal(sent.problemResponse, false, sent.text);
+  assert.match(sent.text, /^Handed 0 turns .* over to @web \(att-.*\nLeft out: all turns/s);
+  assert.equal(eventData(w, "notification").length, 1);
+});

@@ -102,7 +102,7 @@ async function resume(home: CodexHome, runtime_session_id: string, path: string)
   return await adapterOf(home).resume?.({ runtime_session_id, path });
 }
 
-Deno.test("a session is resumed if its rollout names this session and this folder", async () => {
+Deno.test("a session is resumed and copied if its rollout names this session and this folder", async () => {
   await using home = new CodexHome();
   rollout(home, THREAD, { cwd: "/w/api" });
   rollout(home, OTHER_THREAD, { cwd: "/w/api" }, "20");
@@ -110,6 +110,8 @@ Deno.test("a session is resumed if its rollout names this session and this folde
   assert.deepEqual(await resume(home, THREAD, "/w/api"), ok(THREAD));
   assert.deepEqual(await resume(home, OTHER_THREAD, "/w/api"), ok(OTHER_THREAD));
   assert.deepEqual(await resume(home, THREAD, "/w/web"), { ok: false, reason: "other_path" });
+  const copied = adapterOf(home).fork?.({ runtime_session_id: THREAD, path: "/w/api" });
+  assert.deepEqual(copied, { ok: true, args: ["fork", THREAD] });
 });
 
 Deno.test("a session is not resumed if its rollout is missing, or is not what its name says", async () => {

@@ -1,0 +1,137 @@
+/** `mesh fork` and `mesh resume`: start an agent with a copy of a session, or with an earlier one. */
+
+import type { WireResponse } from "kit/http/client.ts";
+import { Backend } from "../../../daemon/features/agents/contract.ts";
+import { forkSession, listSessions, resumeSession } from "../../client/endpoints.ts";
+import { EXIT } from "../../client/failures.ts";
+import {
+  answerCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+} from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+import { formatAge } from "../../output/time.ts";
+import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
+
+type Found = WireResponse<typeof listSessions>;
+type Resumed = WireResponse<typeof resumeSession>;
+
+export const STARTING_COMMANDS: readonly Command[] = [
+  answerCommand({
+    usage: "fork <peer>",
+    summary: "Start a copy of an agent, with a copy of its conversation",
+    details: "The agent itself goes on undisturbed. The copy is a peer of its own, in the same " +
+      "folder and circle. Agents that cannot copy a conversation are refused: hand the work over " +
+      "with `mesh handoff`, or start a sibling without it with `mesh peer fork`.",
+    flags: {
+      ...CIRCLE_FLAG,
+      ...PROFILE_FLAG,
+      "--name <name>": "the copy's name",
+      "--message <text>": "send this once the copy has started",
+    },
+    example: 'mesh fork api --name api-retries --message "Try it with retries instead"',
+    hasSender: true,
+    call: fork,
+    show: (forked, { terminal }) => {
+      showSpawned(terminal, forked);
+      if (forked.source_turn_state !== "working") return;
+      terminal.print(styled("yellow", "The agent is in a turn: the copy has what was written"));
+    },
+  }),
+  answerCommand({
+    usage: "resume [query...]",
+    summary: "Start an agent with a session that has ended, also one from outside of the mesh",
+    details: "The query is how the id of a session begins, or a part of its title or folder. The " +
+      "sessions are those in the agents' own files. If exactly one matches, its agent starts in a " +
+      "tmux pane, in the folder of the session; otherwise those that match are listed. A session " +
+      "that a live peer has is refused. Without a query, the sessions are listed.",
+    flags: {
+      "--backend <backend>": "only sessions of this kind of agent",
+      "--path <folder>": "only sessions of this folder",
+      "--list": "list the sessions, and start nothing",
+      ...PROFILE_FLAG,
+      "--name <name>": "the peer's name; by default that of the peer that had the session",
+      "--circle <name>": "the circle it joins",
+      "--message <text>": "send this once the agent has started",
+    },
+    example: 'mesh resume "flaky tests" --path ~/work/api',
+    hasSender: true,
+    call: resume,
+    show: (answer, context) =>
+      "sessions" in answer ? showSessions(context, answer) : showSpawned(context.terminal, answer),
+    exitCode: (answer, args) => "sessions" in answer && !isList(args) ? EXIT.refused : EXIT.done,
+  }),
+];
+
+async function fork(context: CommandContext, args: Args) {
+  return await context.call(forkSession, {
+    params: { id: args.text("peer") },
+    body: {
+      from_peer: (await context.sender(args)).peer,
+      circle: args.get("circle"),
+      profile: args.get("profile"),
+      name: args.get("name"),
+      message: await context.readText(args.get("message")),
+    },
+  });
+}
+
+function isList(args: Args): boolean {
+  return args.flag("list") || !args.get("query");
+}
+
+/** Starts the one session that matches; otherwise returns those that do. */
+async function resume(context: CommandContext, args: Args): Promise<Found | Resumed> {
+  const path = args.get("path");
+  const found = await context.call(listSessions, {
+    query: {
+      query: args.get("query") || undefined,
+      backend: args.choice("backend", Backend.options),
+      path: path && context.absolutePath(path),
+    },
+  });
+  const [session, ...more] = found.sessions;
+  if (isList(args) || !session || more.length > 0) return found;
+  const { peer } = await context.sender(args);
+  const { query, source_pane } = ownPane(context);
+  return await context.call(resumeSession, {
+    query,
+    body: {
+      backend: session.backend,
+      session_id: session.session_id,
+      profile: args.get("profile"),
+      circle: args.get("circle"),
+      name: args.get("name"),
+      from_peer: peer,
+      message: await context.readText(args.get("message")),
+      source_pane,
+    },
+  });
+}
+
+function showSessions({ terminal, clock }: CommandContext, { sessions, complete }: Found): void {
+  const ids = sessions.map(({ session_id }) => session_id);
+  terminal.printTable(sessions, {
+    ID: ({ session_id }) => styled("cyan", beginningOf(session_id, ids)),
+    BACKEND: ({ backend }) => backend,
+    AGE: ({ updated_at }) => formatAge(updated_at, clock),
+    PEER: ({ peer }) => peer === null ? "" : peer.live ? `${peer.name} (live)` : peer.name,
+    FOLDER: ({ folder }) => folder ?? "",
+    TITLE: ({ title }) => title ?? "",
+  }, { whole: ["ID"], empty: "No session matches. Only agents in spawn.commands are searched." });
+  if (complete) return;
+  terminal.print(styled("yellow", "There may be more: give --path, --backend or an id"));
+}
+
+/** How few characters of an id are shown. */
+const ID_CHARS_MIN = 8;
+
+/** The beginning of an id that no other one has. */
+function beginningOf(id: string, ids: readonly string[]): string {
+  const others = ids.filter((other) => other !== id);
+  let length = ID_CHARS_MIN;
+  while (others.some((other) => other.startsWith(id.slice(0, length)))) length++;
+  return id.slice(0, length);
+}

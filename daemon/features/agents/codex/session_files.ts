@@ -1,0 +1,128 @@
+/** Codex's rollouts as session files: their conversation and their tokens. */
+
+import { basename, join } from "kit/core/path.ts";
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { readHead } from "../../../host/agent_files.ts";
+import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
+import { BackwardLines } from "../sessions/lines.ts";
+import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
+import {
+  type FoundSession,
+  type SessionFiles,
+  USAGE_BYTES_MAX,
+} from "../sessions/session_files.ts";
+import { rolloutFile, rolloutFiles } from "./rollouts.ts";
+import { isThreadId } from "./threads.ts";
+import { usageIn } from "./usage.ts";
+
+/** The first line holds the model's instructions, about 20 kB; the first prompt follows them. */
+const HEAD_BYTES = 131_072;
+/** How many rollouts are found by their names; those that changed last are looked into. */
+const ROLLOUTS_MAX = 5_000;
+/** Matches what Codex itself writes in the user's place, in releases that do not mark it. */
+const NOT_A_PROMPT =
+  /^\s*(# AGENTS\.md|<(environment_context|user_instructions|INSTRUCTIONS|permissions|skills))/;
+
+const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);
+const Texts = z.array(z.looseObject({ text: z.string().optional() }));
+
+const Message = z.object({
+  type: z.literal("message"),
+  role: z.enum(["user", "assistant"]),
+  content: Texts,
+  internal_chat_message_metadata_passthrough: z.object({
+    /** `user.text` for what the user wrote, as of 0.169. */
+    content_item_kinds: z.array(z.string()).optional(),
+  }).optional().catch(undefined),
+});
+const Call = z.object({
+  type: z.enum(["function_call", "custom_tool_call", "local_shell_call"]),
+  name: z.string().optional(),
+  /** JSON as a text. */
+  arguments: z.string().optional(),
+  input: z.string().optional(),
+  action: z.unknown().optional(),
+});
+const Output = z.object({
+  type: z.enum(["function_call_output", "custom_tool_call_output"]),
+  output: z.union([z.string(), Texts, z.looseObject({ content: z.string() })]),
+});
+
+/** A line that belongs to the conversation, as of 0.169.0. */
+const Item = z.object({
+  timestamp: Time,
+  type: z.literal("response_item"),
+  payload: z.discriminatedUnion("type", [Message, Call, Output]),
+});
+const Meta = z.object({
+  type: z.literal("session_meta"),
+  payload: z.looseObject({ cwd: z.string(), source: z.unknown().optional() }),
+});
+
+export function codexSessionFiles(codex_home: string): SessionFiles {
+  const locate = (id: string) => isThreadId(id) ? rolloutFile(codex_home, id) : undefined;
+  return {
+    locate,
+    list: (query) => foundIn(rolloutsOf(codex_home), query, describe),
+    read: (id, options) => {
+      const file = locate(id);
+      if (file === undefined) return Promise.resolve(undefined);
+      const lines = new BackwardLines(file, endOf(options.before));
+      return Promise.resolve(pageOf(lines, ({ text }) => entriesOf(text), options));
+    },
+    usage: (id) => {
+      const file = locate(id);
+      if (file === undefined) return Promise.resolve(undefined);
+      return Promise.resolve(usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX)));
+    },
+  };
+}
+
+function rolloutsOf(codex_home: string): SessionFile[] {
+  const files = rolloutFiles(join(codex_home, "sessions")).take(ROLLOUTS_MAX);
+  return Array.from(files, (file) => ({ session_id: idOf(file), file }))
+    .filter(({ session_id }) => isThreadId(session_id));
+}
+
+/** A file is named `rollout-<time>-<id>.jsonl`. */
+function idOf(file: string): string {
+  return basename(file).slice(0, -".jsonl".length).slice(-36);
+}
+
+function describe({ file }: SessionFile): Pick<FoundSession, "title" | "folder"> | undefined {
+  const lines = (readHead(file, HEAD_BYTES) ?? "").split("\n");
+  const { data: meta } = Meta.safeParse(tryJson(lines[0] ?? ""));
+  // The source of a subagent is an object that names it.
+  if (!meta || typeof meta.payload.source === "object") return undefined;
+  const prompt = lines.slice(1).flatMap(entriesOf).find(({ kind }) => kind === "prompt");
+  return { title: prompt ? titleOf(prompt.text) : null, folder: meta.payload.cwd };
+}
+
+function entriesOf(line: string): ParsedEntry[] {
+  const { data } = Item.safeParse(line.includes('"response_item"') ? tryJson(line) : undefined);
+  if (!data) return [];
+  const { timestamp: at, payload } = data;
+  if (payload.type === "message") {
+    const text = textOf(payload.content);
+    if (payload.role === "assistant") return [{ at, kind: "text", text }];
+    const kinds = payload.internal_chat_message_metadata_passthrough?.content_item_kinds;
+    const isPrompt = kinds ? kinds.includes("user.text") : !NOT_A_PROMPT.test(text);
+    return isPrompt ? [{ at, kind: "prompt", text }] : [];
+  }
+  if ("output" in payload) {
+    const { output } = payload;
+    const text = typeof output === "string"
+      ? output
+      : Array.isArray(output)
+      ? textOf(output)
+      : output.content;
+    return [{ at, kind: "tool_result", text }];
+  }
+  const text = payload.arguments ?? payload.input ?? JSON.stringify(payload.action ?? {});
+  return [{ at, kind: "tool_call", text, tool: payload.name ?? "shell" }];
+}
+
+function textOf(parts: z.output<typeof Texts>): string {
+  return parts.map(({ text = "" }) => text).filter(Boolean).join("\n");
+}

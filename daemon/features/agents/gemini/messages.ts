@@ -1,0 +1,109 @@
+/** The messages of a Gemini CLI session, out of records that change and remove earlier ones. */
+
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import type { BackwardLines } from "../sessions/lines.ts";
+import type { ParsedEntry, RecordSource } from "../sessions/pages.ts";
+import { NOT_CONVERSATION } from "./sessions.ts";
+
+const Count = z.number().nonnegative();
+const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);
+
+/** A message, as of 0.61.0. It is written again, with the same id, when its tools have run. */
+const Message = z.object({
+  id: z.string(),
+  timestamp: Time,
+  type: z.enum(["user", "gemini"]),
+  content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
+  model: z.string().optional(),
+  tokens: z.object({ input: Count, output: Count, cached: Count, thoughts: Count.default(0) })
+    .optional().catch(undefined),
+  toolCalls: z.array(z.object({
+    name: z.string(),
+    args: z.unknown().optional(),
+    result: z.unknown().optional(),
+    timestamp: Time,
+  })).optional().catch(undefined),
+});
+type Message = z.output<typeof Message>;
+
+/** Puts a new list in place of all messages so far. */
+const Replaced = z.object({ $set: z.object({ messages: z.array(z.unknown()) }) });
+/** Removes a message and all that follow it. */
+const Rewound = z.object({ $rewindTo: z.string() });
+
+interface MessageRecord {
+  readonly end: number;
+  readonly messages: readonly Message[];
+}
+
+/** The messages that the session still has, last first; each as it was last written. */
+export class MessageRecords implements RecordSource<MessageRecord> {
+  readonly #lines: BackwardLines;
+
+  constructor(lines: BackwardLines) {
+    this.#lines = lines;
+  }
+
+  get unread(): number {
+    return this.#lines.unread;
+  }
+
+  *[Symbol.iterator](): Iterator<MessageRecord> {
+    const seen = new Set<string>();
+    /** The first of the messages that were removed; undefined once it was passed. */
+    let removed: string | undefined;
+    for (const { end, text } of this.#lines) {
+      const json = tryJson(text);
+      let messages = messagesIn(json);
+      removed ??= Rewound.safeParse(json).data?.$rewindTo;
+      if (removed !== undefined) {
+        const at = messages.findIndex(({ id }) => id === removed);
+        messages = messages.slice(0, Math.max(0, at));
+        if (at >= 0) removed = undefined;
+      }
+      messages = messages.filter(({ id }) => !seen.has(id));
+      messages.forEach(({ id }) => seen.add(id));
+      if (messages.length > 0) yield { end, messages };
+      if (Replaced.safeParse(json).success) return;
+    }
+  }
+}
+
+/** The messages of a record: itself, or those of a new list. */
+export function messagesIn(json: unknown): Message[] {
+  const replaced = Replaced.safeParse(json).data?.$set.messages;
+  return (replaced ?? [json]).flatMap((one) => Message.safeParse(one).data ?? []);
+}
+
+/** What the messages of a record say. Thoughts and added context are left out. */
+export function entriesOf({ messages }: Pick<MessageRecord, "messages">): ParsedEntry[] {
+  return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }) => {
+    const text = textOf(content);
+    if (type === "user") {
+      return NOT_CONVERSATION.test(text) ? [] : [{ at, kind: "prompt" as const, text }];
+    }
+    return [
+      { at, kind: "text" as const, text },
+      ...toolCalls.flatMap(({ name, args, result, timestamp }): ParsedEntry[] => [
+        { at, kind: "tool_call", text: JSON.stringify(args ?? {}), tool: name },
+        { at: timestamp, kind: "tool_result", text: outputOf(result), tool: name },
+      ]),
+    ];
+  });
+}
+
+const Result = z.array(z.object({
+  functionResponse: z.object({ response: z.object({ output: z.string() }) }),
+}));
+
+/** The output as the model got it; another form is shown as JSON. */
+function outputOf(result: unknown): string {
+  const { data } = Result.safeParse(result);
+  if (data) return data.map((part) => part.functionResponse.response.output).join("\n");
+  return result === undefined ? "" : JSON.stringify(result);
+}
+
+function textOf(content: Message["content"]): string {
+  return typeof content === "string" ? content : content.map(({ text = "" }) => text).join("");
+}

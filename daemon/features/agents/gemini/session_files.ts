@@ -1,0 +1,125 @@
+/** Gemini CLI's session records as session files: their conversation and their tokens. */
+
+import { dirname, join } from "kit/core/path.ts";
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
+import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
+import { BackwardLines } from "../sessions/lines.ts";
+import { pageOf } from "../sessions/pages.ts";
+import {
+  type FoundSession,
+  HEAD_BYTES,
+  LISTED_FILES_MAX,
+  type SessionFiles,
+  type SessionUsage,
+  USAGE_BYTES_MAX,
+} from "../sessions/session_files.ts";
+import { entriesOf, MessageRecords, messagesIn } from "./messages.ts";
+import { projectSlugs, SESSION_ID, sessionFiles } from "./sessions.ts";
+
+const Head = z.object({ sessionId: z.string(), kind: z.string().optional() });
+
+/** A resumed session has more than one file. */
+const FILES_MAX = 2 * LISTED_FILES_MAX;
+
+export function geminiSessionFiles(config_dir: string): SessionFiles {
+  const locate = (id: string) => SESSION_ID.test(id) ? fileOf(config_dir, id) : undefined;
+  return {
+    locate,
+    list: (query) => {
+      const folders = new Map(
+        Object.entries(projectSlugs(config_dir))
+          .map(([path, slug]) => [join(config_dir, "tmp", slug, "chats"), path]),
+      );
+      return foundIn(allFiles(config_dir), query, ({ file }) => describe(file, folders));
+    },
+    read: (id, options) => {
+      const file = locate(id);
+      if (file === undefined) return Promise.resolve(undefined);
+      return Promise.resolve(pageOf(new MessageRecords(linesOf(file)), entriesOf, options));
+    },
+    usage: (id) => {
+      const file = locate(id);
+      if (file === undefined) return Promise.resolve(undefined);
+      return Promise.resolve(usageIn(new MessageRecords(linesOf(file))));
+    },
+  };
+}
+
+/** From the end, because a later record may change or remove an earlier one. */
+function linesOf(file: string): BackwardLines {
+  return new BackwardLines(file, Infinity, USAGE_BYTES_MAX);
+}
+
+function chatFolders(config_dir: string): string[] {
+  const tmp = join(config_dir, "tmp");
+  return namesIn(tmp).map((slug) => join(tmp, slug, "chats"));
+}
+
+/**
+ * The file of a session. A resumed session begins a second file, and goes on in the first one, so
+ * the file that changed last is it.
+ */
+function fileOf(config_dir: string, id: string): string | undefined {
+  const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id))
+    .filter((file) => file.endsWith(".jsonl") && headOf(file)?.sessionId === id);
+  const dated = files.map((file) => ({ file, at: changedAt(file) ?? 0 }));
+  return dated.sort((a, b) => b.at - a.at)[0]?.file;
+}
+
+function headOf(file: string): z.output<typeof Head> | undefined {
+  const [first = ""] = (readHead(file, HEAD_BYTES) ?? "").split("\n", 1);
+  return Head.safeParse(tryJson(first)).data;
+}
+
+/** The file of each session, among the files that changed last; the head names the whole id. */
+function allFiles(config_dir: string): SessionFile[] {
+  const dated = chatFolders(config_dir).flatMap((folder) =>
+    namesIn(folder).filter((name) => name.startsWith("session-") && name.endsWith(".jsonl"))
+      .map((name) => join(folder, name))
+  ).map((file) => ({ file, at: changedAt(file) ?? 0 }));
+  const newest = new Map<string, string>();
+  for (const { file } of dated.sort((a, b) => b.at - a.at).slice(0, FILES_MAX)) {
+    const id = headOf(file)?.sessionId;
+    if (id !== undefined && !newest.has(id)) newest.set(id, file);
+  }
+  return Array.from(newest, ([session_id, file]) => ({ session_id, file }));
+}
+
+function describe(
+  file: string,
+  folders: ReadonlyMap<string, string>,
+): Pick<FoundSession, "title" | "folder"> | undefined {
+  const [head, ...lines] = (readHead(file, HEAD_BYTES) ?? "").split("\n").map(tryJson);
+  if (Head.safeParse(head).data?.kind === "subagent") return undefined;
+  const messages = lines.flatMap((line) => messagesIn(line));
+  const first = entriesOf({ messages }).find(({ kind }) => kind === "prompt");
+  if (first === undefined) return undefined;
+  return { title: titleOf(first.text), folder: folders.get(dirname(file)) ?? null };
+}
+
+function usageIn(records: MessageRecords): SessionUsage | null {
+  let last: { readonly context: number; readonly model: string | null } | undefined;
+  let input = 0, output = 0, cached = 0;
+  for (const { messages } of records) {
+    for (const { tokens, model = null } of messages.toReversed()) {
+      if (!tokens) continue;
+      last ??= { context: tokens.input, model };
+      input += tokens.input;
+      output += tokens.output + tokens.thoughts;
+      cached += tokens.cached;
+    }
+  }
+  if (!last) return null;
+  const isWhole = records.unread === 0;
+  return {
+    input_tokens: isWhole ? input : null,
+    output_tokens: isWhole ? output : null,
+    cached_tokens: isWhole ? cached : null,
+    context_tokens: last.context,
+    // Not in the records.
+    context_limit: null,
+    model: last.model,
+  };
+}

@@ -1,0 +1,197 @@
+/** opencode's session database as session files: its conversations and their tokens. */
+
+import { join } from "kit/core/path.ts";
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { changedAt } from "../../../host/agent_files.ts";
+import { endOf, pageOf, type ParsedEntry, type RecordSource } from "../sessions/pages.ts";
+import {
+  type FoundSession,
+  LISTED_FILES_MAX,
+  READ_BYTES_MAX,
+  type SessionFiles,
+  type SessionUsage,
+} from "../sessions/session_files.ts";
+import { SESSION_ID } from "./resume.ts";
+import { matches } from "../sessions/found.ts";
+
+const Listed = z.object({
+  id: z.string(),
+  title: z.string(),
+  directory: z.string(),
+  time_updated: z.number(),
+});
+
+/** Reads `opencode.db` in the folder of opencode's data, as of 1.18.33. */
+export function opencodeSessionFiles(data_dir: string): SessionFiles {
+  const file = join(data_dir, "opencode.db");
+  const locate = (id: string) => {
+    const known = SESSION_ID.test(id) ? reading(file, (db) => sessionIn(db, id)) : undefined;
+    return known ? file : undefined;
+  };
+  return {
+    locate,
+    list: ({ id_prefix = "", limit, ...wanted }) => {
+      const rows = reading(file, (db) =>
+        db.prepare(
+          "select id, title, directory, time_updated from session where parent_id is null " +
+            "and substr(id, 1, ?) = ? order by time_updated desc limit ?",
+        ).all(id_prefix.length, id_prefix, LISTED_FILES_MAX + 1)) ?? [];
+      const sessions = rows.slice(0, LISTED_FILES_MAX).flatMap((row): FoundSession[] => {
+        const { data } = Listed.safeParse(row);
+        if (!data) return [];
+        const { id: session_id, title, directory: folder, time_updated: updated_at } = data;
+        return matches({ title, folder }, wanted)
+          ? [{ session_id, title, folder, updated_at, file }]
+          : [];
+      });
+      const complete = rows.length <= LISTED_FILES_MAX && sessions.length <= limit;
+      return Promise.resolve({ sessions: sessions.slice(0, limit), complete });
+    },
+    read: (id, options) => {
+      if (locate(id) === undefined) return Promise.resolve(undefined);
+      const page = reading(
+        file,
+        (db) => pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options),
+      );
+      return Promise.resolve(page);
+    },
+    usage: (id) => {
+      if (locate(id) === undefined) return Promise.resolve(undefined);
+      return Promise.resolve(reading(file, (db) => usageIn(db, id)) ?? null);
+    },
+  };
+}
+
+/** Runs a query; undefined if there is no database, or one that this program cannot read. */
+function reading<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
+  if (changedAt(file) === undefined) return undefined;
+  try {
+    using db = new DatabaseSync(file, { readOnly: true, timeout: 200 });
+    return query(db);
+  } catch {
+    // The database is of another release, is damaged, or is locked.
+    return undefined;
+  }
+}
+
+function sessionIn(db: DatabaseSync, id: string) {
+  return db.prepare("select 1 from session where id = ?").get(id);
+}
+
+const Part = z.object({
+  end: z.number(),
+  at: z.number(),
+  role: z.string(),
+  size: z.number(),
+  data: z.string(),
+});
+type Part = z.output<typeof Part>;
+
+/** The parts of a session's messages, last first. They are numbered in the order of writing. */
+class Parts implements RecordSource<Part> {
+  readonly #rows: Iterable<Record<string, SQLOutputValue>>;
+  unread = 0;
+
+  constructor(db: DatabaseSync, session_id: string, end: number) {
+    this.#rows = db.prepare(
+      "select p.rowid as end, p.time_created as at, m.data ->> 'role' as role, " +
+        "length(p.data) as size, iif(length(p.data) > ?, '', p.data) as data from part p " +
+        "join message m on m.id = p.message_id where p.session_id = ? and p.rowid <= ? " +
+        "order by p.rowid desc",
+    ).iterate(READ_BYTES_MAX, session_id, Math.min(end, Number.MAX_SAFE_INTEGER));
+  }
+
+  *[Symbol.iterator](): Iterator<Part> {
+    let left = READ_BYTES_MAX;
+    for (const row of this.#rows) {
+      const part = Part.parse(row);
+      left -= Math.min(part.size, READ_BYTES_MAX);
+      if (left < 0) {
+        this.unread = part.end;
+        return;
+      }
+      yield part;
+    }
+  }
+}
+
+const Content = z.discriminatedUnion("type", [
+  z.object({
+    type: z.literal("text"),
+    text: z.string(),
+    /** True for what opencode adds to a prompt. */
+    synthetic: z.boolean().optional(),
+    /** Without an end, the text is still being written. */
+    time: z.object({ end: z.number().optional() }).optional(),
+  }),
+  z.object({
+    type: z.literal("tool"),
+    tool: z.string(),
+    state: z.object({
+      input: z.unknown().optional(),
+      output: z.string().optional(),
+      error: z.string().optional(),
+      time: z.object({ end: z.number().optional() }).optional(),
+    }),
+  }),
+]);
+
+function entriesOf({ at, role, data }: Part): ParsedEntry[] {
+  const { data: part } = Content.safeParse(tryJson(data));
+  if (!part) return [];
+  if (part.type === "text") {
+    if (part.synthetic === true) return [];
+    const kind = role === "user" ? "prompt" : "text";
+    const isWritten = kind === "prompt" || part.time?.end !== undefined;
+    return isWritten ? [{ at, kind, text: part.text }] : [];
+  }
+  const { tool, state } = part;
+  const call: ParsedEntry = {
+    at,
+    kind: "tool_call",
+    text: JSON.stringify(state.input ?? {}),
+    tool,
+  };
+  const output = state.output ?? state.error;
+  if (output === undefined) return [call];
+  return [call, { at: state.time?.end ?? at, kind: "tool_result", text: output, tool }];
+}
+
+const Count = z.number().nonnegative();
+const Sums = z.object({
+  tokens_input: Count,
+  tokens_output: Count,
+  tokens_reasoning: Count,
+  tokens_cache_read: Count,
+  tokens_cache_write: Count,
+});
+const Answer = z.object({
+  modelID: z.string(),
+  tokens: z.object({ input: Count, cache: z.object({ read: Count, write: Count }) }),
+});
+
+/** opencode counts cached input apart from other input. */
+function usageIn(db: DatabaseSync, session_id: string): SessionUsage | null {
+  const { data: sums } = Sums.safeParse(
+    db.prepare(`select ${Object.keys(Sums.shape).join(", ")} from session where id = ?`)
+      .get(session_id),
+  );
+  const last = db.prepare(
+    "select data from message where session_id = ? and data ->> 'role' = 'assistant' " +
+      "and data ->> '$.tokens.input' > 0 order by rowid desc limit 1",
+  ).get(session_id);
+  const { data: answer } = Answer.safeParse(tryJson(String(last?.["data"] ?? "")));
+  if (!answer || !sums) return null;
+  const { input, cache } = answer.tokens;
+  return {
+    input_tokens: sums.tokens_input + sums.tokens_cache_read + sums.tokens_cache_write,
+    output_tokens: sums.tokens_output + sums.tokens_reasoning,
+    cached_tokens: sums.tokens_cache_read,
+    context_tokens: input + cache.read + cache.write,
+    // Not in the database.
+    context_limit: null,
+    model: answer.modelID,
+  };
+}

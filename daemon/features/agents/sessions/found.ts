@@ -1,0 +1,68 @@
+/** Lists sessions that were found in files: the newest first, up to a number of files. */
+
+import { afterSocketReads } from "kit/core/clock.ts";
+import { changedAt } from "../../../host/agent_files.ts";
+import {
+  type FoundSession,
+  LISTED_FILES_MAX,
+  type SessionList,
+  type SessionQuery,
+} from "./session_files.ts";
+
+/** A file that may hold a session. */
+export interface SessionFile {
+  readonly session_id: string;
+  readonly file: string;
+}
+
+/** How many files are looked into before other work of the daemon goes on. */
+const FILES_AT_ONCE = 20;
+/** How many characters of a prompt serve as a title. */
+const TITLE_CHARS_MAX = 80;
+
+/**
+ * The sessions of these files that match. `describe` reads a file; undefined if it holds no session
+ * of the user's.
+ */
+export async function foundIn(
+  files: readonly SessionFile[],
+  { id_prefix = "", title, folder, limit }: SessionQuery,
+  describe: (found: SessionFile) => Pick<FoundSession, "title" | "folder"> | undefined,
+): Promise<SessionList> {
+  const dated = files.filter(({ session_id }) => session_id.startsWith(id_prefix))
+    .flatMap((found) => {
+      const updated_at = changedAt(found.file);
+      return updated_at === undefined ? [] : [{ ...found, updated_at }];
+    })
+    .sort((a, b) => b.updated_at - a.updated_at);
+  const sessions: FoundSession[] = [];
+  for (const [index, found] of dated.slice(0, LISTED_FILES_MAX).entries()) {
+    if (sessions.length >= limit) return { sessions, complete: false };
+    if (index % FILES_AT_ONCE === FILES_AT_ONCE - 1) await otherWork();
+    const described = describe(found);
+    if (described && matches(described, { title, folder })) {
+      sessions.push({ ...found, ...described });
+    }
+  }
+  return { sessions, complete: dated.length <= LISTED_FILES_MAX };
+}
+
+export function matches(
+  session: Pick<FoundSession, "title" | "folder">,
+  { title, folder }: Pick<SessionQuery, "title" | "folder">,
+): boolean {
+  if (folder !== undefined && session.folder !== folder) return false;
+  if (title === undefined) return true;
+  return session.title?.toLowerCase().includes(title.toLowerCase()) === true;
+}
+
+/** A prompt as a title: its first line that is not empty, shortened. */
+export function titleOf(prompt: string): string | null {
+  const line = prompt.trim().split("\n", 1)[0] ?? "";
+  if (line === "") return null;
+  return line.length > TITLE_CHARS_MAX ? `${line.slice(0, TITLE_CHARS_MAX - 1)}…` : line;
+}
+
+function otherWork(): Promise<void> {
+  return new Promise(afterSocketReads);
+}

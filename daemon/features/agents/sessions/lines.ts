@@ -1,0 +1,76 @@
+/** Reads the lines of a session's file from its end backwards, up to a number of bytes. */
+
+import { readBefore } from "../../../host/agent_files.ts";
+import { READ_BYTES_MAX } from "./session_files.ts";
+import type { RecordSource } from "./pages.ts";
+
+/** How much is read at once. */
+const CHUNK_BYTES = 262_144;
+const NEWLINE = 10;
+
+export interface Line {
+  /** Where the line ends in the file. */
+  readonly end: number;
+  readonly text: string;
+}
+
+/**
+ * The lines that end at or before a position, last first. The last line may be incomplete while the
+ * agent writes it.
+ */
+export class BackwardLines implements RecordSource<Line> {
+  readonly #file: string;
+  readonly #bytes_max: number;
+  readonly #end: number;
+  /** Where the last line ends that was not read; 0 if all lines were read. */
+  unread = 0;
+
+  constructor(file: string, end = Infinity, bytes_max = READ_BYTES_MAX) {
+    this.#file = file;
+    this.#end = end;
+    this.#bytes_max = bytes_max;
+  }
+
+  *[Symbol.iterator](): Iterator<Line> {
+    /** The read parts of a line whose beginning is not read yet. */
+    let parts: Uint8Array[] = [];
+    let line_end: number | undefined;
+    let isFirst = true;
+    let left = this.#bytes_max;
+    let from = this.#end;
+    while (left > 0 && from > 0) {
+      const chunk = readBefore(this.#file, from, Math.min(CHUNK_BYTES, left));
+      if (!chunk || chunk.bytes.length === 0) break;
+      left -= chunk.bytes.length;
+      from = chunk.from;
+      let stop = chunk.bytes.length;
+      line_end ??= from + stop;
+      while (stop > 0) {
+        const newline = chunk.bytes.lastIndexOf(NEWLINE, stop - 1);
+        if (newline < 0) break;
+        const text = decode([chunk.bytes.subarray(newline + 1, stop), ...parts]);
+        parts = [];
+        if (text !== "") {
+          isFirst = false;
+          yield { end: line_end, text };
+        }
+        stop = newline;
+        line_end = from + newline;
+      }
+      parts.unshift(chunk.bytes.subarray(0, stop));
+    }
+    if (from > 0) {
+      // A line that is longer than a whole read is given up, so that the next read gets past it.
+      const next = isFirst ? from : line_end ?? 0;
+      this.unread = Number.isFinite(next) ? next : 0;
+      return;
+    }
+    const text = decode(parts);
+    if (text !== "" && line_end !== undefined) yield { end: line_end, text };
+  }
+}
+
+function decode(parts: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder();
+  return parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();
+}

@@ -1,0 +1,54 @@
+/** Makes a page of a conversation out of the agent's records, which are read last to first. */
+
+import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
+import { ENTRY_CHARS_MAX } from "./session_files.ts";
+
+/** Records that are read last to first, until the reader has enough or a limit is reached. */
+export interface RecordSource<T extends { readonly end: number }> extends Iterable<T> {
+  /** The `end` of the first record that was not read; 0 if none is left. Known at the end. */
+  readonly unread: number;
+}
+
+/** What a record says, before it has a position. */
+export type ParsedEntry = Pick<SessionEntry, "at" | "kind" | "text"> & { readonly tool?: string };
+
+/**
+ * A position is the end of the record and the number of the entry within it. Records have fewer
+ * entries than this; the rest is left out.
+ */
+const ENTRIES_PER_RECORD = 1_000;
+
+/** The `end` up to which records are to be read for the entries before a position. */
+export function endOf(before: number | undefined): number {
+  return before === undefined ? Infinity : Math.floor(before / ENTRIES_PER_RECORD);
+}
+
+/** Reads entries from the last record backwards; returns them oldest first. */
+export function pageOf<T extends { readonly end: number }>(
+  source: RecordSource<T>,
+  parse: (record: T) => readonly ParsedEntry[],
+  { before = Infinity, after = -1, entries_max, select = (entry) => entry }: ReadOptions,
+): SessionPage {
+  const found: SessionEntry[] = [];
+  for (const record of source) {
+    const entries = parse(record).slice(0, ENTRIES_PER_RECORD - 1);
+    for (let at = entries.length - 1; at >= 0; at--) {
+      const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);
+      if (!entry || entry.position >= before) continue;
+      if (entry.position <= after) return { entries: found.toReversed(), before: null };
+      const selected = select(entry);
+      if (selected) found.push(selected);
+      if (selected && found.length >= entries_max) {
+        return { entries: found.toReversed(), before: entry.position };
+      }
+    }
+  }
+  const next = source.unread > 0 ? (source.unread + 1) * ENTRIES_PER_RECORD : null;
+  return { entries: found.toReversed(), before: next };
+}
+
+function entryAt(position: number, parsed: ParsedEntry | undefined): SessionEntry | undefined {
+  if (!parsed || parsed.text === "") return undefined;
+  const { at, kind, text, tool = null } = parsed;
+  return { position, at, kind, text: text.slice(0, ENTRY_CHARS_MAX), chars: text.length, tool };
+}

@@ -1,0 +1,113 @@
+/** The interface of an agent's own session files: find a session, and read what it says. */
+
+/** What an entry of a conversation is. Thoughts and notes of the agent's program are none. */
+export type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
+
+/** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
+export interface SessionEntry {
+  /** Grows within a session. The entries of one record follow each other. */
+  readonly position: number;
+  /** When it was recorded, in milliseconds since 1970; null if the record does not say. */
+  readonly at: number | null;
+  readonly kind: EntryKind;
+  /** The text: the input of a tool as JSON, or the output of a tool. Up to `ENTRY_CHARS_MAX`. */
+  readonly text: string;
+  /** How long the text was before it was cut. */
+  readonly chars: number;
+  /** The name of the tool that was called; null for a prompt, a text, or if it is not recorded. */
+  readonly tool: string | null;
+}
+
+/** How much of an entry's text is kept in memory. */
+export const ENTRY_CHARS_MAX = 65_536;
+
+/** Which entries to read: the last ones, or the last ones before or after a position. */
+export interface ReadOptions {
+  readonly before?: number | undefined;
+  readonly after?: number | undefined;
+  /** How many entries to return at most. */
+  readonly entries_max: number;
+  /** Changes an entry before it is returned; undefined to leave it out. */
+  select?(entry: SessionEntry): SessionEntry | undefined;
+}
+
+export interface SessionPage {
+  /** Oldest first. */
+  readonly entries: readonly SessionEntry[];
+  /**
+   * Where to read on backwards; null if there is nothing earlier. A read looks at a limited number
+   * of bytes, so a page may be empty although there is more.
+   */
+  readonly before: number | null;
+}
+
+/** How many bytes of a session's file one read looks at. A longer record is not shown. */
+export const READ_BYTES_MAX = 8_388_608;
+/** How many bytes of a file a look for tokens reads. It parses only lines that name tokens. */
+export const USAGE_BYTES_MAX = 33_554_432;
+
+/** What the agent recorded about tokens. Null where it records nothing, or no longer knows. */
+export interface SessionUsage {
+  /** All input of the session so far, with what came from a cache. */
+  readonly input_tokens: number | null;
+  readonly output_tokens: number | null;
+  /** The part of the input that came from a cache. */
+  readonly cached_tokens: number | null;
+  /** How full the context was at the last request. */
+  readonly context_tokens: number | null;
+  readonly context_limit: number | null;
+  readonly model: string | null;
+}
+
+/** A session that was found in the agent's files. */
+export interface FoundSession {
+  readonly session_id: string;
+  /** The title that the agent or its user gave it, or how its first prompt begins. */
+  readonly title: string | null;
+  /** The folder in which the session works; null if it is not recorded. */
+  readonly folder: string | null;
+  /** When the session's records last changed, in milliseconds since 1970. */
+  readonly updated_at: number;
+  /** The file that holds the session; several sessions may share one. */
+  readonly file: string;
+}
+
+export interface SessionQuery {
+  /** How the id begins. */
+  readonly id_prefix?: string | undefined;
+  /** A part of the title, in any case. */
+  readonly title?: string | undefined;
+  readonly folder?: string | undefined;
+  /** How many sessions to return at most. */
+  readonly limit: number;
+}
+
+export interface SessionList {
+  /** Last changed first. */
+  readonly sessions: readonly FoundSession[];
+  /** False if there were more files than one list looks at, so that an older one may be missing. */
+  readonly complete: boolean;
+}
+
+/** How many sessions a list looks into at most: those that changed last. */
+export const LISTED_FILES_MAX = 300;
+/** How much of a file's beginning a list reads. */
+export const HEAD_BYTES = 65_536;
+/** How much of a file's end a list reads. */
+export const TAIL_BYTES = 16_384;
+
+/**
+ * An agent's session files on this machine; loaded by its definition (`definition.ts`). Each
+ * function reads a bounded part of them, changes nothing, and finds nothing in files that are
+ * missing, damaged, or of another release.
+ */
+export interface SessionFiles {
+  /** The sessions that match; those of subagents are left out. */
+  list(query: SessionQuery): Promise<SessionList>;
+  /** The file that holds a session; undefined if there is none. */
+  locate(session_id: string): string | undefined;
+  /** Reads entries of a session; undefined if the session has no file. */
+  read(session_id: string, options: ReadOptions): Promise<SessionPage | undefined>;
+  /** The tokens of a session; null if none are recorded; undefined if the session has no file. */
+  usage(session_id: string): Promise<SessionUsage | null | undefined>;
+}

@@ -1,0 +1,85 @@
+/**
+ * Puts another kind of agent in a peer's place: a restart in the same pane, as the same peer, whose
+ * first message hands the work over.
+ */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Directory } from "../peers/directory.ts";
+import * as peerRows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { Restarts } from "../spawn/restarts/restarts.ts";
+import type { Switched, SwitchRequest } from "./contract.ts";
+import type { Handoffs } from "./handoffs.ts";
+
+export interface SwitchesDeps {
+  readonly directory: Directory;
+  readonly handoffs: Handoffs;
+  readonly restarts: Restarts;
+}
+
+export class Switches {
+  readonly #ctx: Context;
+  readonly #deps: SwitchesDeps;
+
+  constructor(ctx: Context, deps: SwitchesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /**
+   * Everything is checked first: the new command, and that the present session can be resumed. The
+   * hand-over is stored once the turn has ended, before anything is stopped.
+   */
+  async switch(
+    argument: string,
+    { backend: to_backend, profile, last, note, force, ...request }: SwitchRequest,
+    requestContext: { proven_human: boolean; isElsewhere: boolean },
+  ): Promise<Switched> {
+    const { directory, handoffs, restarts } = this.#deps;
+    const { peer_id } = directory.find(argument, directory.scopeOf(request));
+    const before = this.#mustGet(peer_id);
+    if (before.backend === to_backend) {
+      throw new Problem("same_backend", { backend: to_backend });
+    }
+    const { isElsewhere } = requestContext;
+    let attachment_id: string | null = null;
+    let left_out: Switched["left_out"] = [];
+    const makeSeed = async () => {
+      const of = this.#mustGet(peer_id);
+      const bundle = await handoffs.collect({ of, to: of, last, note, isElsewhere });
+      left_out = bundle.manifest.left_out;
+      attachment_id = await handoffs.store(bundle, (stored) => stored);
+      const seed = firstMessage(before, handoffs.mask(note ?? ""));
+      return { seed, seed_attachments: [attachment_id] };
+    };
+    const change = { to_backend, profile, force, makeSeed };
+    const restart = await restarts.restart(
+      peer_id,
+      { ...request, fresh: true },
+      requestContext,
+      change,
+    );
+    const { backend: from_backend, runtime_session_id } = before;
+    const isOver = restart.outcome === "failed" || restart.outcome === "cancelled";
+    const isUntouched = isOver && !restart.stages.some(({ stage }) => stage === "launch");
+    const way_back = runtime_session_id === null || isUntouched
+      ? null
+      : `mesh resume ${runtime_session_id} --backend ${from_backend}`;
+    return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };
+  }
+
+  #mustGet(peer_id: string): StoredPeer {
+    const peer = peerRows.get(this.#ctx.db, peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    return peer;
+  }
+}
+
+function firstMessage({ name, backend }: StoredPeer, note: string): string {
+  const text =
+    `You are @${name} from now on, in place of ${backend}, whose session has ended. Read ` +
+    "the attached file first: its manifest says what it holds and what was left out. The open asks " +
+    `to @${name} are yours to answer, and messages that waited for it come to you.`;
+  return note === "" ? text : `${text}\n\nNote: ${note}`;
+}

@@ -1,0 +1,179 @@
+/** Resumptions: finds sessions in the agents' own files, and starts an agent with one of them. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import type { Backend } from "../../agents/contract.ts";
+import { AGENTS } from "../../agents/registry.ts";
+import {
+  type FoundSession,
+  LISTED_FILES_MAX,
+  type SessionList,
+} from "../../agents/sessions/session_files.ts";
+import { isLive } from "../../peers/directory.ts";
+import * as peerRows from "../../peers/store.ts";
+import type { StoredPeer } from "../../peers/store.ts";
+import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
+import { allowedFolder } from "../paths.ts";
+import type { Spawns } from "../spawns.ts";
+import * as spawnRows from "../store.ts";
+import {
+  type EndedSession,
+  type EndedSessions,
+  type ResumeRequest,
+  type SessionListQuery,
+  SESSIONS_MAX,
+} from "./contract.ts";
+
+/** Shorter beginnings of ids would match by chance, such as a title that begins with "a". */
+const ID_PREFIX_MIN = 4;
+
+export class Resumptions {
+  readonly #ctx: Context;
+  readonly #deps: SpawnDeps;
+  readonly #spawns: Spawns;
+  /** The sessions that are being started. */
+  readonly #starting = new Set<string>();
+
+  constructor(ctx: Context, deps: SpawnDeps, spawns: Spawns) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#spawns = spawns;
+  }
+
+  /** The sessions that match, of agents that have a command and whose sessions can be resumed. */
+  async list({ query = "", backend, path }: SessionListQuery): Promise<EndedSessions> {
+    await this.#spawns.launcher.mustBeEnabled();
+    const backends = AGENTS.map(({ id }) => id).filter((id) =>
+      (backend === undefined || id === backend) && this.#deps.settings.commands[id] !== undefined &&
+      this.#deps.transports.adapterOf(id)?.resume !== undefined
+    );
+    const folder = path === undefined ? undefined : await this.#mustBeAllowed(path);
+    const found = await Promise.all(backends.map((id) => this.#matching(id, query, folder)));
+    const byId = found.flatMap(({ byId }) => byId);
+    const matches = byId.length > 0 ? byId : found.flatMap(({ byWords }) => byWords);
+    matches.sort((a, b) => b.updated_at - a.updated_at);
+    const complete = matches.length <= SESSIONS_MAX && found.every(({ complete }) => complete);
+    return { sessions: matches.slice(0, SESSIONS_MAX), complete };
+  }
+
+  /**
+   * Checks everything, starts the agent with the session, and stores the launch. Until then, the
+   * same session is not started a second time.
+   */
+  async resume<T>(
+    request: ResumeRequest,
+    tmux_socket: string | undefined,
+    store: (launched: LaunchedAgent) => T,
+  ): Promise<T> {
+    const { session_id } = request;
+    if (this.#starting.has(session_id)) throw isStarting(session_id);
+    this.#starting.add(session_id);
+    try {
+      const launched = await this.#launch(request, tmux_socket);
+      return await this.#spawns.storeOrUndo(launched, () => store(launched));
+    } finally {
+      this.#starting.delete(session_id);
+    }
+  }
+
+  async #launch(
+    { backend, session_id, ...request }: ResumeRequest,
+    tmux_socket: string | undefined,
+  ): Promise<LaunchedAgent> {
+    await this.#spawns.launcher.mustBeEnabled();
+    const files = await this.#deps.sessionFilesOf(backend);
+    const found = (await files?.list({ id_prefix: session_id, limit: SESSIONS_MAX }))?.sessions
+      .find((session) => session.session_id === session_id);
+    if (!found) throw new Problem("unknown_session", { backend, session_id });
+    const earlier = this.#peerOf(backend, session_id);
+    this.#mustNotRun(backend, session_id, earlier);
+    const { folder, args } = this.#argsOf(backend, found);
+    const launched = await this.#spawns.launcher.launch(
+      { ...request, backend, path: folder, ...(earlier && placeOf(earlier, request)) },
+      tmux_socket,
+      { extraArgs: args },
+    );
+    return { ...launched, resumes: { session_id, peer_id: earlier?.peer_id ?? null } };
+  }
+
+  async #mustBeAllowed(path: string): Promise<string> {
+    const { settings: { allowed_paths: allowed }, terminals: { home } } = this.#deps;
+    const found = await allowedFolder(path, { allowed, home });
+    if (found.ok) return found.folder;
+    throw new Problem("path_not_allowed", { path, reason: found.why });
+  }
+
+  /** Sessions by the beginning of their id, and those whose title or folder has the words. */
+  async #matching(backend: Backend, query: string, folder: string | undefined) {
+    const files = await this.#deps.sessionFilesOf(backend);
+    const none: SessionList = { sessions: [], complete: true };
+    const isId = query.length >= ID_PREFIX_MIN && /^[\w-]+$/.test(query);
+    const byId = isId && files
+      ? await files.list({ id_prefix: query, folder, limit: SESSIONS_MAX })
+      : none;
+    const all = await files?.list({ folder, limit: LISTED_FILES_MAX }) ?? none;
+    const words = query.toLowerCase();
+    const hasWords = ({ title, folder }: FoundSession) =>
+      [title, folder].some((text) => text?.toLowerCase().includes(words) === true) || words === "";
+    return {
+      byId: byId.sessions.map((session) => this.#toEnded(backend, session)),
+      byWords: all.sessions.filter(hasWords).map((session) => this.#toEnded(backend, session)),
+      complete: byId.sessions.length > 0 ? byId.complete : all.complete,
+    };
+  }
+
+  #toEnded(backend: Backend, session: FoundSession): EndedSession {
+    const { session_id, title, folder, updated_at } = session;
+    const known = this.#peerOf(backend, session_id);
+    const peer = known ? { peer_id: known.peer_id, name: known.name, live: isLive(known) } : null;
+    return { backend, session_id, title, folder, updated_at, peer };
+  }
+
+  /** The peer on whose record the session is: a live one before the one that was seen last. */
+  #peerOf(backend: Backend, session_id: string): StoredPeer | undefined {
+    const known = peerRows.bySession(this.#ctx.db, session_id)
+      .filter((peer) => peer.backend === backend);
+    return known.find(isLive) ?? known[0];
+  }
+
+  /** Two programs that write to one session would destroy it. */
+  #mustNotRun(backend: Backend, session_id: string, known: StoredPeer | undefined): void {
+    if (known && isLive(known)) {
+      const holder = `${known.name} (${known.peer_id}) has it`;
+      throw new Problem("session_running", { session_id, holder, peer_id: known.peer_id });
+    }
+    const open = spawnRows.open(this.#ctx.db);
+    if (open.some((spawn) => spawn.resumed_session === session_id && spawn.backend === backend)) {
+      throw isStarting(session_id);
+    }
+    const pid = this.#deps.transports.adapterOf(backend)?.processOf?.(session_id);
+    if (pid === undefined) return;
+    const holder = `process ${pid} has it, which is no live peer`;
+    throw new Problem("session_running", { session_id, holder, peer_id: null });
+  }
+
+  /** The arguments that resume a session, in its own folder. */
+  #argsOf(backend: Backend, { session_id, folder }: FoundSession) {
+    const refuse = (reason: string): never => {
+      throw new Problem("cannot_resume", { session_id, reason });
+    };
+    if (folder === null) return refuse("its files do not say in which folder it works");
+    const adapter = this.#deps.transports.adapterOf(backend);
+    if (!adapter?.resume) return refuse(`sessions of ${backend} cannot be resumed`);
+    const found = adapter.resume({ runtime_session_id: session_id, path: folder });
+    return found.ok ? { folder, args: found.args } : refuse(found.reason);
+  }
+}
+
+function isStarting(session_id: string): Problem {
+  const holder = "an agent that was started with it has not registered yet";
+  return new Problem("session_running", { session_id, holder, peer_id: null });
+}
+
+/** What the peer was called, and where, unless the request says otherwise. */
+function placeOf(
+  { name, circle }: StoredPeer,
+  request: Pick<ResumeRequest, "name" | "circle">,
+): Pick<ResumeRequest, "name" | "circle"> {
+  return { name: request.name ?? name, circle: request.circle ?? circle };
+}

@@ -1,0 +1,53 @@
+/** Routes that start an agent with an earlier conversation. */
+
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import { type Route, route } from "kit/http/route.ts";
+import { refuseUntrusted } from "../../../host/trusted_socket.ts";
+import type { SpawnRoutesDeps } from "../routes.ts";
+import type { Spawns } from "../spawns.ts";
+import { forkSession, listSessions, resumeSession } from "./contract.ts";
+import type { Forks } from "./forks.ts";
+import type { Resumptions } from "./resumptions.ts";
+
+interface SessionFeatures {
+  readonly spawns: Spawns;
+  readonly forks: Forks;
+  readonly resumptions: Resumptions;
+}
+
+export function sessionRoutes(
+  { spawns, forks, resumptions }: SessionFeatures,
+  deps: Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf">,
+): Route[] {
+  const replay = {
+    sender: ({ body }: { body: { from_peer?: string | undefined } }) =>
+      deps.senderOf({ from_peer: body.from_peer ?? ANONYMOUS_SENDER }),
+  };
+  return [
+    route(forkSession, async ({ params, body, caller, headers, commit }) => {
+      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const { launched, source } = await forks.launch(params.id, body);
+      return await spawns.storeOrUndo(
+        launched,
+        () => commit(() => ({ ...spawns.record(launched, requestContext), ...source })),
+      );
+    }, {
+      ...replay,
+      again: (before) => spawns.refresh(before),
+    }),
+    route(listSessions, ({ query }) => resumptions.list(query)),
+    route(resumeSession, async ({ body, query, caller, headers, commit }) => {
+      refuseUntrusted(query.tmux_socket);
+      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      return await resumptions.resume(body, query.tmux_socket, (launched) =>
+        commit(() => ({
+          ...spawns.record(launched, requestContext),
+          session_id: body.session_id,
+          resumed_peer_id: launched.resumes?.peer_id ?? null,
+        })));
+    }, {
+      ...replay,
+      again: (before) => spawns.refresh(before),
+    }),
+  ];
+}

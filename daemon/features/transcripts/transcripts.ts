@@ -1,0 +1,136 @@
+/** Reads what a peer's agent recorded of its session, for those who may; secrets are masked. */
+
+import type { Context } from "kit/data/context.ts";
+import { Problem } from "kit/core/problem.ts";
+import { cleanText } from "kit/core/text.ts";
+import { maskSecrets } from "../agents/sessions/secrets.ts";
+import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
+import * as rows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { Readers, Transcript, TranscriptEntry, TranscriptQuery } from "./contract.ts";
+
+/** Who reads: the human, a proved peer, or nobody who is proved. */
+export interface Reader {
+  readonly isHuman: boolean;
+  /** Whether the request comes through a relay or from another machine. */
+  readonly isElsewhere: boolean;
+  readonly peer_id: string | undefined;
+}
+
+export interface TranscriptsDeps {
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly readers: Readers;
+  /** The secrets of the configuration. */
+  readonly secrets: readonly string[];
+  /** The session files of a kind of agent; undefined if it keeps none. */
+  sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
+}
+
+/** How much of a text is shown, by its kind. */
+const SHOWN_CHARS = { prompt: 4_000, text: 4_000, tool_call: 1_000, tool_result: 600 } as const;
+/** How much is shown of any text that is to be shown in full. */
+export const FULL_CHARS_MAX = 20_000;
+
+export class Transcripts {
+  readonly #ctx: Context;
+  readonly #deps: TranscriptsDeps;
+
+  constructor(ctx: Context, deps: TranscriptsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  async read(peer_id: string, query: TranscriptQuery, reader: Reader): Promise<Transcript> {
+    const peer = this.mustBeHere(peer_id);
+    const refusal = this.refusalOf(peer, reader);
+    if (refusal) throw refusal;
+    const found = await this.sessionOf(peer);
+    if (typeof found === "string") throw missing(peer, found);
+    const { files, session_id } = found;
+    const { before, after, last: entries_max } = query;
+    const masks = new Map<number, number>();
+    const page = await files.read(session_id, {
+      before,
+      after,
+      entries_max,
+      select: (entry) => {
+        const { text, masked } = maskSecrets(cleanText(entry.text), this.#deps.secrets);
+        masks.set(entry.position, masked);
+        return includes(text, entry.tool, query.grep) ? { ...entry, text } : undefined;
+      },
+    });
+    if (!page) throw missing(peer, NO_FILE);
+    const entries = page.entries.map((entry) =>
+      toShown(entry, masks.get(entry.position) ?? 0, query.full === true)
+    );
+    const { name, backend } = peer;
+    return { peer_id, name, backend: backend ?? "", session_id, entries, before: page.before };
+  }
+
+  /** The session of a peer and the files that hold it; or why there are none. */
+  async sessionOf(
+    { backend, runtime_session_id: session_id }: StoredPeer,
+  ): Promise<{ files: SessionFiles; session_id: string; file: string } | string> {
+    if (this.#deps.readers === "off") return new Problem("transcripts_off", {}).toBody().detail;
+    const files = await this.#deps.sessionFilesOf(backend ?? "");
+    if (!files) return "mesh knows no session files of this kind of program";
+    if (session_id === null) return "its agent has not reported which session it is in";
+    const file = files.locate(session_id);
+    return file === undefined ? NO_FILE : { files, session_id, file };
+  }
+
+  /** A peer of this machine, in any status. */
+  mustBeHere(peer_id: string): StoredPeer {
+    const peer = rows.get(this.#ctx.db, peer_id);
+    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    const { machine } = peer;
+    if (machine !== null && !this.isHere(peer)) {
+      throw new Problem("other_host", { peer_id, machine });
+    }
+    return peer;
+  }
+
+  isHere({ machine }: Pick<StoredPeer, "machine">): boolean {
+    return machine === null || machine === this.#deps.machine;
+  }
+
+  /**
+   * Why a reader may not read. The human may unless it is off, an agent only what belongs to its
+   * own circle, and only if that is set.
+   */
+  refusalOf(peer: StoredPeer, reader: Reader): Problem | undefined {
+    const { readers } = this.#deps;
+    if (readers === "off") return new Problem("transcripts_off", {});
+    const refused = (reason: string) =>
+      new Problem("not_your_transcript", { peer: peer.name, reason });
+    if (reader.isElsewhere) return refused("it is read on its own machine only");
+    if (reader.isHuman) return undefined;
+    if (readers === "human") return new Problem("human_not_proven", {});
+    const { peer_id } = reader;
+    const found = peer_id === undefined ? undefined : rows.get(this.#ctx.db, peer_id);
+    if (!found) return refused("it is not proven which peer asks");
+    if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
+    return undefined;
+  }
+}
+
+/** The refusal of a peer without a session that can be read. */
+export function missing({ name }: StoredPeer, reason: string): Problem {
+  return new Problem("no_transcript", { peer: name, reason });
+}
+
+const NO_FILE = "its agent's files have no such session, or not yet";
+
+function includes(text: string, tool: string | null, grep: string | undefined): boolean {
+  if (grep === undefined) return true;
+  const wanted = grep.toLowerCase();
+  return text.toLowerCase().includes(wanted) || tool?.toLowerCase().includes(wanted) === true;
+}
+
+function toShown(entry: SessionEntry, masked: number, isFull: boolean): TranscriptEntry {
+  const { position, at, kind, tool, chars } = entry;
+  const shown = isFull ? FULL_CHARS_MAX : SHOWN_CHARS[kind];
+  const text = entry.text.slice(0, shown).toWellFormed();
+  return { position, at, kind, tool, text, chars: Math.max(chars, text.length), masked };
+}

@@ -1,0 +1,84 @@
+/** The tokens of peers' sessions, read again only when a session's file has changed. */
+
+import type { Context } from "kit/data/context.ts";
+import type { Problem } from "kit/core/problem.ts";
+import { changedAt } from "../../host/agent_files.ts";
+import type { SessionUsage } from "../agents/sessions/session_files.ts";
+import { definitionOf } from "../agents/registry.ts";
+import * as rows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { PeerUsage, UsageOfPeer } from "./contract.ts";
+import { missing, type Reader, type Transcripts } from "./transcripts.ts";
+
+/** How many sessions' tokens are kept in memory. */
+const CACHED_MAX = 500;
+
+type Session = Awaited<ReturnType<Transcripts["sessionOf"]>>;
+
+interface Cached {
+  readonly changed_at: number | undefined;
+  readonly usage: SessionUsage | null | undefined;
+}
+
+export class Usage {
+  readonly #ctx: Context;
+  readonly #transcripts: Transcripts;
+  readonly #cached = new Map<string, Cached>();
+
+  constructor(ctx: Context, transcripts: Transcripts) {
+    this.#ctx = ctx;
+    this.#transcripts = transcripts;
+  }
+
+  /** Of one peer; also says whether the reader may read its transcript. */
+  async of(peer_id: string, reader: Reader): Promise<UsageOfPeer> {
+    const peer = this.#transcripts.mustBeHere(peer_id);
+    const session = await this.#transcripts.sessionOf(peer);
+    const refusal = this.#transcripts.refusalOf(peer, reader) ??
+      (typeof session === "string" ? missing(peer, session) : undefined);
+    return {
+      ...await this.#toUsage(peer, session),
+      transcript_refusal: refusal ? toRefusal(refusal) : null,
+    };
+  }
+
+  /** Of the live peers of this machine that are agents. */
+  async list(): Promise<PeerUsage[]> {
+    const usage: PeerUsage[] = [];
+    for (const peer of rows.livePeers(this.#ctx.db)) {
+      const isAgent = definitionOf(peer.backend)?.sessionFiles !== undefined;
+      if (!isAgent || !this.#transcripts.isHere(peer)) continue;
+      usage.push(await this.#toUsage(peer, await this.#transcripts.sessionOf(peer)));
+    }
+    return usage;
+  }
+
+  async #toUsage(peer: StoredPeer, session: Session): Promise<PeerUsage> {
+    const { peer_id, name, backend, runtime_session_id: session_id } = peer;
+    const found = typeof session === "string" ? session : await this.#read(session);
+    const reason = typeof found === "string" ? found : null;
+    const usage = typeof found === "string" ? null : found;
+    return { peer_id, name, backend, session_id, usage, reason };
+  }
+
+  /** The tokens, or why there are none. */
+  async #read(
+    { files, session_id, file }: Exclude<Session, string>,
+  ): Promise<SessionUsage | string> {
+    // opencode writes to a log beside its database.
+    const changed_at = Math.max(changedAt(file) ?? 0, changedAt(`${file}-wal`) ?? 0);
+    const key = `${file} ${session_id}`;
+    const known = this.#cached.get(key);
+    const usage = known && known.changed_at === changed_at
+      ? known.usage
+      : await files.usage(session_id);
+    if (this.#cached.size >= CACHED_MAX) this.#cached.clear();
+    this.#cached.set(key, { changed_at, usage });
+    return usage ?? "its agent has recorded no tokens for this session";
+  }
+}
+
+function toRefusal(problem: Problem): { error: string; detail: string } {
+  const { error, detail } = problem.toBody();
+  return { error, detail };
+}

@@ -1,0 +1,40 @@
+/** Loads what a peer's agent recorded of its session, or why the page does not show it. */
+
+import { call, RELAYED } from "../../../state/calls.ts";
+import { isRemote } from "../../../state/derived/remote.ts";
+import * as at from "../../../state/endpoints.ts";
+import type { Peer, TranscriptEntry } from "../../../state/records.ts";
+
+/** How many entries of a session the page shows. */
+const ENTRIES_SHOWN = 100;
+
+interface LoadedTranscript {
+  readonly transcript?: readonly TranscriptEntry[];
+  readonly transcript_note?: string;
+}
+
+/** What a person can do about a refusal. Another refusal means that there is nothing to show. */
+const NOTES: Readonly<Record<string, string>> = {
+  human_not_proven: "What this agent recorded of its session is not shown: it is not proven that " +
+    "a person looks at this page. Open the page with mesh open.",
+  transcripts_off: "What this agent recorded of its session is not shown: transcripts.readers is " +
+    "off.",
+};
+
+/** Nothing through a relay and of other machines, which keep it to themselves. */
+export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<LoadedTranscript> {
+  const isAgent = peer.backend !== null && peer.role !== "human";
+  if (RELAYED || isRemote(peer) || !isAgent) return {};
+  const params = { id: peer.peer_id };
+  try {
+    const { transcript_refusal } = await call(at.usage, { params, query: {}, signal });
+    if (transcript_refusal) {
+      const note = NOTES[transcript_refusal.error];
+      return note === undefined ? {} : { transcript_note: note };
+    }
+    const query = { last: String(ENTRIES_SHOWN) };
+    return { transcript: (await call(at.transcript, { params, query, signal })).entries };
+  } catch {
+    return {}; // An older daemon, or one that does not answer; the messages say so.
+  }
+}

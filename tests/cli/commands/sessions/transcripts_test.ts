@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { followEntries } from "../../../../cli/commands/sessions/transcripts.ts";
+import { SwiftClock } from "../../../support/swift_clock.ts";
+import { answeringDaemon, PEER, refusal } from "../../../support/cli/answering_daemon.ts";
+
+const AT = "2026-11-26T13:07:45.190Z";
+const ENTRY = {
+  position: 7,
+  at: AT,
+  kind: "prompt",
+  tool: null,
+  text: "Read it",
+  chars: 7,
+  masked: 0,
+};
+const PAGE = {
+  peer_id: PEER.peer_id,
+  name: "api",
+  backend: "claude-code",
+  session_id: "s-1",
+  entries: [
+    ENTRY,
+    {
+      ...ENTRY,
+      kind: "tool_call",
+      tool: "Bash",
+      text: "one\ntwo\u001b[2J",
+      chars: 90,
+      position: 8,
+    },
+  ],
+  before: 7,
+};
+const ROUTE = "GET /peers/api/transcript";
+
+Deno.test("transcript shows time, kind and text, and where earlier entries are [4.transcript.cli]", async () => {
+  await using p = answeringDaemon({ [ROUTE]: () => PAGE });
+  const { out, code } = await p.mesh(["transcript", "api"]);
+  assert.equal(code, 0);
+  assert.match(
+    out.replaceAll(/^.*\d\d:\d\d(?= {2})/gm, "TIME"),
+    /^earlier: mesh transcript api --before 7\nTIME {2}prompt\n {2}Read it\nTIME {2}called Bash\n {2}one\n {2}two\n {2}… 79 more characters\n$/,
+  );
+});
+
+Deno.test("transcript passes its flags to the daemon, and prints its answer with --json", async () => {
+  await using p = answeringDaemon({ [ROUTE]: () => PAGE });
+  const flags = ["--last", "5", "--grep", "port", "--before", "90", "--full", "--json"];
+  const { out } = await p.mesh(["transcript", "api", ...flags]);
+  assert.deepEqual(JSON.parse(out), PAGE);
+  const route = p.received.find((request) => request.route.startsWith(ROUTE))?.route ?? "";
+  for (const part of ["last=5", "grep=port", "before=90", "full=true"]) {
+    assert(route.includes(part));
+  }
+});
+
+Deno.test("what comes after the last entry is followed, until the signal aborts [4.transcript.cli]", async () => {
+  const later = { ...ENTRY, position: 9, kind: "text" as const, text: "Later" };
+  const abort = new AbortController();
+  const asked: unknown[] = [];
+  const readAfter = (position: number | undefined) => {
+    asked.push(position);
+    if (asked.length === 3) abort.abort();
+    return Promise.resolve({ entries: asked.length === 2 ? [later] : [] });
+  };
+  const clock = new SwiftClock();
+  const seen = [];
+  const { signal } = abort;
+  const following = followEntries(readAfter, 8, { clock, signal });
+  const first = following.next();
+  await clock.advance(2_000);
+  seen.push((await first).value);
+  const end = following.next();
+  await clock.advance(1_000);
+  assert.equal((await end).done, true);
+  assert.deepEqual(seen, [later]);
+  assert.deepEqual(asked, [8, 8, 9]);
+});
+
+Deno.test("usage shows tokens and how full the context is, or that nothing is recorded [4.transcript.cli]", async () => {
+  const usage = {
+    input_tokens: 41_230,
+    output_tokens: 512,
+    cached_tokens: null,
+    context_tokens: 129_200,
+    context_limit: 258_400,
+    model: "m-1",
+  };
+  const peer = { peer_id: PEER.peer_id, name: "api", backend: "codex", session_id: "s" };
+  const reason = "its agent has recorded no tokens for this session";
+  await using p = answeringDaemon({
+    "GET /usage": () => ({
+      usage: [
+        { ...peer, usage, reason: null },
+        { ...peer, name: "web", usage: null, reason },
+      ],
+    }),
+    "GET /peers/api/usage": () => ({ ...peer, usage, reason: null, transcript_refusal: null }),
+  });
+  const { out } = await p.mesh(["usage"]);
+  assert.match(out, /api +41,230 +not recorded +512 +129,200 of 258,400 \(50 %\) +m-1\n/);
+  assert.match(out, /web +not recorded .*its agent has recorded no tokens/);
+  const one = await p.mesh(["usage", "api", "--json"]);
+  assert.deepEqual(JSON.parse(one.out), { usage: [{ ...peer, usage, reason: null }] });
+});
+
+Deno.test("a refusal of the daemon is printed with its hint", async () => {
+  const body = { error: "transcripts_off", detail: "It is off", hint: "switch it on" };
+  await using p = answeringDaemon({ [ROUTE]: () => refusal(403, body) });
+  const { code, err } = await p.mesh(["transcript", "api"]);
+  assert.notEqual(code, 0);
+  assert.match(err, /It is off[^]*switch it on/);
+});
