@@ -1,13 +1,13 @@
 /** A real Claude Code reads what a real Gemini CLI recorded of its session, with our tool. */
 
 import assert from "node:assert/strict";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
-import { getUsage, readTranscript } from "../../../daemon/features/transcripts/contract.ts";
-import { AgentFixture } from "../../support/e2e/agent_harness.ts";
-import { prepareGemini } from "../../support/e2e/agent_setups.ts";
-import { binOf, geminiCli } from "../../support/e2e/installed_agents.ts";
-import { withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/waiting.ts";
+import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { getUsage, readTranscript } from "../../../../daemon/features/transcripts/contract.ts";
+import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
+import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
+import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";
+import { withLab } from "../../../support/e2e/lab.ts";
+import { until } from "../../../support/waiting.ts";
 
 const TOKEN = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
 
