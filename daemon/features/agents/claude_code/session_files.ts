@@ -54,12 +54,12 @@ export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
       const lines = new BackwardLines(file, endOf(options.before));
-      return Promise.resolve(pageOf(lines, ({ text }) => entriesOf(text), options));
+      return pageOf(lines, ({ text }) => entriesOf(text), options);
     },
     usage: (id) => {
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX)));
+      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX));
     },
   };
 }

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
+import { paced } from "../sessions/pacing.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -48,18 +49,18 @@ interface Tokens {
  * The tokens of a session. The sums are the last ones that Claude Code wrote, with the requests
  * since then. Without sums, they are those of all requests, if the read reaches the first one.
  */
-export function usageIn(lines: BackwardLines): SessionUsage | null {
+export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null> {
   const requests = new Map<string, Tokens>();
   let last: { readonly model: string; readonly context: number } | undefined;
   let sums: readonly Tokens[] | undefined;
-  for (const { text } of lines) {
-    const json = text.includes('"usage"') || text.includes('"cost-state"') ? tryJson(text) : null;
-    const { data: written } = Sums.safeParse(json);
+  for await (const { text } of paced(lines)) {
+    const written = text.includes('"cost-state"') ? Sums.safeParse(tryJson(text)).data : undefined;
     if (written) {
       sums = Object.values(written.modelUsage).map(tokensOfModel);
       if (last) break;
     }
-    const { data: answer } = Answer.safeParse(json);
+    const json = text.includes('"assistant"') && text.includes('"usage"') ? tryJson(text) : null;
+    const answer = json === null ? undefined : Answer.safeParse(json).data;
     if (!answer) continue;
     const { id, model } = answer.message;
     const tokens = tokensOf(answer.message.usage);

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
+import { paced } from "../sessions/pacing.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -30,10 +31,10 @@ const TurnContext = z.object({
   payload: z.object({ model: z.string() }),
 });
 
-export function usageIn(lines: BackwardLines): SessionUsage | null {
+export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null> {
   let info: z.infer<typeof TokenCount>["payload"]["info"] | undefined;
   let model: string | undefined;
-  for (const { text } of lines) {
+  for await (const { text } of paced(lines)) {
     if (!text.includes('"token_count"') && !text.includes('"turn_context"')) continue;
     const json = tryJson(text);
     info ??= TokenCount.safeParse(json).data?.payload.info;

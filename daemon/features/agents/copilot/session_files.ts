@@ -56,12 +56,12 @@ export function copilotSessionFiles(config_dir: string): SessionFiles {
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
       const lines = new BackwardLines(file, endOf(options.before));
-      return Promise.resolve(pageOf(lines, ({ text }) => entriesOf(text), options));
+      return pageOf(lines, ({ text }) => entriesOf(text), options);
     },
     usage: (id) => {
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX)));
+      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX));
     },
   };
 }

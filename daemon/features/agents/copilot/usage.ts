@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
+import { paced } from "../sessions/pacing.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -25,11 +26,11 @@ const Sums = z.object({
 });
 
 /** The last sums, with the requests since then. Without sums, all requests, if all are read. */
-export function usageIn(lines: BackwardLines): SessionUsage | null {
+export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null> {
   const requests: Tokens[] = [];
   let last: z.output<typeof Request>["data"]["usage"] | undefined;
   let sums: readonly Tokens[] | undefined;
-  for (const { text } of lines) {
+  for await (const { text } of paced(lines)) {
     if (!text.includes("usage_record") && !text.includes("session.shutdown")) continue;
     const json = tryJson(text);
     const { data: ended } = Sums.safeParse(json);

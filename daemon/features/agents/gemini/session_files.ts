@@ -6,6 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { BackwardLines } from "../sessions/lines.ts";
+import { paced } from "../sessions/pacing.ts";
 import { pageOf } from "../sessions/pages.ts";
 import {
   type FoundSession,
@@ -37,12 +38,12 @@ export function geminiSessionFiles(config_dir: string): SessionFiles {
     read: (id, options) => {
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(pageOf(new MessageRecords(linesOf(file)), entriesOf, options));
+      return pageOf(new MessageRecords(linesOf(file)), entriesOf, options);
     },
     usage: (id) => {
       const file = locate(id);
       if (file === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(usageIn(new MessageRecords(linesOf(file))));
+      return usageIn(new MessageRecords(linesOf(file)));
     },
   };
 }
@@ -99,10 +100,10 @@ function describe(
   return { title: titleOf(first.text), folder: folders.get(dirname(file)) ?? null };
 }
 
-function usageIn(records: MessageRecords): SessionUsage | null {
+async function usageIn(records: MessageRecords): Promise<SessionUsage | null> {
   let last: { readonly context: number; readonly model: string | null } | undefined;
   let input = 0, output = 0, cached = 0;
-  for (const { messages } of records) {
+  for await (const { messages } of paced(records)) {
     for (const { tokens, model = null } of messages.toReversed()) {
       if (!tokens) continue;
       last ??= { context: tokens.input, model };

@@ -1,7 +1,7 @@
 /** opencode's session database as session files: its conversations and their tokens. */
 
 import { join } from "kit/core/path.ts";
-import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { changedAt } from "../../../host/agent_files.ts";
@@ -49,13 +49,15 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
       const complete = rows.length <= LISTED_FILES_MAX && sessions.length <= limit;
       return Promise.resolve({ sessions: sessions.slice(0, limit), complete });
     },
-    read: (id, options) => {
-      if (locate(id) === undefined) return Promise.resolve(undefined);
-      const page = reading(
-        file,
-        (db) => pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options),
-      );
-      return Promise.resolve(page);
+    async read(id, options) {
+      if (locate(id) === undefined) return undefined;
+      try {
+        using db = open(file);
+        return await pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options);
+      } catch {
+        // As in `reading`.
+        return undefined;
+      }
     },
     usage: (id) => {
       if (locate(id) === undefined) return Promise.resolve(undefined);
@@ -68,12 +70,16 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
 function reading<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
   if (changedAt(file) === undefined) return undefined;
   try {
-    using db = new DatabaseSync(file, { readOnly: true, timeout: 200 });
+    using db = open(file);
     return query(db);
   } catch {
     // The database is of another release, is damaged, or is locked.
     return undefined;
   }
+}
+
+function open(file: string): DatabaseSync {
+  return new DatabaseSync(file, { readOnly: true, timeout: 200 });
 }
 
 function sessionIn(db: DatabaseSync, id: string) {
@@ -89,31 +95,45 @@ const Part = z.object({
 });
 type Part = z.output<typeof Part>;
 
+/** How many parts one statement returns. */
+const PARTS_AT_ONCE = 100;
+
 /** The parts of a session's messages, last first. They are numbered in the order of writing. */
 class Parts implements RecordSource<Part> {
-  readonly #rows: Iterable<Record<string, SQLOutputValue>>;
+  readonly #db: DatabaseSync;
+  readonly #session_id: string;
+  #end: number;
   unread = 0;
 
   constructor(db: DatabaseSync, session_id: string, end: number) {
-    this.#rows = db.prepare(
-      "select p.rowid as end, p.time_created as at, m.data ->> 'role' as role, " +
-        "length(p.data) as size, iif(length(p.data) > ?, '', p.data) as data from part p " +
-        "join message m on m.id = p.message_id where p.session_id = ? and p.rowid <= ? " +
-        "order by p.rowid desc",
-    ).iterate(READ_BYTES_MAX, session_id, Math.min(end, Number.MAX_SAFE_INTEGER));
+    this.#db = db;
+    this.#session_id = session_id;
+    this.#end = Math.min(end, Number.MAX_SAFE_INTEGER);
   }
 
   *[Symbol.iterator](): Iterator<Part> {
     let left = READ_BYTES_MAX;
-    for (const row of this.#rows) {
-      const part = Part.parse(row);
-      left -= Math.min(part.size, READ_BYTES_MAX);
-      if (left < 0) {
-        this.unread = part.end;
-        return;
+    for (let rows = this.#next(); rows.length > 0; rows = this.#next()) {
+      for (const part of rows) {
+        left -= Math.min(part.size, READ_BYTES_MAX);
+        if (left < 0) {
+          this.unread = part.end;
+          return;
+        }
+        this.#end = part.end - 1;
+        yield part;
       }
-      yield part;
     }
+  }
+
+  #next(): Part[] {
+    const rows = this.#db.prepare(
+      "select p.rowid as end, p.time_created as at, m.data ->> 'role' as role, " +
+        "length(p.data) as size, iif(length(p.data) > ?, '', p.data) as data from part p " +
+        "join message m on m.id = p.message_id where p.session_id = ? and p.rowid <= ? " +
+        "order by p.rowid desc limit ?",
+    ).all(READ_BYTES_MAX, this.#session_id, this.#end, PARTS_AT_ONCE);
+    return z.array(Part).parse(rows);
   }
 }
 

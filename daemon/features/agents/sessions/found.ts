@@ -1,7 +1,7 @@
 /** Lists sessions that were found in files: the newest first, up to a number of files. */
 
-import { afterSocketReads } from "kit/core/clock.ts";
 import { changedAt } from "../../../host/agent_files.ts";
+import { paced } from "./pacing.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,
@@ -36,9 +36,8 @@ export async function foundIn(
     })
     .sort((a, b) => b.updated_at - a.updated_at);
   const sessions: FoundSession[] = [];
-  for (const [index, found] of dated.slice(0, LISTED_FILES_MAX).entries()) {
+  for await (const found of paced(dated.slice(0, LISTED_FILES_MAX), FILES_AT_ONCE)) {
     if (sessions.length >= limit) return { sessions, complete: false };
-    if (index % FILES_AT_ONCE === FILES_AT_ONCE - 1) await otherWork();
     const described = describe(found);
     if (described && matches(described, { title, folder })) {
       sessions.push({ ...found, ...described });
@@ -61,8 +60,4 @@ export function titleOf(prompt: string): string | null {
   const line = prompt.trim().split("\n", 1)[0] ?? "";
   if (line === "") return null;
   return line.length > TITLE_CHARS_MAX ? `${line.slice(0, TITLE_CHARS_MAX - 1)}…` : line;
-}
-
-function otherWork(): Promise<void> {
-  return new Promise(afterSocketReads);
 }

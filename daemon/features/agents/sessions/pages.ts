@@ -1,5 +1,6 @@
 /** Makes a page of a conversation out of the agent's records, which are read last to first. */
 
+import { paced } from "./pacing.ts";
 import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
 import { ENTRY_CHARS_MAX } from "./session_files.ts";
 
@@ -24,13 +25,13 @@ export function endOf(before: number | undefined): number {
 }
 
 /** Reads entries from the last record backwards; returns them oldest first. */
-export function pageOf<T extends { readonly end: number }>(
+export async function pageOf<T extends { readonly end: number }>(
   source: RecordSource<T>,
   parse: (record: T) => readonly ParsedEntry[],
   { before = Infinity, after = -1, entries_max, select = (entry) => entry }: ReadOptions,
-): SessionPage {
+): Promise<SessionPage> {
   const found: SessionEntry[] = [];
-  for (const record of source) {
+  for await (const record of paced(source)) {
     const entries = parse(record).slice(0, ENTRIES_PER_RECORD - 1);
     for (let at = entries.length - 1; at >= 0; at--) {
       const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);

@@ -44,7 +44,7 @@ export interface SessionPage {
 /** How many bytes of a session's file one read looks at. A longer record is not shown. */
 export const READ_BYTES_MAX = 8_388_608;
 /** How many bytes of a file a look for tokens reads. It parses only lines that name tokens. */
-export const USAGE_BYTES_MAX = 33_554_432;
+export const USAGE_BYTES_MAX = 16_777_216;
 
 /** What the agent recorded about tokens. Null where it records nothing, or no longer knows. */
 export interface SessionUsage {

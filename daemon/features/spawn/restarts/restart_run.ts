@@ -12,8 +12,8 @@ import { readSubject } from "./replacement.ts";
 import type { StoredRestart } from "./store.ts";
 
 const POLL_MS = 250;
-/** How often an agent is linked by its pane that no hook has registered yet. */
-const LINK_MS = 2_000;
+/** An agent that no hook has registered yet is linked by its pane every 2 s. */
+const POLLS_PER_LINK = 8;
 /**
  * How long a restart waits for the turn to end. After that the restart fails, and nothing is
  * stopped.
@@ -235,9 +235,9 @@ export class RestartRun {
 
   /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
   async #linkIfSilent(): Promise<void> {
-    const { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } } = this.#plan;
-    const launched = { spawn_id: this.#restart_id, backend, tmux_socket, pane_id };
-    await this.#deps.linkSilentAgent({ ...launched, resumed_peer_id: peer_id });
+    const { backend, socket: tmux_socket, pane: { pane_id }, subject } = this.#plan;
+    const ids = { spawn_id: this.#restart_id, resumed_peer_id: subject.peer_id };
+    await this.#deps.linkSilentAgent({ ...ids, backend, tmux_socket, pane_id });
   }
 
   async #waitUntil(
@@ -245,13 +245,9 @@ export class RestartRun {
     isMet: () => boolean,
   ): Promise<void> {
     const { clock } = this.#ctx;
-    let link_at = clock.now();
-    for (const deadline = clock.now() + ms_max; clock.now() < deadline;) {
+    for (let polls = 0, end = clock.now() + ms_max; clock.now() < end; polls++) {
       if (isMet()) return;
-      if (clock.now() >= link_at) {
-        await this.#linkIfSilent();
-        link_at = clock.now() + LINK_MS;
-      }
+      if (polls % POLLS_PER_LINK === 0) await this.#linkIfSilent();
       await this.#pause();
     }
   }

@@ -71,6 +71,7 @@ withLab(
     }, 40_000);
     assert.match(read?.results.join("\n") ?? "", /I shall remember Lindau/);
     assert.match(read?.prompt ?? "", /Note: Go on with the lake/);
+    await lab.endAgents(); // Before the model of Codex, which it would ask again.
   },
   codexCli,
 );

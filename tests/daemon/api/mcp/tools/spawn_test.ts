@@ -71,7 +71,7 @@ Deno.test("an unknown caller starts and stops nothing, unless it is allowed to",
 
 Deno.test("an agent copies another one, and learns that it cannot be copied", async () => {
   await using fixture = await spawningWorld();
-  const { w, terminals } = fixture;
+  const { terminals } = fixture;
   const { agent_pid } = await agentInPane(fixture, { turn_state: "working" });
   await using at = await connected(fixture, agent_pid);
   const copied = await at.call("fork_peer", { peer: "api", name: "copy", message: "Go" });

@@ -53,10 +53,10 @@ Deno.test("a missing file and an empty file have no lines", () => {
   }
 });
 
-Deno.test("pages of any size join to the whole, also within a record of several entries", () => {
+Deno.test("pages of any size join to the whole, also within a record of several entries", async () => {
   const lines = Array.from({ length: 40 }, (_, index) => `a${index} b${index} c${index}`);
   using at = withFile(lines.join("\n"));
-  const read = (entries_max: number, bytes_max: number, before?: number): SessionPage =>
+  const read = (entries_max: number, bytes_max: number, before?: number): Promise<SessionPage> =>
     pageOf(
       new BackwardLines(at.file, endOf(before), bytes_max),
       ({ text }) => text.split(" ").map((word) => ({ at: null, kind: "text", text: word })),
@@ -68,7 +68,7 @@ Deno.test("pages of any size join to the whole, also within a record of several 
     const words: string[] = [];
     let before: number | null | undefined;
     do {
-      const page: SessionPage = read(entries_max, bytes_max, before ?? undefined);
+      const page: SessionPage = await read(entries_max, bytes_max, before ?? undefined);
       assert(page.entries.length <= entries_max);
       words.unshift(...page.entries.map(({ text }) => text));
       assert(
@@ -80,9 +80,9 @@ Deno.test("pages of any size join to the whole, also within a record of several 
   }
 });
 
-Deno.test("an entry keeps its first characters, and says how many there were", () => {
+Deno.test("an entry keeps its first characters, and says how many there were", async () => {
   using at = withFile("x".repeat(ENTRY_CHARS_MAX + 5));
-  const page = pageOf(
+  const page = await pageOf(
     new BackwardLines(at.file),
     ({ text }) => [{ at: null, kind: "text", text }],
     { entries_max: 1 },

@@ -1,0 +1,15 @@
+/** Lets other work of the daemon go on while a long file is read. */
+
+import { afterSocketReads } from "kit/core/clock.ts";
+
+/** How many records are read before other work goes on. */
+const RECORDS_AT_ONCE = 500;
+
+/** The items of a source; after each batch, other work of the daemon goes on. */
+export async function* paced<T>(source: Iterable<T>, at_once = RECORDS_AT_ONCE): AsyncGenerator<T> {
+  let count = 0;
+  for (const one of source) {
+    yield one;
+    if (++count % at_once === 0) await new Promise<void>(afterSocketReads);
+  }
+}
