@@ -26,6 +26,6 @@ export async function withNearMisses(error: unknown, context: CommandContext): P
 }
 
 async function peerNames(call: CommandContext["call"]): Promise<string[]> {
-  const { peers } = await call(listPeers, { query: {} });
+  const { peers } = await call(listPeers, { query: { subagents: "false" } });
   return peers.flatMap(({ status, name }) => status === "retired" ? [] : [name]);
 }

@@ -6,6 +6,7 @@ import type { KeptReason } from "../../daemon/features/lifecycle/contract.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
+import { withSubagents } from "../output/children.ts";
 import { showPeers } from "../output/views.ts";
 
 type Peers = WireResponse<typeof listPeers>["peers"];
@@ -25,7 +26,7 @@ export const PEERS: Command = {
   aliases: ["ls"],
   summary: "List peers",
   flags: {
-    "--all": "include retired peers",
+    "--all": "include retired peers, and subagents that have ended",
     "--circle <name>": "only peers of this circle",
     "--status <status>": `only peers in this status: one of ${STATUSES.join(", ")}`,
     "--prune": "close the offline peers that nothing waits for",
@@ -53,7 +54,9 @@ async function list({ call, clock, terminal }: CommandContext, args: Args): Prom
   }
   const includesRetired = args.flag("all") || status === "retired";
   const shown = includesRetired ? chosen : chosen.filter(({ status }) => status !== "retired");
-  showPeers(terminal, shown, { clock, all: answer.peers });
+  const { rows, hidden } = withSubagents(shown, { all: args.flag("all") });
+  showPeers(terminal, rows, { clock, all: answer.peers });
+  if (hidden > 0) terminal.print(styled("dim", `${hidden} more subagents: mesh peers --all`));
   return EXIT.done;
 }
 

@@ -20,6 +20,7 @@ import {
   type CommandContext,
 } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
+import { showChildren } from "../output/children.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 
@@ -44,8 +45,9 @@ export const SHOW_PEER: Command = answerCommand({
     const params = { id: peer.peer_id };
     return { peer, doctor: await call(diagnosePeer, { params, query: {} }) };
   },
-  show: ({ peer, doctor }, { terminal }) => {
+  show: ({ peer, doctor }, { terminal, clock }) => {
     showPeer(terminal, peer);
+    showChildren(terminal, peer, clock);
     showReport(terminal, doctor);
   },
 });

@@ -159,15 +159,16 @@ function getMember(value: unknown, key: string): unknown {
 }
 
 /**
- * Splits a command line that `mesh setup` wrote into its words, as `sh` would do. Drops leading
- * variable assignments.
+ * Splits a command line that `mesh setup` wrote into its words, as `sh` would do. Drops the test for
+ * a marker and leading variable assignments.
  */
 function splitCommand(line: string): string[] {
   const argv = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([arg]) =>
     arg.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
   );
-  const first = argv.findIndex((arg) => !/^[A-Z_]+=/.test(arg));
-  return first < 0 ? [] : argv.slice(first);
+  const command = argv.slice(argv.indexOf("||") + 1);
+  const first = command.findIndex((arg) => !/^[A-Z_]+=/.test(arg));
+  return first < 0 ? [] : command.slice(first);
 }
 
 /**

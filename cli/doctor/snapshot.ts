@@ -86,7 +86,7 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
   let health: Health | undefined;
   try {
     health = await mustGetHealth(daemon);
-    const { peers } = await daemon.call(listPeers, { query: {} });
+    const { peers } = await daemon.call(listPeers, { query: { subagents: "false" } });
     const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
     const audit = await daemon.call(listDeliveries, { query });
     return { health, peers, audit, ...await queryMachines(daemon) };

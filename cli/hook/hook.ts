@@ -7,7 +7,14 @@ import { briefClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { kindOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
-import { type Env, hooksAreOff, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import {
+  type Env,
+  hooksAreOff,
+  markerPath,
+  readTextOrNothing,
+  removeIfPresent,
+  statePath,
+} from "../../daemon/host/paths.ts";
 import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";
 import type { HookCommand } from "../../daemon/features/agents/definition.ts";
 import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
@@ -70,11 +77,24 @@ async function forward(
   const rewrite = hooks?.rewrite?.(event);
   const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
   const daemon = findDaemon(env);
-  if (daemon === undefined) return undefined;
+  if (daemon === undefined) {
+    removeMarker(agent, env);
+    return undefined;
+  }
   const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
   const remaining_ms = TOTAL_MS_MAX - (briefClock.now() - started_at);
   const request = { path: `/hooks/${agent}`, hooks, env, body };
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
+}
+
+/**
+ * Removes a marker that a daemon has left behind when it was killed, so that later tool calls start
+ * no process.
+ */
+function removeMarker(agent: string | undefined, env: Env): void {
+  if (agent !== undefined && definitionOf(agent) && !hooksAreOff(env)) {
+    removeIfPresent(markerPath(statePath(env), agent));
+  }
 }
 
 /** The event name in the payload, for agents that do not pass it on the command line. */

@@ -110,7 +110,7 @@ export class Source {
   }
 
   async #loadPeers(): Promise<void> {
-    const { peers } = await this.#call(listPeers, { query: { live: "true" } });
+    const { peers } = await this.#call(listPeers, { query: { live: "true", subagents: "false" } });
     this.#change({ peers: peers.filter(isShown) }, "peers");
   }
 

@@ -30,15 +30,20 @@ const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
 export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
   // A receipt may be recorded before the sending that it confirms.
   const inOrder = stages.toSorted((a, b) => Date.parse(a.ts) - Date.parse(b.ts));
+  const transport = inOrder.findLast(({ stage }) => stage === "attempting")?.detail ?? null;
   const sentences = inOrder.flatMap((stage) => {
-    const text = stageSentence(message, stage);
+    const text = stageSentence(message, stage, transport);
     return text === undefined ? [] : [{ at: stage.ts, text, succeeded: stage.status === "ok" }];
   });
   return [...sentences, currentSentence(message, stages.some(({ stage }) => stage === "unproved"))];
 }
 
 /** The sentence on one stage; undefined for a stage that other stages already imply. */
-function stageSentence(message: Message, { stage, detail }: Stage): string | undefined {
+function stageSentence(
+  message: Message,
+  { stage, detail }: Stage,
+  transport: string | null,
+): string | undefined {
   const { to_peer_name: to, close_reason } = message;
   switch (stage) {
     case "created":
@@ -54,7 +59,9 @@ function stageSentence(message: Message, { stage, detail }: Stage): string | und
     case "accepted":
       return `${to} confirmed receipt.`;
     case "seen":
-      return `${to} has seen it: the agent's prompt contained its id.`;
+      return transport === "hook"
+        ? `${to} has seen it: the agent went on with what its hook was given.`
+        : `${to} has seen it: the agent's prompt contained its id.`;
     case "reminded":
       return `${to} ended its turn without an answer, and was reminded by its hook.`;
     case "unproved":

@@ -7,6 +7,7 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
+import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { shortIds } from "./short_ids.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
@@ -55,7 +56,10 @@ export function showPeers(
   const short = shortIds(all.map(({ peer_id }) => peer_id));
   to.printTable(peers, {
     ID: ({ peer_id }) => styled("dim", short.get(peer_id) ?? peer_id),
-    NAME: (peer) => styled("cyan", peer.transport === "bus" ? peer.display_name : peer.name),
+    NAME: (peer) => {
+      const name = peer.transport === "bus" ? peer.display_name : peer.name;
+      return styled("cyan", isSubagent(peer) ? `  ${name}` : name);
+    },
     CIRCLE: ({ circle }) => circle,
     BACKEND: ({ backend, role }) => backend ?? role,
     STATUS: styledStatus,
@@ -214,9 +218,11 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
 }
 
 /** A peer's turn state if the peer is online; otherwise its status. */
-export function styledStatus({ status, turn_state, addressable }: Peer): StyledText {
+export function styledStatus(peer: Peer): StyledText {
+  const { status, turn_state, addressable } = peer;
   const isPresent = status === "online" || status === "busy";
   const text = isPresent && turn_state ? turn_state.replaceAll("_", " ") : status;
+  if (isSubagent(peer)) return styled("dim", `${text} (subagent)`);
   if (!addressable) return styled("dim", `${text} (not addressable)`);
   if (!isPresent) return styled("dim", text);
   return styled(status === "busy" || turn_state === "working" ? "yellow" : "green", text);

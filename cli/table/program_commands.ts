@@ -36,7 +36,7 @@ const ROLE_COMMANDS: readonly Command[] = [
   },
 ];
 
-const SURFACE_COMMAND: Command = {
+const SURFACE_COMMANDS: readonly Command[] = [{
   usage: "surface telegram",
   needs: "this machine",
   summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
@@ -47,7 +47,17 @@ const SURFACE_COMMAND: Command = {
     const { runTelegram } = await import("../surfaces/telegram/telegram_command.ts");
     return await runTelegram(context);
   },
-};
+}, {
+  usage: "surface slack",
+  needs: "this machine",
+  summary: "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  flags: { "--manifest": "print the manifest of the Slack app to create, as JSON" },
+  example: "mesh surface slack",
+  run: async (context, args) => {
+    const { runSlack } = await import("../surfaces/slack/slack_command.ts");
+    return await runSlack(context, args);
+  },
+}];
 
 const COMPLETIONS: readonly Command[] = [
   {
@@ -85,7 +95,7 @@ function scriptOf(shell: string, scripts: Readonly<Record<string, string>>): str
 }
 
 export const PROGRAM_COMMANDS: readonly Command[] = [
-  SURFACE_COMMAND,
+  ...SURFACE_COMMANDS,
   ...ROLE_COMMANDS,
   ...COMPLETIONS,
 ];

@@ -39,6 +39,14 @@ const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)])
   .describe("the number of a chat, or the @name of a public group");
 const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
   .describe("a bot's token, as BotFather gives it");
+const slack_app_token = z.string().regex(/^xapp-[\w-]{8,}$/).transform((text) => new Secret(text))
+  .describe("the app's token for connections, which begins with xapp-");
+const slack_bot_token = z.string().regex(/^xoxb-[\w-]{8,}$/).transform((text) => new Secret(text))
+  .describe("the app's token as a bot, which begins with xoxb-");
+const slack_user = z.string().regex(/^[UW][A-Z0-9]{2,20}$/)
+  .describe("a member id of Slack, such as U0123ABCD");
+const slack_channel = z.string().regex(/^[CDG][A-Z0-9]{2,20}$/)
+  .describe("a channel id of Slack, such as C0123ABCD");
 const human_name = Name.refine((name) => !isReserved(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
 /** An address without anything that may be a secret, because the address is shown. */
@@ -119,6 +127,10 @@ export const SETTINGS = {
   "mesh.bus.human_home":              machine_name                                           .optional(),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),
+  "surfaces.slack.app_token":         slack_app_token                                        .optional(),
+  "surfaces.slack.bot_token":         slack_bot_token                                        .optional(),
+  "surfaces.slack.user":              slack_user                                             .optional(),
+  "surfaces.slack.channel":           slack_channel                                          .optional(),
   "telemetry.otlp":                   collector,
   "telemetry.headers":                header_list                                            .optional(),
   "telemetry.sample":                 fraction                                                   .default(1),

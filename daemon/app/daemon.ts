@@ -72,6 +72,7 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
   features.shutdown.abort();
   features.sockets.closeAll();
   await features.dispatcher.close();
+  features.urgentMessages.close();
   await features.jobs.close();
   await features.restarts.close();
   await features.spawns.registrations.close();

@@ -21,6 +21,7 @@ import { createDaemon, type Daemon } from "./daemon.ts";
 import { isHookToken } from "./identity.ts";
 import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
+import { MarkerFiles } from "../features/messages/urgent/markers.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
 import { type Env, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
 import { boundedLog } from "../host/log_file.ts";
@@ -147,6 +148,7 @@ async function platformOf(
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
     hooks: agents.hooks,
+    markers: new MarkerFiles(state, log),
     knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
     terminals: agents.terminals,
     files: filesIn(join(state, "attachments")),

@@ -20,6 +20,7 @@ import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
 import type { BusAccess, OpenFederation } from "../features/federation/federation.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
+import type { Markers } from "../features/messages/urgent/markers.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
 import type { OpenTelemetry } from "../api/telemetry/telemetry.ts";
 import type { ConfigInForce } from "./config.ts";
@@ -40,6 +41,8 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  /** Files that tell hooks that an urgent message waits. */
+  readonly markers: Markers;
   /** The transports that failed their last selftest. */
   readonly knownFailures: KnownFailures;
   /** Starts and ends agents in tmux. */

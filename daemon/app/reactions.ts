@@ -26,6 +26,7 @@ import type { PeerReactions } from "../features/peers/changes.ts";
 import { Peer } from "../features/peers/schemas.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
+import type { Subagents } from "../features/peers/subagents/subagents.ts";
 import type { SpawnDeps } from "../features/spawn/deps.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 
@@ -43,6 +44,7 @@ export interface ReactingFeatures {
   readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
+  readonly subagents: Subagents;
   readonly subscriptions: Subscriptions;
   readonly surfaces: Surfaces;
   readonly telemetry: Telemetry | undefined;
@@ -106,7 +108,11 @@ export class Reactions {
       session.send({ type: "peer_update", peer_id, peer });
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
-    stateChanged: (before, after) => this.#features.subscriptions.peerChanged(before, after),
+    stateChanged: (before, after) => {
+      const { subagents, subscriptions } = this.#features;
+      subscriptions.peerChanged(before, after);
+      subagents.peerChanged(after);
+    },
     turnHeld: (peer_id) => this.#features.subscriptions.turnHeld(peer_id),
 
     // Messages

@@ -14,9 +14,11 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   const now = clock.now();
   db.failures.tick();
   features.processWatcher.tick(now);
+  features.subagents.tick(now);
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.delivery.tick(now);
+  features.urgentMessages.refresh();
   features.agentObserver.tick(now);
   features.spawns.registrations.tick(now);
   features.jobs.tick(now);

@@ -15,6 +15,14 @@ export function statePath(env: Env): string {
   return env["MESH_STATE"] || `${home}/mesh`;
 }
 
+/**
+ * A file that exists while an urgent message waits for an agent of this kind at work. The hooks
+ * that run after each tool call start `mesh` only then.
+ */
+export function markerPath(state_dir: string, agent: string): string {
+  return `${state_dir}/urgent/${agent}`;
+}
+
 /** A path in the user's home folder. */
 export function homePath(env: Env, ...names: readonly string[]): string {
   const home = env["HOME"] ?? "";

@@ -35,6 +35,11 @@ export function Voice({ of }: { of: Message["reply_voice"] }) {
   return of === "unverified" ? <State of="unverified" tone="warn" /> : null;
 }
 
+/** A mark beside a message whose sender wants it read within a turn, as all of the human's are. */
+function Urgent({ message: { urgent, voice } }: { message: Message }) {
+  return urgent && voice !== "human" ? <State of="urgent" tone="warn" /> : null;
+}
+
 /** A message of a conversation: on the right if sent to the peer, coloured if by the human. */
 export function Bubble(
   { message, to_peer, reply_attachments }: {
@@ -57,6 +62,7 @@ export function Bubble(
         <To />
         <PeerLink id={to_peer_id} name={to_peer_name} />
         <span class="kind">{kind}</span>
+        <Urgent message={message} />
         <Clock at={created_at} />
       </header>
       <Content message={message} reply_attachments={reply_attachments} />

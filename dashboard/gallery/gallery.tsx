@@ -13,6 +13,7 @@ import {
   Loaded,
   State,
 } from "../components/basics.tsx";
+import { Subagents } from "../components/children.tsx";
 import { LineChart } from "../components/chart.tsx";
 import { NextFires } from "../components/time/fires.tsx";
 import { Copy } from "../components/copy.tsx";
@@ -23,7 +24,7 @@ import { Stages } from "../components/trace.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
-import { MARKDOWN, MESSAGES, RESOURCES, sampleChart, STAGES, STATES } from "./samples.ts";
+import { CHILDREN, MARKDOWN, MESSAGES, RESOURCES, sampleChart, STAGES, STATES } from "./samples.ts";
 
 const MINUTE_MS = 60_000;
 const CHART = sampleChart();
@@ -50,6 +51,9 @@ export function Gallery() {
             <Bubble key={one.delivery_id} message={one} to_peer={index === 0} />
           ))}
         </ul>
+      </Part>
+      <Part name="Subagents">
+        <Subagents {...CHILDREN} />
       </Part>
       <Part name="Trace">
         <Stages trace={{ stages: STAGES }} />

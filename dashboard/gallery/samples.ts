@@ -2,7 +2,7 @@
 
 import type { ChartData } from "../charts/data.ts";
 import { Resource } from "../state/resource.ts";
-import type { Message, Trace } from "../state/records.ts";
+import type { Children, Message, Trace } from "../state/records.ts";
 
 /** States of peers, turns, deliveries, asks, jobs, schedules and the relay, by their tone. */
 export const STATES: readonly (readonly string[])[] = [
@@ -39,6 +39,19 @@ alter table users drop column legacy_id;
 
 ${"A_word_without_an_end_".repeat(12)}`;
 
+/** A peer with more subagents than are shown. */
+export const CHILDREN: Children = {
+  children: [0, 60_000].map((ended_ms, index) => ({
+    peer_id: `peer-00000000000${index}`,
+    name: `api.explore-${2 - index}`,
+    type: "explore",
+    status: ended_ms === 0 ? "busy" as const : "offline" as const,
+    started_at: new Date(Date.now() - 300_000).toISOString(),
+    ended_at: ended_ms === 0 ? null : new Date(Date.now() - ended_ms).toISOString(),
+  })),
+  children_count: 23,
+};
+
 const MADE_AT = new Date(Date.now() - 180_000).toISOString();
 
 const MESSAGE: Message = {
@@ -67,6 +80,7 @@ const MESSAGE: Message = {
   reply: null,
   responder: null,
   voice: "peer",
+  urgent: false,
   reply_voice: null,
 };
 
@@ -88,6 +102,7 @@ export const MESSAGES: readonly Message[] = [
     delivery_id: "notif-00000000000c",
     message_id: "notif-00000000000c",
     kind: "notify",
+    urgent: true,
     text: "The build is red.",
     attachments: [{
       id: "att-1",

@@ -5,6 +5,8 @@ import type { WireResponse } from "kit/http/client.ts";
 import type * as at from "./endpoints.ts";
 
 export type Peer = WireResponse<typeof at.peers>["peers"][number];
+/** The subagents of a peer. */
+export type Children = Pick<WireResponse<typeof at.getPeer>, "children" | "children_count">;
 export type Network = WireResponse<typeof at.machineList>;
 /** Another machine of the network. */
 export type OtherMachine = Network["machines"][number];

@@ -28,7 +28,11 @@ export function notify(text: string): void {
 
 export const peers = new Resource(
   ["peers"],
-  async () => (await call(at.peers, { query: { live: "true" } })).peers.map(withShownName),
+  // Subagents are on the page of the peer that started them.
+  async () =>
+    (await call(at.peers, { query: { live: "true", subagents: "false" } })).peers.map(
+      withShownName,
+    ),
 );
 export const openAsks = new Resource(
   ["asks"],

@@ -1,12 +1,13 @@
 /** Peer: the conversation, writing to it, and the evidence about it. */
 
 import { Choices, Empty, Loaded, State } from "../components/basics.tsx";
+import { Subagents } from "../components/children.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/derived/remote.ts";
 import * as at from "../state/endpoints.ts";
 import type { Peer } from "../state/records.ts";
-import { useResource } from "../state/resource.ts";
+import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
 import { livePeers, peers, peersById } from "../state/store.ts";
 import { sorted } from "./mesh/order.ts";
@@ -51,12 +52,22 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
       </nav>
       <article class="split-main">
         <PeerHead peer={peer} tab={tab} />
+        {!isRemote(peer) && <PeerSubagents key={peer_id} id={peer_id} />}
         {tab === "evidence" && <Evidence peer={peer} />}
         {tab === "screen" && <PaneScreen key={peer_id} peer={peer} />}
         {tab === "conversation" && <Conversation key={peer_id} peer={peer} />}
       </article>
     </div>
   );
+}
+
+/** What the peer started; nothing until it is known, as most peers have no subagents. */
+function PeerSubagents({ id }: { id: string }) {
+  const load = () => call(at.getPeer, { params: { id }, query: {} });
+  const found = only(useResource(`${id} subagents`, ["peers"], load), [id]).value.value;
+  // An older daemon, which the relay may show, does not report them.
+  const children: readonly unknown[] | undefined = found?.children;
+  return found && children ? <Subagents {...found} /> : null;
 }
 
 /** A peer that is retired, or offline for long: the list of peers leaves it out. */

@@ -69,7 +69,7 @@ export const PROBLEMS = {
   unknown_id:           refusal(404, `No id begins with "{short}"`, "give a prefix and at least 4 digits, such as ask-3f9c, or the whole id", { short: text }),
   ambiguous_id:         refusal(409, `More than one id begins with "{short}"`, "give more digits", { short: text, matches: z.array(z.object({ id, label: text })) }),
   peer_retired:         refusal(409, "{peer_id} is retired", "register again, without this peer_id", { peer_id: id }),
-  peer_not_addressable: refusal(409, "{peer_id} does not receive messages", "it only sends; ask its parent, or another peer", { peer_id: id, parent_peer_id: id.nullable() }),
+  peer_not_addressable: refusal(409, "{peer_id} does not receive messages", "it only sends; {summary}", { peer_id: id, parent_peer_id: id.nullable(), summary: text }),
   to_self:              refusal(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
   identity_not_proven:  refusal(409, "It is not proven that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
   human_exists:         refusal(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),

@@ -44,6 +44,7 @@ export const REASONS = {
   queue_refused:        "the agent's queue refused it",
   plugin_awaited:       "the agent's plugin is expected to take it",
   socket_awaited:       "the agent's plugin may have it already, and has to reconnect first",
+  tool_call_awaited:    "it is read only after the turn, and a hook hands over an urgent message before",
   socket_full:          "the buffer of its socket is full",
   socket_closed:        "the socket closed before it was sent",
   bus_unreachable:      "the bus between machines cannot be reached",

@@ -8,7 +8,8 @@ import type { Database } from "kit/data/sqlite.ts";
 
 const id = z.string();
 const nullableString = z.string().nullable();
-const peer = { peer_id: id, name: z.string() };
+/** The parent is there for a subagent, if its parent is registered. */
+const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
 const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
 const restart = { restart_id: id, peer_id: id, stage: id };

@@ -6,7 +6,7 @@
  */
 
 import { buildParts, runParts } from "../support/programs/program.ts";
-import { commands, hooks } from "./parts/commands.ts";
+import { commands, hooks, toolCalls } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
 import { idle, idlePeers, spawned } from "./parts/idle.ts";
 import { joined } from "./parts/joined.ts";
@@ -58,6 +58,7 @@ const PARTS: readonly Part[] = [
   coldStart,
   restart,
   hooks,
+  toolCalls,
   commands,
   tokenChecks,
   relayed,

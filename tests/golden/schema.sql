@@ -1,4 +1,4 @@
--- The daemon's tables after 24 migration(s).
+-- The daemon's tables after 26 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -333,7 +333,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-) strict;
+, urgent integer not null default 0 check (urgent in (0, 1))) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -355,6 +355,8 @@ CREATE INDEX messages_unproved on messages (to_peer_id, seq)
 
 CREATE INDEX messages_unsettled on messages (sent_at)
   where state = 'sent' and repeatable = 1 and rung = 'hook';
+
+CREATE INDEX messages_urgent on messages (to_peer_id, seq) where urgent = 1 and state = 'queued';
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 
@@ -416,6 +418,8 @@ CREATE INDEX peers_live on peers (peer_id)
 CREATE INDEX peers_name on peers (name);
 
 CREATE INDEX peers_pane on peers (pane_id) where pane_id is not null;
+
+CREATE INDEX peers_parent on peers (parent_runtime_id) where parent_runtime_id is not null;
 
 CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 

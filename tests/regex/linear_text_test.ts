@@ -6,6 +6,7 @@ import { Splitter } from "kit/core/text.ts";
 import { clean } from "../../cli/output/terminal.ts";
 import { columnWidths } from "../../cli/output/table.ts";
 import { splitText } from "../../cli/surfaces/chat/rendering.ts";
+import { readSlackText } from "../../cli/surfaces/slack/message_text.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";
@@ -106,6 +107,7 @@ const WORK: Record<string, (text: string) => unknown> = {
   "an edit of a configuration with comments": (text) => prepend(`{${text}`, 0, '"a": 1'),
   "a member before a comment": (text) => memberAt(`{"a":1${text}`, { ...rootOf('{"a":1}') }, ["a"]),
   "a chat's messages": (text) => splitText(text, 4000),
+  "what a person wrote in Slack": (text) => readSlackText(`<${text}|${text}>${text}`),
   "a cell of a table": (text) => columnWidths([["a", clean(text)]], { columns: 80 }),
   "an event stream, a few characters at a time": (text) => readAll(parseEvents(inPieces(text, 16))),
   "a shared stream, a few characters at a time": (text) =>

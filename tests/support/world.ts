@@ -16,6 +16,7 @@ import type { KnownFailures } from "../../daemon/features/agents/selftest/known_
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
 import { type ConfigInForce, readConfigInForce } from "../../daemon/app/config.ts";
+import type { Markers } from "../../daemon/features/messages/urgent/markers.ts";
 import type { Outbound } from "../../daemon/features/messages/websocket/outbound_frames.ts";
 import { type Files, filesIn } from "../../daemon/host/files.ts";
 import type { ProgramRunner } from "../../daemon/host/programs.ts";
@@ -104,6 +105,8 @@ export interface WorldOptions {
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
   readonly knownFailures?: KnownFailures;
+  /** Where markers of urgent messages are made; nowhere by default. */
+  readonly markers?: Markers;
   /** A tmux, for worlds in which agents are spawned; none by default. */
   readonly terminals?: Terminals;
   /** Where attachments are kept; a temporary directory by default. */
@@ -215,6 +218,7 @@ export function world(options: WorldOptions = {}) {
     paneObserver: options.paneObserver ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
+    markers: options.markers ?? { keep: () => undefined },
     knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
     terminals: options.terminals ?? noTerminals,
     files: options.files ?? filesIn(files_dir),

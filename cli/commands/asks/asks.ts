@@ -31,6 +31,10 @@ import { showAsks, showTrace } from "../../output/views.ts";
 import { mustKnowCircle, peerNames } from "../peer_list.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 
+const URGENT_FLAG = {
+  "--urgent": "let an agent at work read it after its next tool call",
+};
+
 /** A reply, and with `--all` who else got it. */
 type Replied =
   & WireResponse<typeof ackAsk>
@@ -48,6 +52,7 @@ export const ASK_COMMANDS: readonly Command[] = [
       ...WAIT_FLAGS,
       ...CIRCLE_FLAG,
       ...ATTACH_FLAG,
+      ...URGENT_FLAG,
       "--reply-to <ask>": "follow up this earlier ask",
       "--route": "let the daemon choose the peer: mesh ask --route TEXT",
       "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
@@ -111,13 +116,14 @@ export const ASK_COMMANDS: readonly Command[] = [
     usage: "notify <peer> <text>",
     aliases: ["send"],
     summary: "Send a peer, or each peer of an @tag, a message that needs no reply",
-    flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG },
+    flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG, ...URGENT_FLAG },
     example: 'mesh notify web "The API moved to port 8080"',
     hasSender: true,
     call: async (context, args) => {
       const to_peer = args.text("peer"), circle = args.get("circle");
       const message = await context.message(args);
-      const body = { ...message, circle, ...await resolveAttachments(context, args) };
+      const files = await resolveAttachments(context, args);
+      const body = { ...message, circle, ...files, ...readUrgent(args) };
       return to_peer.startsWith("@")
         ? await context.call(broadcast, { body: { ...body, tag: to_peer.slice(1) } })
         : await context.call(notifyPeer, { body: { ...body, to_peer } });
@@ -140,6 +146,7 @@ export const ASK_COMMANDS: readonly Command[] = [
     flags: {
       "--circle <name>": "the circle to send to",
       "--tag <tag>": "only the peers with this tag, as `mesh notify @TAG`",
+      ...URGENT_FLAG,
     },
     example: 'mesh broadcast "main is green again"',
     hasSender: true,
@@ -147,7 +154,7 @@ export const ASK_COMMANDS: readonly Command[] = [
       const circle = args.get("circle");
       await mustKnowCircle(context, circle);
       const tag = args.get("tag")?.replace(/^@/, "");
-      const body = { ...await context.message(args), circle, tag };
+      const body = { ...await context.message(args), circle, tag, ...readUrgent(args) };
       return await context.call(broadcast, { body });
     },
     show: showBroadcast,
@@ -184,6 +191,11 @@ export const ASK_COMMANDS: readonly Command[] = [
   }),
 ];
 
+/** Without the flag, the daemon decides: what the human sends is urgent. */
+function readUrgent(args: Args): { readonly urgent?: true } {
+  return args.flag("urgent") ? { urgent: true } : {};
+}
+
 /** Shows who got a copy of a message, and who did not and why. */
 async function showBroadcast(
   { sent_to, skipped, failed }: WireResponse<typeof broadcast>,
@@ -215,6 +227,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
       text: mustHaveText(await context.readText(text)),
       ...await resolveAttachments(context, args),
       circle: args.get("circle"),
+      ...readUrgent(args),
       reply_to: args.get("replyTo"),
       reply_delivery: args.flag("wait") ? "pull" : "push",
     },

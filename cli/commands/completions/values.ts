@@ -15,7 +15,8 @@ const IDS_MAX = "50";
 
 /** The values that exist now, by kind. */
 export const VALUES = {
-  peers: async (call: Call) => names((await call(listPeers, { query: {} })).peers),
+  peers: async (call: Call) =>
+    names((await call(listPeers, { query: { subagents: "false" } })).peers),
   circles: async (call: Call) =>
     (await call(listPeers, { query: {} })).peers.map(({ circle }) => circle),
   asks: async (call: Call) => {

@@ -94,7 +94,7 @@ async function fetchFrame(
   { call }: Pick<DaemonClient, "call">,
   previous?: { readonly messages: number; readonly at: number; readonly now: number },
 ): Promise<Frame> {
-  const { peers } = await call(listPeers, { query: {} });
+  const { peers } = await call(listPeers, { query: { subagents: "false" } });
   const answer = await call(listDeliveries, { query: { state: "queued", limit: QUEUED_MAX } });
   const { counts, total: messages, unproved, deliveries } = answer;
   const waiting = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);

@@ -19,6 +19,8 @@ export class ChatError extends Error {
   readonly error_class: ErrorClass;
   /** How long the chat asks us to wait. */
   readonly retry_after_ms: number | undefined;
+  /** The setting below `surfaces.NAME` that holds the token of the call. */
+  readonly setting: string = "token";
 
   constructor(error_class: ErrorClass, message: string, retry_after_ms?: number) {
     super(message);
@@ -35,6 +37,8 @@ export interface ChatStyle {
   readonly title: string;
   /** What a command begins with. */
   readonly command_prefix: string;
+  /** What the person does with a message to answer it. */
+  readonly reply_verb: string;
   /** The longest text of one message. */
   readonly text_units_max: number;
   /** The longest answer to a tap. */
@@ -59,6 +63,14 @@ export interface OutgoingText {
   readonly text: string;
   /** The message of the bot to which this one replies, if the chat still has it. */
   readonly reply_to?: string | undefined;
+  /** The item that the message shows. */
+  readonly item_id?: string | undefined;
+  /** Which text of the item it is, from 0; undefined for a notice about the item. */
+  readonly part?: number | undefined;
+  /** Whether an earlier process may have sent it, so that a chat that can look should look. */
+  readonly mayBeShown?: boolean | undefined;
+  /** The first message of that item, if this one continues it. */
+  readonly first_ref?: string | undefined;
   /** One button a row. */
   readonly buttons?: readonly Button[] | undefined;
 }
@@ -71,6 +83,8 @@ export interface OutgoingFile {
   readonly isPicture: boolean;
   readonly caption: string;
   readonly reply_to?: string | undefined;
+  /** The first message of the item that has the file. */
+  readonly first_ref?: string | undefined;
 }
 
 /** A file that the person sent. Its name and type are what the chat says, unchecked. */
@@ -115,6 +129,8 @@ export interface IncomingMessage {
   readonly written_at: number;
   /** The message of the bot to which this is a reply. */
   readonly reply_to: string | undefined;
+  /** The item that this message shows, if the chat itself knows it. */
+  readonly item_id?: string | undefined;
   /** Whether the message is for the bot even if it is no reply to it, as in a private chat. */
   readonly isForBot: boolean;
   readonly files: readonly IncomingFile[];

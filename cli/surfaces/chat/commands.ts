@@ -8,10 +8,10 @@ import { FileNotSent, sendPart } from "./part_sender.ts";
 import { type Part, partsOf, replacement } from "./parts.ts";
 import { formatSummary, splitText } from "./rendering.ts";
 
-const help = ({ command_prefix: p }: ChatStyle) =>
+const help = ({ command_prefix: p, reply_verb }: ChatStyle) =>
   `I show you the questions and messages of your agents.
 
-Reply to a message to answer it, with files if you like, or tap one of its buttons.
+${reply_verb} a message to answer it, with files if you like, or tap one of its buttons.
 
 ${p}inbox lists your unread items
 ${p}show ID shows one item again
@@ -26,13 +26,15 @@ interface ChatCommand {
   readonly id: string | undefined;
   /** The bot's message that the command replies to. */
   readonly ref: string | undefined;
+  /** The item that this message shows, if the chat itself knows it. */
+  readonly item_id?: string | undefined;
 }
 
 /** The command in a text, without `ref`; undefined when the text is not a command. */
 export function parseCommand(
   text: string,
   prefix: string,
-): Omit<ChatCommand, "ref"> | undefined {
+): Pick<ChatCommand, "name" | "id"> | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const command = /^(start|help|inbox|read|show)(?:@\w+)?(?:\s+(\S+))?\s*$/;
   const [, name, id] = command.exec(text.slice(prefix.length)) ?? [];
@@ -42,13 +44,14 @@ export function parseCommand(
 /** Runs a command. Returns the text to send as an answer, if there is any. */
 export async function runCommand(
   deps: ChatDeps,
-  { name, id, ref }: ChatCommand,
+  { name, id, ref, item_id: shown_id }: ChatCommand,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (name === "start" || name === "help") return help(deps.chat.style);
   const answer = await catchRefusal(async () => {
     if (name === "inbox") return await listUnread(deps, signal);
-    const item_id = id ?? (ref === undefined ? undefined : await getItemId(deps, ref, signal));
+    const replied = async () => ref && (shown_id ?? await getItemId(deps, ref, signal));
+    const item_id = id ?? await replied();
     if (item_id === undefined && ref !== undefined) return UNKNOWN_MESSAGE;
     if (name === "show") return await showItem(deps, item_id, signal);
     return await markRead(deps, item_id, signal);
@@ -78,9 +81,11 @@ async function showItem(
   const { style: { command_prefix: p } } = chat;
   if (item_id === undefined) return `Use ${p}show ID, with an ID from ${p}inbox.`;
   const item = await mustGetItem(deps, item_id, signal);
+  let first_ref: string | undefined;
   for (const part of partsOf({ ...item, pushes: [] }, chat.style)) {
-    const sent = await tryChat(deps, () => showPart(deps, part, signal));
+    const sent = await tryChat(deps, () => showPart(deps, part, first_ref, signal));
     if (!sent) return undefined;
+    first_ref ??= sent.ref;
     if (sent.ref !== undefined) pushes.recordMessage(sent.ref, item_id);
   }
   return undefined;
@@ -90,17 +95,18 @@ async function showItem(
 async function showPart(
   deps: ChatDeps,
   part: Part,
+  first_ref: string | undefined,
   signal: AbortSignal,
 ): Promise<{ ref: string | undefined }> {
   const signals = { stop: signal, abort: signal };
   try {
-    return { ref: await sendPart(deps, part, undefined, signals) };
+    return { ref: await sendPart(deps, part, { first_ref }, signals) };
   } catch (error) {
     const isFailure = error instanceof FileNotSent || error instanceof ChatError;
     if (part.kind === "text" || !isFailure) throw error;
     const isUnclear = error instanceof ChatError && error.error_class === "unclear";
     const text = isUnclear ? part.uncertain : part.notSent(error.message);
-    return { ref: await sendPart(deps, replacement(part, text), undefined, signals) };
+    return { ref: await sendPart(deps, replacement(part, text), { first_ref }, signals) };
   }
 }
 

@@ -40,12 +40,12 @@ export class ChatHandler {
     signal: AbortSignal,
     firstTriedAt?: number,
   ): Promise<void> {
-    const { ref, text, reply_to, isForBot, files, hasOther } = message;
-    const { command_prefix } = this.#deps.chat.style;
+    const { ref, text, reply_to, item_id, isForBot, files, hasOther } = message;
+    const { command_prefix, reply_verb } = this.#deps.chat.style;
     const hasMedia = hasOther || files.length > 0;
     const command = hasMedia ? undefined : parseCommand(text ?? "", command_prefix);
     if (command !== undefined) {
-      const answer = await runCommand(this.#deps, { ...command, ref: reply_to }, signal);
+      const answer = await runCommand(this.#deps, { ...command, ref: reply_to, item_id }, signal);
       if (answer !== undefined) await sendNotice(this.#deps, { text: answer }, signal);
       return;
     }
@@ -55,7 +55,7 @@ export class ChatHandler {
     if (text === undefined && !hasMedia) return; // Such as that a message was pinned.
     if (reply_to === undefined) {
       return await notSent(
-        "Reply to one of the messages above, so that I know which one you mean. " +
+        `${reply_verb} one of the messages above, so that I know which one you mean. ` +
           `${command_prefix}inbox lists them.`,
       );
     }
@@ -81,7 +81,8 @@ export class ChatHandler {
         : getOption(item.question, choice.option);
       if (choice.option !== undefined && !option) return undefined;
       const body = { surface, text: "", ...(option && { option_id: option.id }) };
-      const request = { params: { id: item_id }, body, signal };
+      const headers = { "idempotency-key": `${surface}-tap-${id}` };
+      const request = { params: { id: item_id }, body, headers, signal };
       const { action } = await this.#deps.call(replyInboxItem, request);
       // Any other action means that the item was already closed.
       return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
@@ -118,13 +119,38 @@ export class ChatHandler {
 
   /** Forwards a reply with its files; undefined if it may already have been forwarded. */
   async #forwardOnce(reply: Reply, signal: AbortSignal) {
-    if (await this.#wasForwarded(reply, signal)) return undefined;
+    const { item_id, files } = reply;
+    if (item_id === undefined && await this.#wasForwarded(reply, signal)) return undefined;
     try {
-      const attachments = await this.#files.upload(reply.files, signal);
-      return await this.#forwardReply(reply, attachments, signal);
+      const attachments = await this.#files.upload(files, signal);
+      if (item_id === undefined) return await this.#forwardReply(reply, attachments, signal);
+      return await this.#forwardWithKey(reply, item_id, attachments, signal);
     } catch (error) {
       if (error instanceof FileRefused) return error;
       throw error;
+    }
+  }
+
+  /**
+   * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
+   */
+  async #forwardWithKey(
+    { ref, text, files }: Reply,
+    id: string,
+    attachments: string[],
+    signal: AbortSignal,
+  ): Promise<WireResponse<typeof replyByRef>> {
+    const { call, chat: { style: { surface } } } = this.#deps;
+    const headers = { "idempotency-key": `${surface}-reply-${ref}` };
+    const body = { surface, text, ref, ...(attachments.length > 0 && { attachments }) };
+    try {
+      return await call(replyInboxItem, { params: { id }, body, headers, signal });
+    } catch (error) {
+      const isTaken = error instanceof ApiError && error.problem.error === "idempotency_mismatch";
+      if (!isTaken) throw error;
+      // An earlier process forwarded this reply, with attachments that it uploaded itself.
+      await this.#files.discard(files, signal);
+      return { action: "acked", correlation_id: null };
     }
   }
 
@@ -178,7 +204,7 @@ export class ChatHandler {
   }
 }
 
-type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files"> & {
+type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files" | "item_id"> & {
   readonly text: string;
   /** The bot's message to which this is a reply. */
   readonly reply_to: string;

@@ -23,7 +23,7 @@ export async function sendNotice(
  * has refused it: the person must not believe that the message has arrived.
  */
 export async function tellNotSent(
-  deps: ChatDeps,
+  deps: Pick<ChatDeps, "chat" | "clock" | "ids" | "log">,
   notice: OutgoingText,
   signal: AbortSignal,
 ): Promise<void> {

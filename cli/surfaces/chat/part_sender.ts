@@ -5,7 +5,7 @@ import { ApiError } from "kit/http/client.ts";
 import { cleanFilename } from "kit/http/filenames.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { DaemonClient } from "../../client/daemon_client.ts";
-import { type Chat, ChatError } from "./chat.ts";
+import { type Chat, ChatError, type OutgoingText } from "./chat.ts";
 import { isDaemonUnavailable } from "./daemon_calls.ts";
 import type { FilePart, Part } from "./parts.ts";
 import { isPicture } from "./pictures.ts";
@@ -38,13 +38,16 @@ interface Signals {
 export async function sendPart(
   deps: PartSenderDeps,
   part: Part,
-  reply_to: string | undefined,
+  { mayBeShown, ...place }: Pick<OutgoingText, "reply_to" | "first_ref" | "mayBeShown">,
   { stop, abort }: Signals,
 ): Promise<string | undefined> {
   const { chat } = deps;
   if (part.kind === "text") {
-    const { text, buttons } = part;
-    return await chat.sendText({ text, reply_to, buttons }, abort);
+    const { text, buttons, item_id, number } = part;
+    return await chat.sendText(
+      { text, item_id, part: number, buttons, mayBeShown, ...place },
+      abort,
+    );
   }
   const { filename, caption } = part;
   const bytes = await load(deps, part, stop);
@@ -53,7 +56,7 @@ export async function sendPart(
     bytes,
     isPicture: isPicture(bytes),
     caption,
-    reply_to,
+    ...place,
   };
   try {
     return await chat.sendFile(file, abort);

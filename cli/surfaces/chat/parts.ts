@@ -12,6 +12,9 @@ import {
 
 export interface TextPart {
   readonly kind: "text";
+  readonly item_id: string;
+  /** Which text of the item it is; undefined for a text that replaces a part. */
+  readonly number: number | undefined;
   readonly text: string;
   readonly buttons: readonly Button[] | undefined;
   /** The notice that is sent in place of a part that may have arrived. */
@@ -20,6 +23,7 @@ export interface TextPart {
 
 export interface FilePart {
   readonly kind: "file";
+  readonly item_id: string;
   readonly id: string;
   readonly filename: string;
   readonly size: number;
@@ -36,6 +40,8 @@ export function partsOf(item: ShownItem, style: ChatStyle): Part[] {
   const uncertain = renderUncertain(item, style);
   const textParts = texts.map((text, index) => ({
     kind: "text" as const,
+    item_id: item.item_id,
+    number: index,
     text,
     buttons: index === texts.length - 1 ? buttons : undefined,
     uncertain,
@@ -45,9 +51,11 @@ export function partsOf(item: ShownItem, style: ChatStyle): Part[] {
 
 /** The text that replaces a part. It keeps the part's buttons. */
 export function replacement(part: Part, text: string): TextPart {
-  const { uncertain } = part;
+  const { uncertain, item_id } = part;
   return {
     kind: "text",
+    item_id,
+    number: undefined,
     text,
     buttons: part.kind === "text" ? part.buttons : undefined,
     uncertain,
@@ -63,6 +71,7 @@ function toFilePart(
   const caption = renderCaption(item, filename, style);
   return {
     kind: "file",
+    item_id,
     id,
     filename,
     size,

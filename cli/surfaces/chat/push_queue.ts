@@ -41,6 +41,8 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
+  /** Whether an earlier process may have sent it. */
+  readonly mayBeShown: boolean;
   readonly reply_to: string | undefined;
   /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
@@ -77,6 +79,7 @@ export class PushQueue implements ShownMessages {
   readonly #itemIds = new Map<string, string>();
   readonly #queue: QueuedPush[] = [];
   readonly #backoff: Backoff;
+  readonly #startedAt: number;
   #hasOverflowed = false;
   readonly #sendAbort = new AbortController();
   #wake: () => void = () => {};
@@ -84,6 +87,7 @@ export class PushQueue implements ShownMessages {
   constructor(deps: PushQueueDeps) {
     this.#deps = deps;
     this.#backoff = new Backoff(deps, RETRY_MS_MAX);
+    this.#startedAt = deps.clock.now();
   }
 
   /** The item that a message shows, if this process sent the message. */
@@ -109,6 +113,7 @@ export class PushQueue implements ShownMessages {
     if (this.#queue.length >= QUEUE_MAX) return void (this.#hasOverflowed = true);
     const queuedPush: QueuedPush = {
       item_id: item.item_id,
+      mayBeShown: item.created_at <= this.#startedAt,
       reply_to: reply_to_ref ?? undefined,
       delivery_ids: new Set([delivery_id]),
       parts: partsOf(item, this.#deps.chat.style),
@@ -172,10 +177,12 @@ export class PushQueue implements ShownMessages {
   }
 
   async #send(queuedPush: QueuedPush, part: Part, signal: AbortSignal): Promise<void> {
-    const reply_to = queuedPush.hasStarted ? undefined : queuedPush.reply_to;
+    const { hasStarted, refs, mayBeShown } = queuedPush;
+    const reply_to = hasStarted ? undefined : queuedPush.reply_to;
     try {
       const signals = { stop: signal, abort: this.#sendAbort.signal };
-      this.#onSent(queuedPush, await sendPart(this.#deps, part, reply_to, signals));
+      const place = { reply_to, first_ref: refs[0], mayBeShown };
+      this.#onSent(queuedPush, await sendPart(this.#deps, part, place, signals));
     } catch (error) {
       if (error instanceof FileNotSent && part.kind === "file") {
         this.#deps.log(`${queuedPush.item_id}: "${part.filename}" is not sent: ${error.message}`);

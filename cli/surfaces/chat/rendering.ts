@@ -22,6 +22,7 @@ export const ShownItem = InboxItem.pick({
   text: true,
   attachments: true,
   question: true,
+  created_at: true,
 }).extend({
   pushes: z.array(Push.pick({ surface: true, surface_refs: true, error_class: true })).default([]),
 });

@@ -121,7 +121,9 @@ export class ChatSurface {
   #toUserError(error: unknown): unknown {
     if (error instanceof ChatError && error.error_class === "unauthorized") {
       const { surface, title } = this.#deps.chat.style;
-      return new ConfigError(`surfaces.${surface}.token: ${title} rejects it: ${error.message}`);
+      return new ConfigError(
+        `surfaces.${surface}.${error.setting}: ${title} rejects it: ${error.message}`,
+      );
     }
     return error;
   }

@@ -5,6 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
+import { readBounded } from "../chat/downloads.ts";
 import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
@@ -301,16 +302,7 @@ async function readFile(response: Response, bytes_max: number): Promise<Uint8Arr
     await body?.cancel();
     throw new ChatError(toErrorClass(status === 404 ? 400 : status), `HTTP ${status}`);
   }
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > bytes_max) {
-      throw new ChatError("bad_request", `it has more than ${bytes_max} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+  return await readBounded(body, bytes_max);
 }
 
 function toErrorClass(code: number): ErrorClass {

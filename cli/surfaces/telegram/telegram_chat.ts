@@ -19,6 +19,7 @@ export const TELEGRAM: ChatStyle = {
   surface: "telegram",
   title: "Telegram",
   command_prefix: "/",
+  reply_verb: "Reply to",
   text_units_max: 4096,
   tap_units_max: 200,
   button_columns_max: 48,

@@ -1,16 +1,13 @@
 /** `mesh surface telegram`: checks the settings and runs the surface until Ctrl-C. */
 
 import { randomIds } from "kit/core/clock.ts";
-import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
 import { type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { ConfigError, type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
 import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
-import { styled } from "../../output/terminal.ts";
-import { formatClockTime } from "../../output/time.ts";
 import { ChatError } from "../chat/chat.ts";
+import { apiBase, missingSettings, proxiedFetch, timedLog, tryDaemonUrl } from "../chat/program.ts";
 import { BotApi, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
 import { TelegramSurface } from "./surface.ts";
 
@@ -27,11 +24,11 @@ const CHAT_MISSING =
 const CHAT_LOOKUP_MS_MAX = 5_000;
 
 export async function runTelegram(context: CommandContext): Promise<number> {
-  const { env, terminal, clock } = context;
+  const { env, clock } = context;
   const settings = readSettings(env);
   const token = settings["surfaces.telegram.token"];
   const chat_id = settings["surfaces.telegram.chat_id"];
-  const base = apiBase(env);
+  const base = apiBase(env, "TELEGRAM_API_BASE", DEFAULT_BASE);
   const options = { base, clock, fetch: proxiedFetch(env, base) };
   if (!token) throw missingSettings(env, [TOKEN_MISSING, ...(chat_id ? [] : [CHAT_MISSING])]);
   if (!chat_id) {
@@ -39,10 +36,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
   }
   const { daemon } = context;
   await mustGetHealth(daemon);
-  const log = (text: string) => {
-    const at = formatClockTime(new Date(clock.now()).toISOString());
-    terminal.printError(styled("dim", at), "  ", text);
-  };
+  const log = timedLog(context);
   const surface = new TelegramSurface({
     clock,
     ids: randomIds,
@@ -57,19 +51,6 @@ export async function runTelegram(context: CommandContext): Promise<number> {
   log(`Showing your inbox in chat ${chat_id}; stop with Ctrl-C`);
   await interruptible((signal) => surface.run(signal));
   return EXIT.done;
-}
-
-function tryDaemonUrl(daemon: DaemonClient): string | undefined {
-  try {
-    return daemon.trustedUrl();
-  } catch (error) {
-    if (error instanceof DaemonUnreachable) return undefined;
-    throw error;
-  }
-}
-
-function missingSettings(env: Env, lines: readonly string[]): ConfigError {
-  return new ConfigError([...lines, `The settings are in ${configPath(env)}`].join("\n"));
 }
 
 /** Lists the chats that wrote to the bot recently, so that the user can choose one. */
@@ -87,27 +68,4 @@ async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<stri
     if (!(error instanceof ChatError)) throw error;
     return `Cannot list the chats of the bot: ${error.message}`;
   }
-}
-
-/** The address of the Bot API. Every URL contains the token, so it must be https or loopback. */
-function apiBase(env: Env): string {
-  const base = env["TELEGRAM_API_BASE"] || DEFAULT_BASE;
-  const { protocol = "", hostname = "" } = URL.canParse(base) ? new URL(base) : {};
-  if (protocol === "https:" || (protocol === "http:" && isLoopback(hostname))) {
-    return base.replace(/(?<!\/)\/+$/, "");
-  }
-  throw new ConfigError(
-    `TELEGRAM_API_BASE: "${base}" is not allowed; use an https URL, or an http URL on this machine`,
-  );
-}
-
-/**
- * Sends calls to Telegram through the proxy of the environment. `main.ts` removes the proxy
- * variables, so that calls to the daemon do not use the proxy.
- */
-function proxiedFetch(env: Env, base: string): BotOptions["fetch"] {
-  const proxy = env["HTTPS_PROXY"] || env["https_proxy"] || env["ALL_PROXY"] || env["all_proxy"];
-  if (!proxy || isLoopback(new URL(base).hostname)) return (request) => fetch(request);
-  const client = Deno.createHttpClient({ proxy: { url: proxy } });
-  return (request) => fetch(request, { client });
 }

@@ -319,7 +319,7 @@ export const COMMANDS: readonly TableEntry[] = [
   ],
   "summary": "List peers",
   "flags": {
-   "--all": "include retired peers",
+   "--all": "include retired peers, and subagents that have ended",
    "--circle <name>": "only peers of this circle",
    "--status <status>": "only peers in this status: one of online, busy, offline, retired",
    "--prune": "close the offline peers that nothing waits for",
@@ -338,6 +338,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
    "--circle <name>": "look up the peer's name in this circle",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--reply-to <ask>": "follow up this earlier ask",
    "--route": "let the daemon choose the peer: mesh ask --route TEXT",
    "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
@@ -383,6 +384,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -395,6 +397,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--circle <name>": "the circle to send to",
    "--tag <tag>": "only the peers with this tag, as `mesh notify @TAG`",
+   "--urgent": "let an agent at work read it after its next tool call",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -1241,6 +1244,16 @@ export const COMMANDS: readonly TableEntry[] = [
   "summary": "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
   "details": "Pictures and files go both ways: those of an item follow its text, and those of your reply are attached to it.",
   "example": "mesh surface telegram"
+ },
+ {
+  "module": "programs",
+  "usage": "surface slack",
+  "needs": "this machine",
+  "summary": "Show your inbox in Slack and forward your replies, until Ctrl-C",
+  "flags": {
+   "--manifest": "print the manifest of the Slack app to create, as JSON"
+  },
+  "example": "mesh surface slack"
  },
  {
   "module": "programs",

@@ -3,6 +3,7 @@
 import { ApiError, type Call } from "kit/http/client.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { Context } from "kit/data/context.ts";
+import type { SubagentReport } from "../../features/agents/adapter.ts";
 import { ackAsk, declineAsk, openAsk } from "../../features/asks/contract.ts";
 import { answerAsk } from "../../features/asks/questions/contract.ts";
 import type { Questions } from "../../features/asks/questions/questions.ts";
@@ -15,6 +16,7 @@ import type { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { notifyPeer } from "../../features/notifications/contract.ts";
 import { isLive } from "../../features/peers/directory.ts";
 import type { Reachability } from "../../features/peers/records.ts";
+import type { Subagents } from "../../features/peers/subagents/subagents.ts";
 import type { PeerTurns } from "../../features/peers/turns.ts";
 import type { Guard } from "../guard.ts";
 import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";
@@ -31,6 +33,7 @@ export interface PeerSocketsDeps extends HandshakeDeps {
   readonly reachability: Reachability;
   readonly receipts: Receipts;
   readonly sockets: Sockets;
+  readonly subagents: Subagents;
   readonly turns: PeerTurns;
 }
 
@@ -92,6 +95,11 @@ export class PeerSockets {
   reportChat(peer_id: string, chat: Parameters<PeerTurns["reportChat"]>[1]): void {
     const { directory, turns } = this.#deps;
     if (directory.isRegistered(peer_id)) turns.reportChat(peer_id, chat);
+  }
+
+  reportSubagent(peer_id: string, subagent: SubagentReport): void {
+    const { directory, subagents } = this.#deps;
+    if (directory.isRegistered(peer_id)) subagents.report(peer_id, subagent);
   }
 
   /**

@@ -91,6 +91,9 @@ export class ProtocolSession {
       self.#session && self.#peerSockets.reportTurn(self.#session.peer_id, turn),
     chat_turn: (self, chat) =>
       self.#session && self.#peerSockets.reportChat(self.#session.peer_id, chat),
+    subagent: (self, { agent_id, agent_type: type, phase }) =>
+      self.#session &&
+      self.#peerSockets.reportSubagent(self.#session.peer_id, { agent_id, type, phase }),
     pong: (self) => self.#session?.pongReceived(),
     ask: (self, verb) => void self.#verb(verb),
     notify: (self, verb) => void self.#verb(verb),

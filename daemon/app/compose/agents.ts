@@ -5,6 +5,7 @@ import { AskReminders } from "../../features/asks/reminders.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
 import { StopReminders } from "../../features/hooks/stop_reminders.ts";
+import { ToolCallMessages } from "../../features/hooks/tool_call_messages.ts";
 import { WakeHooks } from "../../features/hooks/wake_hooks.ts";
 import { Executors } from "../../features/jobs/executors.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
@@ -115,8 +116,10 @@ export function openAgents(
     peers,
     questions,
     receipts,
+    subagents,
     transports,
     turns,
+    urgentMessages,
   } = lower;
   const approvals = new Approvals(ctx, {
     directory,
@@ -130,11 +133,13 @@ export function openAgents(
     peers,
     turns,
     directory,
+    subagents,
     peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
     handover,
     receipts,
     approvals,
     reminders: new StopReminders(ctx, new AskReminders(ctx, config["asks.reminders"])),
+    toolCallMessages: new ToolCallMessages(ctx, receipts, urgentMessages),
   });
   const wakeHooks = new WakeHooks(ctx, {
     transports,

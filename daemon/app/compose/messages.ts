@@ -15,6 +15,7 @@ import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
+import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
 import { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
@@ -27,6 +28,7 @@ import { PeerRecords } from "../../features/peers/records.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { RemoteRecords } from "../../features/peers/remote/remote_records.ts";
 import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { Subagents } from "../../features/peers/subagents/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import { expectedRegistrations } from "../../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../../features/spawn/restarts/replacement.ts";
@@ -74,9 +76,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     expectedRegistration: expectedRegistrations({ db: ctx.db, terminals: platform.terminals }),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(ctx.db, peer_id, agent_pid),
   });
-  const processWatcher = new ProcessWatcher(ctx, { ...shared, peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
-  const peerSettings = new PeerSettingsService(ctx, changes, profiles);
   const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
     agentPeers,
@@ -89,9 +89,10 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     superseded,
     peers,
-    processWatcher,
+    processWatcher: new ProcessWatcher(ctx, { ...shared, peers }),
     profiles,
-    peerSettings,
+    peerSettings: new PeerSettingsService(ctx, changes, profiles),
+    subagents: new Subagents(ctx, { ...shared, peers, turns }),
     turns,
   };
 }
@@ -100,7 +101,7 @@ export type PeerFeatures = ReturnType<typeof openPeers>;
 
 /** Peer records and the delivery of messages. */
 export function openMessages(
-  { config, ctx, idCodec, identity, meters }: Foundation,
+  { config, ctx, idCodec, identity, meters, platform }: Foundation,
   openedPeers: PeerFeatures,
   reactions: Reactions,
 ) {
@@ -116,12 +117,15 @@ export function openMessages(
     pending: (peer_id) => askRows.pendingOf(db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(db),
   });
+  const { hooks, markers } = platform;
+  const urgentMessages = new UrgentMessages(ctx, { agentPeers, directory, hooks, markers });
   const dispatcher = new Dispatcher(ctx, steps, {
     agentPeers,
     directory,
     peers,
     reachability,
     transports,
+    urgentMessages,
   });
   const limits = new Limits(ctx, directory, {
     max_per_peer: config["daemon.queue.max_per_peer"],
@@ -140,7 +144,7 @@ export function openMessages(
   });
   const receipts = new Receipts(ctx, steps, reactions.table);
   const handover = new Handover(ctx, { delivery, directory, receipts, steps });
-  return { records, dispatcher, delivery, deliveryAudit, receipts, handover };
+  return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
 }
 
 /** The message log and attachments. */

@@ -24,6 +24,8 @@ import remoteMessages from "./021_remote_messages.sql" with { type: "text" };
 import machineFiles from "./022_machine_files.sql" with { type: "text" };
 import subscriptions from "./023_subscriptions.sql" with { type: "text" };
 import peerGroups from "./024_peer_groups.sql" with { type: "text" };
+import subagents from "./025_subagents.sql" with { type: "text" };
+import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -50,4 +52,6 @@ export const migrations: readonly string[] = [
   machineFiles,
   subscriptions,
   peerGroups,
+  subagents,
+  urgentMessages,
 ];

@@ -61,6 +61,8 @@ export function refused(reason: Reason): Receipt {
 /** One way to reach an agent. `deliver` is called for one message per peer at a time. */
 export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
+  /** Whether the agent reads what comes within a turn only after that turn. */
+  readonly waits_for_turn_end?: boolean;
   /** Checks without side effects. */
   check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
   /** Checks again right before it sends. Never throws for an expected error. */
@@ -178,6 +180,15 @@ export interface HookFacts {
   readonly circle: string | undefined;
 }
 
+/** What a hook event says of a subagent. */
+export interface SubagentReport {
+  /** The id that the agent's own program gave it. */
+  readonly agent_id: string;
+  /** Its kind, such as `Explore`; empty if the program names none. */
+  readonly type: string;
+  readonly phase: "started" | "working" | "ended";
+}
+
 /** A hook event, in terms that all agents share. */
 export interface HookReport {
   readonly event: string;
@@ -201,10 +212,21 @@ export interface HookReport {
   /** How the session began, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
   /**
-   * True if the event belongs to a subagent inside the session. Such an event does not register the
-   * session as a peer.
+   * The subagent in which the event happened, or which it starts or ends. Such an event is no turn
+   * of the session, and does not register the session as a peer.
    */
-  readonly is_subagent?: boolean | undefined;
+  readonly subagent?: SubagentReport | undefined;
+  /** True if the event says that the session has no subagent that still runs. */
+  readonly no_subagents?: boolean | undefined;
+  /**
+   * True if the event happens only within a turn of a known session. It registers no session as
+   * a peer.
+   */
+  readonly is_within_turn?: boolean | undefined;
+  /** True if the agent is about to call its model. */
+  readonly before_request?: boolean | undefined;
+  /** True if the event can only follow an answer of the model. */
+  readonly after_request?: boolean | undefined;
   /** A tool that needs the user's permission; set only if the hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
 }
@@ -214,6 +236,21 @@ export interface Decision {
   readonly behavior: "allow" | "deny";
   /** The reason, for the model to read. */
   readonly message: string;
+}
+
+/** The hook that runs between two tool calls. */
+export interface ToolContext {
+  /** The event after a tool call, whose answer the model reads with its next request. */
+  readonly event: string;
+  /** True if that request is announced: only an event after its announcement proves it. */
+  readonly awaits_request?: true;
+  /** True if the proving event is reported only while the agent's marker exists. */
+  readonly keeps_marker?: true;
+  /**
+   * How long after its last report an agent is believed to be at work. Absent if the end of each
+   * turn is noticed, also of one that the human interrupts.
+   */
+  readonly turn_ms_max?: number;
 }
 
 /** Reads and answers the hooks of one kind of agent. */
@@ -234,6 +271,8 @@ export interface HookReader {
    * so messages stay queued until then. Absent if there is no such event.
    */
   readonly context_event?: string;
+  /** How messages are handed over between two tool calls. Absent if no hook can do so. */
+  readonly tool_context?: ToolContext;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;
 }

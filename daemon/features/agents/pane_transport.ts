@@ -46,6 +46,8 @@ export interface PaneOptions extends InspectionOptions {
   readonly settle_ms?: number;
   /** How long a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
+  /** Whether the agent reads what is typed within a turn only after that turn. */
+  readonly waits_for_turn_end?: boolean;
   /** Whether the agent's process is running. This is called often. */
   readonly isAlive?: IsAlive;
 }
@@ -56,6 +58,7 @@ export function createPaneTransport(options: PaneOptions): TerminalTransport {
 
 class PaneTransport implements TerminalTransport {
   readonly name = "pane";
+  readonly waits_for_turn_end: boolean;
   readonly #options: PaneOptions;
   readonly #inspector: PaneInspector;
   /** Since when each peer's process has been ready, for agents that warm up. */
@@ -68,6 +71,7 @@ class PaneTransport implements TerminalTransport {
 
   constructor(options: PaneOptions) {
     this.#options = options;
+    this.waits_for_turn_end = options.waits_for_turn_end ?? false;
     this.#inspector = new PaneInspector(options);
   }
 

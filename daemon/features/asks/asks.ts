@@ -83,6 +83,7 @@ export class Asks {
         from,
         to,
         voice: directory.authorKindOf(from, requestContext.proven_human),
+        urgent: body.urgent,
         text: body.text,
         attachments,
         circle: from.circle ?? to.circle,
@@ -102,9 +103,8 @@ export class Asks {
   /** Sends an ask to a peer, within the caller's transaction. Its events carry no text. */
   send(draft: AskDraft) {
     const { to, question, opening: { reply_delivery } } = draft;
-    const { delivery, human } = this.#deps;
     const { events } = this.#ctx;
-    const ticket = delivery.send({ ...draft, kind: "ask" });
+    const ticket = this.#deps.delivery.send({ ...draft, kind: "ask" });
     const { message } = ticket;
     const parties = {
       correlation_id: message.correlation_id ?? "",
@@ -117,7 +117,7 @@ export class Asks {
     if (question) {
       events.append("question", { ...parties, scope: question.scope, kind: question.kind });
     }
-    return { ticket, to, inbox: isLocalHuman(to) ? human.add(message) : undefined };
+    return { ticket, to, inbox: isLocalHuman(to) ? this.#deps.human.add(message) : undefined };
   }
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */

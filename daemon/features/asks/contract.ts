@@ -12,7 +12,7 @@ import {
   TextOrEmpty,
 } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
-import { DeliveryState, TARGET_FAILS } from "../messages/contract.ts";
+import { DeliveryState, TARGET_FAILS, Urgent } from "../messages/contract.ts";
 import { AuthorKind, GivenMetadata } from "../peers/schemas.ts";
 import { Question } from "../messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "./body_keys.ts";
@@ -105,6 +105,7 @@ const askFields = {
   bypass_circle: z.boolean().optional().describe(
     "Look up the name everywhere at once, and not in the sender's circle first",
   ),
+  urgent: Urgent,
 };
 
 export const openAsk = contract({

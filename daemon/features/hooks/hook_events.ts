@@ -5,26 +5,38 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
+import type { StoredMessage } from "../messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
+import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
-import type { HookFacts, HookReader, HookReport, Hooks } from "../agents/adapter.ts";
+import type {
+  HookFacts,
+  HookReader,
+  HookReport,
+  Hooks,
+  SubagentReport,
+  ToolContext,
+} from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 import type { StopReminders } from "./stop_reminders.ts";
+import type { ToolCallMessages } from "./tool_call_messages.ts";
 
-/** How many messages, and how many bytes of all of them, one prompt's context carries at most. */
+/** How many messages, and how many bytes of all of them, one answer carries at most. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
+const LIMITS = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
 
 export interface HookEventsDeps {
   readonly hooks: Hooks;
   readonly peers: Peers;
   readonly turns: PeerTurns;
   readonly directory: Directory;
+  readonly subagents: Subagents;
   /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
   peerOfPrompt(peer_id: string, prompt: string): string;
   readonly handover: Handover;
@@ -32,6 +44,7 @@ export interface HookEventsDeps {
   /** Tools that run only with the human's permission. */
   readonly approvals: Approvals;
   readonly reminders: StopReminders;
+  readonly toolCallMessages: ToolCallMessages;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -61,12 +74,17 @@ export class HookEvents {
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     return db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
+      if (report.subagent) {
+        const peer_id = this.#inSubagent(report, report.subagent);
+        return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
+      }
       const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
       if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
       if (report.end_reason !== undefined) {
+        this.#deps.approvals.cancelOfSubagents(report.session_id);
         const { pane_id, agent_pid } = facts;
         this.#deps.peers.offline(peer_id, {
           reason: "session_end",
@@ -76,19 +94,67 @@ export class HookEvents {
           pane_id,
           agent_pid,
         });
-        db.afterCommit(() => this.#contextMessages.delete(report.session_id));
+        db.afterCommit(() => {
+          this.#contextMessages.delete(report.session_id);
+          this.#deps.toolCallMessages.forget(report.session_id);
+        });
         this.#deps.reminders.release(report.session_id);
         return () => ({});
       }
       this.#markContextSeen(report.session_id);
+      this.#deps.toolCallMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message, turn_error: error } = report;
       this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
-      const context = reader.context_event === report.event
-        ? this.#context(peer_id, report.session_id)
-        : this.#reminder(peer_id, report);
+      if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
+      const context = this.#textFor(peer_id, backend, { reader, report });
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+  }
+
+  /** What the agent reads in the answer to this event; null if nothing. */
+  #textFor(
+    peer_id: string,
+    backend: Backend,
+    { reader, report }: { reader: HookReader; report: HookReport },
+  ): string | null {
+    const { event, session_id } = report;
+    if (reader.context_event === event) return this.#context(peer_id, session_id);
+    const tool = reader.tool_context;
+    if (tool?.event !== event) return this.#reminder(peer_id, report);
+    if (!this.#takesMessages(peer_id)) return null;
+    return this.#urgent(peer_id, report, { agent: backend, tool });
+  }
+
+  #takesMessages(peer_id: string): boolean {
+    return this.#deps.directory.address(peer_id)?.hook_messages === 1;
+  }
+
+  /** The urgent messages that wait, for an agent between two tool calls. */
+  #urgent(
+    peer_id: string,
+    report: HookReport,
+    hook: { agent: Backend; tool: ToolContext },
+  ): string | null {
+    const messages = this.#deps.handover.handToHook(peer_id, { ...LIMITS, only_urgent: true });
+    if (messages.length === 0) return null;
+    const ids = messages.map(({ delivery_id }) => delivery_id);
+    this.#deps.toolCallMessages.remember(report, { ids, ...hook });
+    return messages.map(toText).join("\n");
+  }
+
+  /**
+   * Records an event that happened in a subagent of a registered session. For the session it is a
+   * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
+   */
+  #inSubagent({ session_id, turn_state }: HookReport, subagent: SubagentReport): string {
+    const { approvals, subagents, turns } = this.#deps;
+    const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
+    if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
+    turns.reportTurn(peer_id, { turn_state });
+    subagents.report(peer_id, subagent);
+    if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
+    return peer_id;
   }
 
   /** What keeps the turn going that this event would end. The turn then goes on. */
@@ -106,13 +172,13 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { permission, session_id }: HookReport,
+    { permission, session_id, subagent }: HookReport,
   ): AnswerHook | undefined {
     const { approvals } = this.#deps;
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, ...permission },
+        { peer_id, session_id, agent_id: subagent?.agent_id, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
@@ -120,11 +186,11 @@ export class HookEvents {
   }
 
   /**
-   * Whether a session is not registered (any more), and the event is its end or comes from a
-   * subagent.
+   * Whether a session is not registered (any more), and the event is its end, comes from a subagent
+   * or belongs to a turn that began unseen.
    */
-  #isUnregistered({ session_id, end_reason, is_subagent }: HookReport): boolean {
-    if (end_reason === undefined && !is_subagent) return false;
+  #isUnregistered({ session_id, end_reason, subagent, is_within_turn }: HookReport): boolean {
+    if (end_reason === undefined && !subagent && !is_within_turn) return false;
     return this.#deps.directory.findBySession(session_id) === undefined;
   }
 
@@ -161,15 +227,11 @@ export class HookEvents {
    */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
-    const limits = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
-    const contextMessages = this.#deps.directory.address(peer_id)?.hook_messages
-      ? this.#deps.handover.handToHook(peer_id, limits)
+    const contextMessages = this.#takesMessages(peer_id)
+      ? this.#deps.handover.handToHook(peer_id, LIMITS)
       : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
-    const lines = contextMessages.map((message) => {
-      const { framed, proof_id } = toOutgoing(message);
-      return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
-    });
+    const lines = contextMessages.map(toText);
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
       // This note is in our own voice, so a name that could be read as more than a name is omitted.
@@ -189,6 +251,12 @@ export class HookEvents {
     this.#deps.receipts.settle(contextMessages, "seen");
     this.#ctx.db.afterCommit(() => this.#contextMessages.delete(session_id));
   }
+}
+
+/** A message as an agent reads it, cut if it is too long. */
+function toText(message: StoredMessage): string {
+  const { framed, proof_id } = toOutgoing(message);
+  return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
 }
 
 /** Whether a session has no open dialog any more. A dialog may be reported more than once. */

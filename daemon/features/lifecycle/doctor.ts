@@ -9,6 +9,7 @@ import type { Peer } from "../peers/schemas.ts";
 import { PROOF_MS_MAX } from "../messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive } from "../peers/directory.ts";
+import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "./contract.ts";
@@ -82,7 +83,8 @@ export class Doctor {
     const pane = isLocal && initial.pane_id !== null && initial.status !== "retired"
       ? await paneObserver.at(initial.tmux_socket, initial.pane_id)
       : null;
-    const probes = initial.status === "retired" || !isLocal ? [] : await transports.probe(initial);
+    const isProbed = isLocal && initial.status !== "retired" && initial.addressable;
+    const probes = isProbed ? await transports.probe(initial) : [];
     // Read again after the waits above, so that the rest is of one moment.
     const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
@@ -134,11 +136,11 @@ export class Doctor {
 /** The contradictions that the evidence shows. Contract 3 defines them. */
 function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradiction> {
   const { stored, record, running, pane, in_pane, duplicate, probes, unproved } = evidence;
-  const { status, agent_pid, pane_id, turn_state, turn_at, role } = stored;
+  const { status, agent_pid, pane_id, turn_state, turn_at, role, addressable } = stored;
   const isOnline = isLive(stored);
   const pending_ms = (record.oldest_pending_age_seconds ?? 0) * 1000;
   const working_ms = turn_state === "working" ? now - (turn_at ?? now) : 0;
-  if (isOnline && role !== "human" && record.transport === "none") {
+  if (isOnline && role !== "human" && addressable && record.transport === "none") {
     yield warning("ONLINE_BUT_NO_TRANSPORT", `It is ${status}, and no transport reaches it`);
   }
   if (isOnline && pane !== null && isGone(pane)) {
@@ -154,7 +156,8 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
     const duration = toMinutes(pending_ms);
     yield warning("STALE_PENDING_ASK", `An ask has waited for an answer for ${duration}`);
   }
-  if (isOnline && working_ms > STALE_MS) {
+  // A subagent works until it ends, and reports nothing in between.
+  if (isOnline && working_ms > STALE_MS && !isSubagent(stored)) {
     const duration = toMinutes(working_ms);
     yield warning("TURN_STUCK", `Its turn has lasted ${duration}, and no hook has reported since`);
   }

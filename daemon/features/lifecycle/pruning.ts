@@ -3,6 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Peers } from "../peers/peers.ts";
+import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { KeptReason, Pruned } from "./contract.ts";
@@ -33,7 +34,9 @@ export class Pruning {
     return db.transact(() => {
       const closed: Pruned["closed"] = [];
       const kept: Pruned["kept"] = [];
-      for (const peer of rows.all(db).filter(({ status }) => status === "offline")) {
+      // Subagents that have ended go by themselves.
+      const offline = rows.all(db).filter((peer) => peer.status === "offline" && !isSubagent(peer));
+      for (const peer of offline) {
         const { peer_id, name, circle } = peer;
         const reason = this.#needOf(peer);
         if (reason === undefined) closed.push({ peer_id, name, circle });

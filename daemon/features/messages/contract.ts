@@ -29,6 +29,8 @@ export const Delivery = z.object({
   to_peer_name: z.string(),
   /** `unverified`: the sender claims to be the human, or has a name like the human's. */
   voice: AuthorKind,
+  /** Whether it may be read within a running turn: its sender says so, or the human sent it. */
+  urgent: z.boolean(),
   text: z.string(),
   attachments: Attachments,
   state: DeliveryState,
@@ -71,6 +73,12 @@ export const TARGET_FAILS = [
 
 /** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
+
+/** The field of a request that marks its message as urgent. */
+export const Urgent = z.boolean().optional().describe(
+  "Let an agent at work read it after its next tool call, where its hooks allow that. What the " +
+    "human sends is urgent unless this is false",
+);
 
 /** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
 export const Traceparent = z.string().nullish().catch(undefined)

@@ -23,6 +23,8 @@ const TICK_ROWS_MAX = 500;
 export interface MessageDraft extends LimitedMessage {
   readonly to: Address;
   readonly voice: AuthorKind;
+  /** If absent, the human's messages are urgent and all others are not. */
+  readonly urgent?: boolean | undefined;
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: Attachments;
@@ -240,6 +242,7 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
+      urgent: draft.urgent ?? draft.voice === "human",
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,
       traceparent: draft.traceparent ?? this.#traceparentOf(draft),

@@ -10,6 +10,7 @@ import { PROOF_MS_MAX, type SettleDeliveries, type StoredMessage } from "./contr
 import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./dispatch/framing.ts";
 import * as ledger from "./ledger/ledger.ts";
+import { urgentQueue } from "./ledger/queued.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 
@@ -24,6 +25,14 @@ export interface HandoverDeps {
   readonly directory: Directory;
   readonly receipts: Receipts;
   readonly steps: Steps;
+}
+
+/** What one answer of a hook holds at most. */
+export interface HookLimits {
+  readonly messages: number;
+  readonly bytes: number;
+  /** Leaves out messages that are not urgent, unless an urgent one of their sender follows. */
+  readonly only_urgent?: boolean;
 }
 
 export class Handover {
@@ -71,13 +80,14 @@ export class Handover {
   }
 
   /**
-   * Gives a peer's queued messages to a hook, which adds them to its agent's next prompt. They are
-   * not sent again by themselves.
+   * Gives a peer's queued messages to a hook, which adds them to what its agent reads next. They
+   * are not sent again by themselves.
    */
-  handToHook(peer_id: string, limits: { messages: number; bytes: number }): StoredMessage[] {
+  handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
       let bytes = 0;
-      const waiting = this.#deliverable(peer_id, limits.messages);
+      const read = limits.only_urgent ? urgentQueue : ledger.queue;
+      const waiting = this.#deliverable(peer_id, limits.messages, read);
       // The first message always goes. If it is too long it is cut, and says where to get the whole
       // text.
       const fittingBatch = waiting.filter((message, at) =>
@@ -106,11 +116,11 @@ export class Handover {
    * A peer's queued messages. If a transport is attempting a message now, later messages of the
    * same sender are left out, so that they do not overtake it.
    */
-  #deliverable(peer_id: string, limit: number): StoredMessage[] {
+  #deliverable(peer_id: string, limit: number, read = ledger.queue): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
     const senders = new Set(inFlight.map(({ from_peer_name }) => from_peer_name));
-    return ledger.queue(db, peer_id, limit)
+    return read(db, peer_id, limit)
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 

@@ -7,7 +7,7 @@ import { Problem } from "kit/core/problem.ts";
 import { Tag } from "../peers/schemas.ts";
 import { ackAsk } from "../asks/contract.ts";
 import { Attaching } from "../messages/attachments/contract.ts";
-import { DeliveryState, TARGET_FAILS } from "../messages/contract.ts";
+import { DeliveryState, TARGET_FAILS, Urgent } from "../messages/contract.ts";
 
 const nullableString = z.string().nullable();
 
@@ -34,6 +34,7 @@ export const notifyPeer = contract({
     bypass_circle: z.boolean().optional().describe(
       "Look up the name everywhere at once, and not in the sender's circle first",
     ),
+    urgent: Urgent,
   }),
   returns: z.object({
     ok: z.literal(true),
@@ -73,6 +74,7 @@ export const broadcast = contract({
       "Only the peers of this machine with this tag: those of the circle, else those of all",
     ),
     exclude: z.array(z.string()).default([]),
+    urgent: Urgent,
   }),
   returns: z.object({
     ok: z.literal(true),

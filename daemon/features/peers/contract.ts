@@ -4,6 +4,7 @@ import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
 import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { ErrorClass, TurnState } from "../agents/contract.ts";
+import { Children } from "./subagents/schemas.ts";
 import {
   onePeer,
   Peer,
@@ -50,6 +51,9 @@ export const listPeers = contract({
     live: QueryFlag.optional().describe(
       "With true, only peers that are not retired, and not offline for more than a week",
     ),
+    subagents: QueryFlag.optional().describe(
+      "With false, without the subagents that agents started; with true, only these",
+    ),
   }),
   returns: z.object({ peers: z.array(Peer) }),
 });
@@ -62,7 +66,7 @@ export const getPeer = contract({
   summary: "One peer, by id or name",
   ...onePeer,
   tunnel: "open",
-  returns: Peer.extend({ restart: RestartBlock }),
+  returns: Peer.extend({ restart: RestartBlock, ...Children.shape }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
 

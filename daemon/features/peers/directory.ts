@@ -128,9 +128,7 @@ export class Directory {
     if (found.status === "retired" || found.closed) throw new Problem("peer_retired", { peer_id });
     const isSelf = scope.caller?.peer_id === peer_id && !scope.may_be_caller;
     if (isSelf) throw new Problem("to_self", { peer_id });
-    if (!found.addressable) {
-      throw new Problem("peer_not_addressable", { peer_id, parent_peer_id: this.parentOf(found) });
-    }
+    if (!found.addressable) throw notAddressable(found, this.address(this.parentOf(found) ?? ""));
     return isLocalHuman(found) ? this.homeHuman() ?? found : found;
   }
 
@@ -248,6 +246,17 @@ export class Directory {
     this.#touched.clear();
     return touched;
   }
+}
+
+/** The refusal of a peer that takes no messages. It names the peer to ask instead. */
+function notAddressable({ peer_id }: Address, parent: Address | undefined): Problem {
+  const instead = parent ? `@${parent.name}, which started it` : "its parent, or another peer";
+  const parent_peer_id = parent?.peer_id ?? null;
+  return new Problem("peer_not_addressable", {
+    peer_id,
+    parent_peer_id,
+    summary: `ask ${instead}`,
+  });
 }
 
 /** Refuses an invalid name: the name of an unregistered sender is shown unchanged (contract 2). */

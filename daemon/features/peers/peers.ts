@@ -76,10 +76,11 @@ export class Peers {
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
       if (peer.agent_proved) this.#deps.reactions.processProven(peer);
-      const { peer_id, name, circle, backend, role } = peer;
+      const { peer_id, circle, backend, role } = peer;
       const isBack = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
-      if (isBack) events.append("peer_registered", { peer_id, name, circle, backend, role });
+      const subject = this.#subject(peer);
+      if (isBack) events.append("peer_registered", { ...subject, circle, backend, role });
       else this.#changes.publishUpdated(peer);
       if (before?.addressable && !peer.addressable) this.#changes.becomeUnaddressable(peer);
       this.#deps.directory.touch(peer_id);
@@ -121,7 +122,7 @@ export class Peers {
       const seenPeer = { ...peer, status_by: transport, status_at: this.#ctx.clock.now() };
       if (before.status !== "offline") return seenPeer;
       const name = freeName(this.#ctx.db, { name: peer.name, circle: peer.circle, peer_id });
-      this.#ctx.events.append("peer_online", { peer_id, name, transport });
+      this.#ctx.events.append("peer_online", { ...this.#subject({ ...peer, name }), transport });
       this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
       return { ...seenPeer, name, offline_reason: null };
     });
@@ -213,7 +214,7 @@ export class Peers {
       this.#deps.reactions.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
       if (before.status !== "retired") {
         this.#publishOffline(peer, { ...cause, terminal: true });
-        events.append("peer_retired", { peer_id, name: peer.name });
+        events.append("peer_retired", this.#subject(peer));
       }
       db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "peer_retired"));
       return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
@@ -226,10 +227,14 @@ export class Peers {
     return { ...peer, ...turn, ...why, status_at: this.#ctx.clock.now() };
   }
 
-  #publishOffline({ peer_id, name }: StoredPeer, cause: Offline): void {
+  /** Which peer an event is about, with the parent of a subagent. */
+  #subject(peer: Pick<StoredPeer, "peer_id" | "name" | "parent_runtime_id">) {
+    return subjectOf(peer, this.#deps.directory.parentOf(peer));
+  }
+
+  #publishOffline(peer: StoredPeer, cause: Offline): void {
     this.#ctx.events.append("peer_offline", {
-      peer_id,
-      name,
+      ...this.#subject(peer),
       reason: cause.reason ?? null,
       source: cause.source ?? null,
       detail: cause.detail ?? null,
@@ -251,6 +256,14 @@ function toStoredRegistration(
   const isClient = client_key !== undefined && before?.client_key === client_key;
   if (!isClient || isSuffixed(before.name, registration.name)) return stored;
   return { ...stored, name: before.name };
+}
+
+/** Which peer an event is about, with its parent if that is registered. */
+export function subjectOf(
+  { peer_id, name }: Pick<StoredPeer, "peer_id" | "name">,
+  parent_peer_id: string | null,
+) {
+  return { peer_id, name, ...(parent_peer_id !== null && { parent_peer_id }) };
 }
 
 /** Refuses a second human (contract 2). */

@@ -74,7 +74,7 @@ export class PeerRecords {
   async list(filter: PeerFilter): Promise<Peer[]> {
     const { db, clock } = this.#ctx;
     const { remoteRecords, pendingOfAll } = this.#deps;
-    const { listed, live, source, addressable, circle, status } = filter;
+    const { listed, live, source, addressable, circle, status, subagents } = filter;
     const since = live ? clock.now() - RECENT_MS : null;
     const ids = rows.listedIds(db, {
       since,
@@ -82,6 +82,7 @@ export class PeerRecords {
       addressable: addressable === undefined ? null : addressable ? 1 : 0,
       circle: circle ?? null,
       status: status ?? null,
+      subagents: subagents === undefined ? null : subagents ? 1 : 0,
     });
     const pending = pendingOfAll();
     const pendingOf = (peer_id: string) => pending.get(peer_id) ?? NONE_PENDING;

@@ -12,6 +12,7 @@ import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
 import type { Registration, RestartBlock } from "./schemas.ts";
+import type { Subagents } from "./subagents/subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
 export interface PeerRoutesDeps {
@@ -34,6 +35,7 @@ export interface PeerFeatures {
   readonly profiles: PeerProfiles;
   readonly records: PeerRecords;
   readonly peerSettings: PeerSettingsService;
+  readonly subagents: Subagents;
   readonly turns: PeerTurns;
 }
 
@@ -47,7 +49,7 @@ const RUNS_ELSEWHERE = {
 } as const satisfies RestartBlock;
 
 export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
-  const { directory, peers, profiles, records, turns } = features;
+  const { directory, peers, profiles, records, subagents, turns } = features;
   const idOf = (params: { id: string }, query: PeerQuery = {}) =>
     directory.find(params.id, directory.scopeOf(query)).peer_id;
   return [
@@ -59,7 +61,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
     route(contracts.getPeer, async ({ params, query }) => {
       const { peer_id, daemon_id } = directory.findAnywhere(params.id, directory.scopeOf(query));
       const restart = daemon_id === null ? await deps.restartStatusOf(peer_id) : RUNS_ELSEWHERE;
-      return { ...records.mustGet(peer_id), restart };
+      return { ...records.mustGet(peer_id), restart, ...subagents.childrenOf(peer_id) };
     }),
     route(
       contracts.peerByPane,

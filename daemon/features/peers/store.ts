@@ -71,8 +71,6 @@ const StoredAgentPeer = StoredPeer.pick({
 });
 export type StoredAgentPeer = z.output<typeof StoredAgentPeer>;
 
-const Process = StoredPeer.pick({ agent_pid: true, agent_started: true });
-
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
@@ -92,6 +90,11 @@ const UPDATE = `update peers set ${
 
 /** Peers that are online or busy, and not dropped: the condition of the index `peers_live`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
+
+/** Subagents that agents started: short-lived, with a parent, and without messages. */
+export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
+/** Those of them that their parents reported; others have registered by themselves. */
+export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
 /** The records that meet a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
@@ -124,12 +127,8 @@ export function address(db: Reader, peer_id: string): Address | undefined {
 
 /** Addresses by name, without retired and dropped ones; live ones first. */
 export function byName(db: Reader, name: string): Address[] {
-  return addressesWhere(
-    db,
-    `name = :name and status <> 'retired' and dropped_at is null
-     order by status = 'offline'`,
-    { name },
-  );
+  const condition = "name = :name and status <> 'retired' and dropped_at is null";
+  return addressesWhere(db, `${condition} order by status = 'offline'`, { name });
 }
 
 /** The first peers whose ids begin with `short`, without closed and dropped ones. */
@@ -155,6 +154,7 @@ export interface ListFilter {
   readonly addressable: 0 | 1 | null;
   readonly circle: string | null;
   readonly status: string | null;
+  readonly subagents: 0 | 1 | null;
 }
 
 /** The ids of the peers that match, in the order of their registration. */
@@ -167,6 +167,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
        and (:source is null or source = :source)
        and (:addressable is null or addressable = :addressable)
        and (:circle is null or circle = :circle) and (:status is null or status = :status)
+       and (:subagents is null or :subagents = (${SUBAGENT}))
      order by registered_at, peer_id`,
     { ...filter },
   );
@@ -188,20 +189,18 @@ export function livePeers(db: Reader): StoredPeer[] {
 }
 
 /** Processes that were proved to be a peer's, including those of offline peers. */
-export function provedProcesses(db: Reader): z.output<typeof Process>[] {
+export function provedProcesses(db: Reader) {
   return db.all(
-    Process,
+    StoredPeer.pick({ agent_pid: true, agent_started: true }),
     `select agent_pid, agent_started from peers
      where agent_proved and agent_pid is not null and agent_started is not null`,
   );
 }
 
-/** Live peers that each tick checks; all but the human. */
+/** Live peers that each tick checks; all but the human, and what only its parent reports. */
 export function watchedPeers(db: Reader): WatchedPeer[] {
-  return db.all(
-    WatchedPeerRow,
-    `select ${watchedPeerColumns} from peers where ${LIVE} and role <> 'human'`,
-  );
+  const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
+  return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
 }
 
 /** Live peers that accept messages. */
@@ -271,14 +270,13 @@ export function byRecordedPane(
 
 /** The tmux sockets that peers of a machine registered with. */
 export function tmuxSockets(db: Reader, machine: string): string[] {
-  const found = db.all(
-    z.object({ tmux_socket: z.string() }),
+  return db.values(
+    z.string(),
     `select distinct tmux_socket from peers
      where tmux_socket is not null and machine = :machine and closed = 0
      order by tmux_socket`,
     { machine },
   );
-  return found.map(({ tmux_socket }) => tmux_socket);
 }
 
 /** Orchestrators of a circle, including offline, retired and dropped ones; live ones first. */
@@ -340,8 +338,13 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-const Count = z.object({ count: z.number() });
+/** Deletes the row of a subagent. Nothing is sent to it, so nothing else needs it. */
+export function remove(tx: Tx, peer_id: string): void {
+  tx.run("delete from peers where peer_id = :peer_id", { peer_id });
+}
+
+/** How many peers have a record, without subagents. */
 export function count(db: Reader): number {
-  const statement = "select count(*) as count from peers where dropped_at is null and closed = 0";
-  return db.get(Count, statement)?.count ?? 0;
+  const condition = `dropped_at is null and closed = 0 and not (${SUBAGENT})`;
+  return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;
 }

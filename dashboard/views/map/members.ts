@@ -56,11 +56,15 @@ export function statusesAt(events: readonly LogEvent[], at: number): Map<string,
 
 /** An event as a sentence; undefined for those that messages tell already. */
 export function sentenceOf(event: LogEvent): string | undefined {
-  const { type, name, reason, state, job_id, to } = event;
+  const { type, name, reason, state, job_id, to, parent_peer_id } = event;
+  const is_subagent = parent_peer_id !== undefined;
   switch (type) {
+    case "peer_registered":
+      return is_subagent ? `subagent ${name} started` : undefined;
     case "peer_online":
-      return `${name} came online`;
+      return is_subagent ? `subagent ${name} started again` : `${name} came online`;
     case "peer_offline":
+      if (is_subagent) return `subagent ${name} ended`;
       return `${name} went offline${reason ? `: ${String(reason).replaceAll("_", " ")}` : ""}`;
     case "peer_retired":
       return `${name} was retired`;

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionProps } from "../../components/window.tsx";
+import { isSubagent } from "../../state/derived/subagents.ts";
 import type { Peer } from "../../state/records.ts";
 import { Fork } from "./fork.tsx";
 import { Close, Kill } from "./removal.tsx";
@@ -19,7 +20,9 @@ interface Action {
   readonly window: ComponentType<ActionProps>;
 }
 
-const isAgent = ({ role }: Peer) => role === "agent" || role === "orchestrator";
+/** A subagent is its parent's: it cannot be started again, or have a sibling. */
+const isAgent = (peer: Peer) =>
+  (peer.role === "agent" || peer.role === "orchestrator") && !isSubagent(peer);
 const isLive = ({ status }: Peer) => status !== "retired";
 
 const ACTIONS: readonly Action[] = [

@@ -1,21 +1,33 @@
 /** Hooks and commands as agents and people run them: in the form that npm installs. */
 
+import * as z from "zod";
+import { client } from "kit/http/client.ts";
+import { installHooks } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
+import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { installed, sourcesCommand } from "../../support/programs/program.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import type { Effort, Figure } from "../report/figures.ts";
-import { programFigure } from "./programs.ts";
+import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { programFigure, runOnce } from "./programs.ts";
 
 const PEERS = 20;
 const HOOK_RATIO_MAX = 1.4;
 const COMMAND_RATIO_MAX = 2;
+const GUARD_RATIO_MAX = 1.2;
+/** A shell takes a millisecond or two, so it is run more often than a program of ours. */
+const SHELL_RUNS = 20;
+/** How many messages one call hands over. */
+const MESSAGES_PER_CALL = 5;
 const SESSION = { session_id: "bench", cwd: "/work", transcript_path: "/work/transcript.jsonl" };
 const COPILOT_SESSION = { sessionId: "bench" };
 const PROMPT = { prompt: "Which port does the service listen on?" };
 
 /**
- * Hooks with the payloads of their agents, a session's from its start to its end. `PostToolUse` is
- * not installed by `mesh setup`; it shows what an event costs of which the daemon uses nothing.
+ * Hooks with the payloads of their agents, a session's from its start to its end. Claude Code's
+ * `PostToolUse` is not installed by `mesh setup`; it shows what an event costs of which the daemon
+ * uses nothing.
  */
 const HOOKS: readonly (readonly [agent: string, event: string, payload: object])[] = [
   ["claude-code", "SessionStart", { source: "startup" }],
@@ -58,6 +70,83 @@ export async function hooks(effort: Effort): Promise<Figure[]> {
   }
   mustBeWithoutFailures(`${state.path}/hook.log`);
   return figures;
+}
+
+/**
+ * The hook after a tool call, as the agent's shell runs it: nothing waits, so the shell starts no
+ * process; and an urgent message waits.
+ */
+export async function toolCalls(effort: Effort): Promise<Figure[]> {
+  using state = temporary();
+  await using daemon = await RealDaemon.start(state.path);
+  const env = environment(state.path);
+  const { mesh } = installed();
+  const event = "PostToolBatch";
+  const hook = ["sh", "-c", commandOf(event, mesh)];
+  const input = JSON.stringify({ ...SESSION, hook_event_name: event, tool_calls: [] });
+  const prompt = { ...SESSION, ...PROMPT, hook_event_name: "UserPromptSubmit" };
+  await runOnce({
+    command: [mesh, "hook", "claude-code", prompt.hook_event_name],
+    env,
+    input: JSON.stringify(prompt),
+  });
+  const idle = await interleaved(effort.rounds * effort.runs * SHELL_RUNS, {
+    shell: () => runOnce({ command: ["sh", "-c", ":"], env, input }),
+    guard: () => runOnce({ command: hook, env, input }),
+  });
+  const nothing: Figure = {
+    what: "tool call's hook, nothing waits",
+    unit: "ms",
+    ours: idle.guard.map(({ ms }) => ms),
+    yardstick: { name: "sh -c :", samples: idle.shell.map(({ ms }) => ms) },
+    budget: { of: "ratio", max: GUARD_RATIO_MAX },
+  };
+  const count = 2 * MESSAGES_PER_CALL * (effort.rounds * effort.runs + 1);
+  await sendUrgent(daemon, count);
+  const sources = `MESH_AGENT_PID=$PPID ${
+    sourcesCommand(["hook", "claude-code", event]).join(" ")
+  }`;
+  const waiting = await programFigure({
+    what: "tool call's hook, 5 messages",
+    shipped: { command: hook, env, input },
+    sources: { command: ["sh", "-c", sources], env, input },
+    ratio_max: HOOK_RATIO_MAX,
+  }, effort);
+  mustBeWithoutFailures(`${state.path}/hook.log`);
+  await mustHaveHandedOver(daemon, count);
+  return [nothing, waiting];
+}
+
+/** The command of our hook in Claude Code's settings. */
+function commandOf(event: string, mesh: string): string {
+  const Settings = z.object({
+    hooks: z.record(
+      z.string(),
+      z.array(z.object({ hooks: z.array(z.object({ command: z.string() })) })),
+    ),
+  });
+  const { hooks } = Settings.parse(installHooks({}, { mesh: [mesh] }));
+  const command = hooks[event]?.[0]?.hooks[0]?.command;
+  if (command === undefined) throw new Error(`No hook is installed for ${event}`);
+  return command;
+}
+
+/** Each sender sends one message, so that no limit of a pair of peers applies. */
+async function sendUrgent({ base }: RealDaemon, count: number): Promise<void> {
+  const call = client(base, fetch);
+  const { peers } = await call(listPeers, { query: {} });
+  const to_peer = peers.find(({ backend }) => backend === "claude-code")?.peer_id ?? "";
+  const text = "Stop: the port is taken.";
+  for (let n = 0; n < count; n++) {
+    const body = { from_peer: `bench-${n}`, to_peer, text, urgent: true, bypass_circle: true };
+    await call(notifyPeer, { body });
+  }
+}
+
+async function mustHaveHandedOver({ base }: RealDaemon, count: number): Promise<void> {
+  const { counts } = await client(base, fetch)(listDeliveries, { query: {} });
+  const { sent = 0, seen = 0 } = counts;
+  if (sent + seen !== count) throw new Error(`Not ${count} handed over: ${JSON.stringify(counts)}`);
 }
 
 /** A command's whole process, with 20 peers connected. */

@@ -29,6 +29,51 @@ Deno.test("`peers` shows the shortest ids that are unique among all peers", asyn
   assert.deepEqual(peers, PEERS, "whole ids in JSON");
 });
 
+const child = (n: number, more: Record<string, unknown> = {}) => ({
+  ...peer(`c0${n}`),
+  name: `p-3f9c04.explore-${n}`,
+  circle: "main",
+  status: "busy",
+  turn_state: "working",
+  addressable: false,
+  ephemeral: true,
+  parent_runtime_id: PEERS[0]?.peer_id,
+  parent_peer_id: PEERS[0]?.peer_id,
+  ...more,
+});
+
+Deno.test("running subagents are listed below their parent, the newest three; all with --all", async () => {
+  const ended = child(1, { status: "offline", turn_state: null });
+  const children = [ended, child(2), child(3), child(4), child(5)];
+  const orphan = child(6, { parent_peer_id: "peer-000000000000" });
+  await using p = answeringDaemon({
+    "GET /peers": () => ({ peers: [...PEERS, ...children, orphan] }),
+  });
+  const rows = async (...args: string[]) => {
+    const { out } = await p.mesh(["peers", ...args]);
+    return out.split("\n").flatMap((line) => /^peer-\S+ +(p-\S+)/.exec(line)?.[1] ?? []);
+  };
+  assert.deepEqual(await rows(), [
+    "p-3f9c04",
+    ...[3, 4, 5].map((n) => `p-3f9c04.explore-${n}`),
+    "p-3f9c05",
+  ]);
+  const { out } = await p.mesh(["peers"]);
+  const columnOf = (text: RegExp) => out.split("\n").find((line) => text.test(line))?.search(text);
+  assert.equal(columnOf(/p-3f9c04\.explore-3/), (columnOf(/p-3f9c04 /) ?? 0) + 2, "indented");
+  assert.match(out, /working \(subagent\)/);
+  assert.match(out, /^2 more subagents: mesh peers --all$/m, "one has no parent in the list");
+  assert.deepEqual(await rows("--all"), [
+    "p-3f9c04",
+    ...[1, 2, 3, 4, 5].map((n) => `p-3f9c04.explore-${n}`),
+    "p-3f9c05",
+    "p-a1b2",
+    "p-3f9c04.explore-6",
+  ]);
+  const { peers } = JSON.parse((await p.mesh(["peers", "--json"])).out);
+  assert.equal(peers.length, 9, "JSON has all");
+});
+
 Deno.test("a list never cuts an id or a peer's name, however narrow the terminal is", async () => {
   const name = "a-rather-long-name-of-a-peer-of-mesh";
   await using p = answeringDaemon({

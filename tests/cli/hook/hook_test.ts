@@ -116,6 +116,18 @@ Deno.test("a hook without a daemon, or with the daemon.json of a dead one, print
   assert.equal(home.log, "");
 });
 
+Deno.test("a hook without a daemon removes the marker that a killed one has left", async () => {
+  using home = new Home();
+  Deno.mkdirSync(`${home.dir}/urgent`);
+  for (const agent of ["codex", "gemini"]) home.write(`urgent/${agent}`, "");
+  const payload = { session_id: "s-1", hook_event_name: "PostToolUse" };
+  const { code, out } = await hook(home, {}, "PostToolUse", "codex", payload);
+  assert.deepEqual([code, out, home.log], [0, "", ""]);
+  assert.deepEqual(Array.from(Deno.readDirSync(`${home.dir}/urgent`), ({ name }) => name), [
+    "gemini",
+  ]);
+});
+
 Deno.test("a hook sends nothing when the daemon's pid was reused by another process", async () => {
   using home = new Home();
   const process_started = "1"; // The start time of the machine's first process, not of this one.

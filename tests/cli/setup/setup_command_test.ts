@@ -91,7 +91,8 @@ Deno.test("setup adds its entries once and keeps all others in place", async () 
   assert.deepEqual(Object.keys(settings.hooks), [
     ...["Stop", "PreToolUse"],
     ...["SessionStart", "UserPromptSubmit", "StopFailure"],
-    ...["Notification", "PermissionRequest", "SessionEnd"],
+    ...["Notification", "PermissionRequest", "SubagentStart", "SubagentStop", "SessionEnd"],
+    "PostToolBatch",
   ]);
   const { mcpServers } = JSON.parse(home.read(CLAUDE_JSON) ?? "");
   const { command, args, alwaysLoad, type } = mcpServers.mesh;

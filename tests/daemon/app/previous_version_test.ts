@@ -190,10 +190,19 @@ const PLUGIN = ".config/opencode/plugin/mesh.js";
 const isAgentFile = (path: string) => !path.endsWith(BACKUP) && !path.startsWith(".config/mesh/");
 
 for (const agent of AGENTS) {
-  Deno.test(`${agent}: hooks and MCP entries of the previous version need no change`, async () => {
+  Deno.test(`${agent}: hooks and MCP entries of the previous version stay, and hooks are added`, async () => {
     using home = openHome();
-    const { code, output } = await setup(["--agent", agent, "--dry-run"], home.env);
-    assert.deepEqual([code, output], [0, `${agent}: nothing to change`]);
+    const { code, output } = await setup(["--agent", agent], home.env);
+    assert.equal(code, 0, output);
+    for (const [path, text] of Object.entries(home.files).filter(([path]) => isAgentFile(path))) {
+      if (home.read(path) === text) continue;
+      const { hooks: before, ...others } = JSON.parse(text);
+      const { hooks, ...rest } = JSON.parse(home.read(path));
+      assert.deepEqual(rest, others, path);
+      assert.partialDeepStrictEqual(hooks, before, path);
+      const added = Object.keys(hooks).filter((event) => !Object.hasOwn(before, event));
+      assert.ok(added.length > 0, path);
+    }
   });
 }
 

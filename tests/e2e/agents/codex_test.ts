@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { codexAdapter } from "../../../daemon/features/agents/codex/codex.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { openAsk } from "../../../daemon/features/asks/contract.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
@@ -12,7 +14,11 @@ import { withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
-const RULES = [ASKS, ANSWERS];
+const DELEGATED: ScriptedReply = {
+  match: /^Delegate it/,
+  steps: [{ tool: "spawn_agent", args: { message: "Look inside" } }, { say: "Delegated" }],
+};
+const RULES = [ASKS, ANSWERS, DELEGATED];
 
 function test(name: string, body: () => Promise<void>): void {
   withLab(import.meta.url, name, body, codexCli);
@@ -153,6 +159,18 @@ test("without the shared server an ask is typed into the session's own pane", as
   await reaches(lab, id, "seen", "acked");
   const tried = (await lab.stages(id)).filter(({ stage }) => stage === "attempting");
   assert.equal(tried.at(-1)?.detail, "pane");
+  await until("the end of the turn", async () => {
+    return (await lab.peer("api-codex"))?.turn_state === "idle";
+  });
+  await api.sendPrompt("Delegate it");
+  const child = await until("the end of a subagent", async () => {
+    const { children } = await lab.call(getPeer, { params: { id: "api-codex" }, query: {} });
+    return children[0]?.status === "offline" && children[0];
+  });
+  assert.equal(child.name, "api-codex.default-1");
+  await until("the end of the turn", async () => {
+    return (await lab.peer("api-codex"))?.turn_state === "idle";
+  });
   await api.sendPrompt("/quit");
   await until("its end", async () => (await lab.peer("api-codex"))?.status === "offline");
 });

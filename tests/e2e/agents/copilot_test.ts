@@ -84,6 +84,10 @@ withAgentFixture(
       peer.peer_id,
       peer.mesh_session_id,
     ]);
+    const { children } = await fixture.call(getPeer, { params: { id: peer.peer_id }, query: {} });
+    assert.deepEqual(children.map(({ name, status }) => [name, status]), [
+      [`${peer.name}.general-purpose-1`, "offline"],
+    ]);
     const modelHold = model.hold();
     await fixture.sendPrompt("Think long");
     await fixture.waitForTurn("working");

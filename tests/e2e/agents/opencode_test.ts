@@ -5,6 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { getAsk } from "../../../daemon/features/asks/contract.ts";
 import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
+import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
 import { withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
@@ -12,7 +14,17 @@ import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { ANSWERS, ANSWERS_LATER, TOUCHES } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
-const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES];
+const DELEGATED: ScriptedReply = {
+  match: /^"?Delegate it/,
+  steps: [
+    {
+      tool: "task",
+      args: { description: "Looks", prompt: "Look inside", subagent_type: "general" },
+    },
+    { say: "Delegated" },
+  ],
+};
+const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES, DELEGATED];
 
 /** The first turn waits for the MCP servers, which start slowly on a busy machine. */
 const ANSWER_MS = 60_000;
@@ -67,6 +79,14 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   for (const id of [first, second, third]) {
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1);
   }
+
+  await lab.connected("idle");
+  await lab.sendPrompt("Delegate it");
+  const child = await until("the end of a subagent", async () => {
+    const { children } = await lab.call(getPeer, { params: { id: peer.peer_id }, query: {} });
+    return children[0]?.status === "offline" && children[0];
+  });
+  assert.equal(child.name, "api-opencode.general-1");
 }, opencodeCli);
 
 withLab(import.meta.url, "opencode: asked in a turn that its user interrupts", async () => {

@@ -1,65 +1,11 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
+import { surfacePrograms } from "../../support/surfaces/programs.ts";
 import { until } from "../../support/waiting.ts";
-
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
-
-/** One of our programs, ended with the test. */
-class Child implements AsyncDisposable {
-  readonly #process: Deno.ChildProcess;
-  readonly output: Promise<string>;
-  #stopped = false;
-
-  constructor(args: string[], cwd: string, env: Record<string, string>) {
-    const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
-    this.#process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--cached-only", "--config", config, main, ...args],
-      cwd,
-      env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), MESH_STATE: cwd, NO_COLOR: "1" },
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    this.#process.status.then(() => this.#stopped = true);
-    this.output = new Response(this.#process.stderr).text();
-  }
-
-  async end(signal: Deno.Signal): Promise<number> {
-    if (!this.#stopped) this.#process.kill(signal);
-    const { code } = await this.#process.status;
-    await this.output;
-    return code;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end("SIGKILL");
-  }
-}
-
-/** Requests of an agent to the daemon. */
-function requests(address: () => string | undefined) {
-  const send = (path: string, init: RequestInit = {}) => {
-    const headers = { authorization: "Bearer 0123456789abcdef" };
-    return fetch(`${address()}${path}`, { ...init, headers });
-  };
-  const post = async (path: string, body: BodyInit) =>
-    await (await send(path, { method: "POST", body })).json();
-  return {
-    post: (path: string, body: unknown) => post(path, JSON.stringify(body)),
-    upload(filename: string, bytes: Uint8Array<ArrayBuffer>) {
-      const body = new FormData();
-      body.set("file", new Blob([bytes]), filename);
-      return post("/attachments", body);
-    },
-    get: async (path: string) => await (await send(path)).json(),
-    read: async (id: string) => await (await send(`/attachments/${id}`)).text(),
-  };
-}
 
 /** A state directory, a Bot API, and programs that use them. */
 function setup() {
-  const cwd = Deno.makeTempDirSync();
   const bot = new FakeBotApi(systemClock);
   const server = Deno.serve({
     port: 0,
@@ -67,46 +13,17 @@ function setup() {
     onListen: () => {},
     onError: () => new Response(null, { status: 500 }), // A poll whose program has ended.
   }, bot.fetch);
-  const env = {
-    MESH_DAEMON__PORT: "0",
-    MESH_DAEMON__AUTH_TOKEN: "0123456789abcdef",
-    MESH_HUMAN__NAME: "sam",
+  const programs = surfacePrograms("telegram", {
     MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
     MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
     TELEGRAM_API_BASE: `http://127.0.0.1:${server.addr.port}`,
-  };
-  const address = () => {
-    try {
-      return String(JSON.parse(Deno.readTextFileSync(join(cwd, "daemon.json"))).url);
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return undefined;
-      throw error;
-    }
-  };
+  });
   return {
+    ...programs,
     bot,
-    async daemon() {
-      const child = new Child(["daemon"], cwd, env);
-      await until("daemon.json", address);
-      return child;
-    },
-    async surface() {
-      const child = new Child(["surface", "telegram"], cwd, env);
-      await this.connected();
-      return child;
-    },
-    connected: () =>
-      until("the surface", async () => {
-        const { peers } = await requests(address).get("/peers");
-        const there = peers.some((one: { name: string; ws_connected: boolean }) =>
-          one.name === "telegram" && one.ws_connected
-        );
-        return there || undefined;
-      }),
-    ...requests(address),
     async [Symbol.asyncDispose]() {
       await server.shutdown();
-      Deno.removeSync(cwd, { recursive: true });
+      programs.remove();
     },
   };
 }

@@ -28,6 +28,7 @@ const FRAMES: readonly Record<string, unknown>[] = [
   },
   { type: "status", status: "busy", turn_state: "working" },
   { type: "chat_turn", role: "user", text: "[mesh notif-000000000001] Hi", turn_id: "t" },
+  { type: "subagent", agent_id: "s", agent_type: "explore", phase: "started" },
   { type: "pong", ping_id: "1" },
   { type: "ask", request_id: "r", to_peer: "bob", text: "Hi" },
   { type: "ask", request_id: "r", to_peer: "sam", text: "Hi", question: { kind: "text" } },

@@ -15,6 +15,12 @@ import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import { parseEvents } from "../../../cli/client/event_stream.ts";
 import { parseCommand } from "../../../cli/surfaces/chat/commands.ts";
 import { parseChoice, splitText } from "../../../cli/surfaces/chat/rendering.ts";
+import {
+  parseFrame,
+  toPress,
+  toWrittenMessage,
+} from "../../../cli/surfaces/slack/connection/envelopes.ts";
+import { readSlackText } from "../../../cli/surfaces/slack/message_text.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";
 import { readWhen } from "../../../dashboard/components/time/when.ts";
@@ -119,6 +125,25 @@ export const STREAM_PARSERS: readonly Target[] = [
       assert.ok(option === undefined || option >= 0 && option < 100);
       const parts = splitText(text, 4096);
       for (const part of parts) assert.ok(part.length <= 4096 && part.length > 0);
+    },
+  ),
+  parser(
+    "frames of Slack",
+    damaged([
+      '{"type":"hello","num_connections":1}',
+      '{"type":"disconnect","reason":"warning"}',
+      '{"envelope_id":"1","type":"events_api","payload":{"event":{"type":"message","channel":"D1",' +
+      '"ts":"1732112345.000200","text":"<@U1> &amp; <https://a.test|b>"}}}',
+      '{"envelope_id":"2","type":"interactive","payload":{"type":"block_actions","user":{"id":"U1"},' +
+      '"channel":{"id":"D1"},"message":{"ts":"1732112345.000200"},"actions":[{"action_ts":"1.0"}]}}',
+    ]),
+    (text) => {
+      const frame = parseFrame(text);
+      if (!frame || !("envelope_id" in frame)) return;
+      assert.ok(frame.envelope_id.length > 0);
+      readSlackText(toWrittenMessage(frame)?.text ?? text);
+      const press = toPress(frame);
+      assert.ok(press === undefined || press.actions.length > 0);
     },
   ),
   parser(

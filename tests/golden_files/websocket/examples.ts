@@ -45,6 +45,12 @@ export const CLIENT_FRAMES: Examples<"connect" | Inbound["type"]> = {
       "result of a job that the agent does.",
     example: { role: "assistant", text: "All tests pass.", turn_id: "t-12" },
   },
+  subagent: {
+    about:
+      "Reports a subagent that the client's agent started, or its end. It is a peer that takes no " +
+      "messages: a child of the client's peer.",
+    example: { agent_id: "ses_2", agent_type: "explore", phase: "started" },
+  },
   pong: { about: "Answers a `ping`.", example: { ping_id: "7" } },
   ask: {
     about: "Asks another peer. The `result` has the id of the ask; an `ack` frame tells its end.",

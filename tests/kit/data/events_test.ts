@@ -35,6 +35,7 @@ function log() {
 
 /** A value that fits a schema. */
 function example(schema: z.core.$ZodType): unknown {
+  if (schema instanceof z.ZodOptional) return example(schema.unwrap());
   if (schema instanceof z.ZodNullable) return null;
   if (schema instanceof z.ZodNumber) return 1;
   if (schema instanceof z.ZodBoolean) return true;

@@ -16,6 +16,7 @@ export function messageOf(fields: Partial<Message>): Message {
     to_peer_id: "b",
     to_peer_name: "bob",
     voice: "peer",
+    urgent: false,
     circle: null,
     text: "Hello",
     attachments: [],

@@ -80,7 +80,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
 
   /** The agent's record, if it satisfies the condition. */
   async peer(expected: { status?: string; pane_id?: string; turn_state?: string } = {}) {
-    const { peers } = await this.call(listPeers, { query: {} });
+    const { peers } = await this.call(listPeers, { query: { subagents: "false" } });
     const { backend } = this.agentUnderTest;
     const criteria = Object.entries({ backend, ...expected });
     return peers.find((peer) => {

@@ -50,11 +50,15 @@ export function prepareCopilot(lab: Lab, bin: string, rules: readonly ScriptedRe
   return { backend: "copilot", bin, command: COPILOT_COMMAND, env, composer: copilotScreen, model };
 }
 
+export interface Gemini extends AgentUnderTest {
+  readonly model: GeminiModel;
+}
+
 export function prepareGemini(
   lab: Lab,
   bin: string,
   rules: readonly ScriptedReply[] = [],
-): AgentUnderTest {
+): Gemini {
   lab.write("home/.gemini/settings.json", GEMINI_SETTINGS);
   const model = new GeminiModel(rules);
   const env = geminiEnvironment(model.url);

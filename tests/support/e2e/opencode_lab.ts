@@ -52,7 +52,7 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   async peer() {
-    const { peers } = await this.call(listPeers, { query: {} });
+    const { peers } = await this.call(listPeers, { query: { subagents: "false" } });
     return peers.find(({ backend }) => backend === "opencode");
   }
 

@@ -30,13 +30,18 @@ export class FakeMesh {
   /** Whether it completes the closing handshake of the surface. */
   closesOnHangUp = true;
   /** The outcomes of the next requests: a refusal, or a lost answer after the work is done. */
-  readonly outcomes: ("lost" | { status: number; error: string; detail: string })[] = [];
+  readonly outcomes: ("ok" | "lost" | { status: number; error: string; detail: string })[] = [];
   #listener: SocketListener | undefined;
   #count = 0;
   readonly #clock: Clock;
+  /** The name of the surface that connects. */
+  readonly #surface: string;
+  /** The answers of requests with an idempotency key. */
+  readonly #answers = new Map<string, { body: string; answer: Fields }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, surface = "telegram") {
     this.#clock = clock;
+    this.#surface = surface;
   }
 
   readonly connect = (_: URL, listener: SocketListener) => {
@@ -111,11 +116,17 @@ export class FakeMesh {
     const outcome = this.outcomes.shift();
     if (typeof outcome === "object") return Response.json(outcome, { status: outcome.status });
     const url = new URL(request.url);
-    const answer = this.#route(
+    const key = request.headers.get("idempotency-key");
+    const known = key === null ? undefined : this.#answers.get(key);
+    if (known && known.body !== text) return refusal(422, "idempotency_mismatch", "Another body");
+    const answer = known ? Response.json(known.answer) : this.#route(
       `${request.method} ${url.pathname}`,
       text ? JSON.parse(text) : {},
       url,
     );
+    if (key !== null && answer.ok) {
+      this.#answers.set(key, { body: text, answer: await answer.clone().json() });
+    }
     if (outcome === "lost") throw new DaemonUnreachable("http://daemon", undefined);
     return answer;
   };
@@ -164,7 +175,7 @@ export class FakeMesh {
     const receipt = this.receipts.findLast(({ delivery_id }) =>
       delivery_id === `qd-${item_id.slice(4)}`
     );
-    return receipt ? [{ surface: "telegram", ...receipt }] : [];
+    return receipt ? [{ surface: this.#surface, ...receipt }] : [];
   }
 
   #replyByRef(body: Fields): Response {

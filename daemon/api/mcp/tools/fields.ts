@@ -15,6 +15,10 @@ export const circle = Name.optional()
 export const idempotency_key = IdempotencyKey.optional().describe(
   "A key of your choice for this call; a repeated call with the same key is not run twice",
 );
+export const urgent = z.boolean().optional().describe(
+  "True only if it cannot wait for the end of the peer's turn: the peer reads it between two of " +
+    "its tool calls, where its program allows that",
+);
 export const seconds = z.number().min(0).optional();
 export const correlation_id = z.string().min(1)
   .describe("The id of the ask, such as ask-3f9c04d1a2b7");

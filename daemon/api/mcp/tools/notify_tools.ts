@@ -14,6 +14,7 @@ import {
   idempotencyHeaders,
   maybe,
   peer,
+  urgent,
 } from "./fields.ts";
 
 const notify = tool({
@@ -28,6 +29,7 @@ const notify = tool({
     message: Text,
     attachments,
     circle,
+    urgent,
     idempotency_key,
   }),
   output: z.object({
@@ -67,6 +69,7 @@ const broadcastTool = tool({
     message: Text,
     circle: circle.describe("The circle to notify"),
     tag: Tag.optional().describe("Only peers with this tag, as list_peers shows them"),
+    urgent,
     idempotency_key,
   }),
   output: z.object({
@@ -74,8 +77,8 @@ const broadcastTool = tool({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  async run({ message, circle, tag, idempotency_key }, { caller, call }) {
-    const body = { from_peer: callerId(caller), text: message, circle, tag };
+  async run({ message, idempotency_key, ...rest }, { caller, call }) {
+    const body = { from_peer: callerId(caller), text: message, ...rest };
     const sent = await call(broadcast, {
       body,
       headers: idempotencyHeaders(idempotency_key),

@@ -99,6 +99,7 @@ export class WaitingHookList implements WaitingHooks {
 export function createHookTransport(waiters: WaitingHookList): AgentTransport {
   return {
     name: "hook",
+    waits_for_turn_end: true, // It wakes an idle session.
     check: ({ runtime_session_id }) => {
       const isWaiting = runtime_session_id !== null && waiters.isWaiting(runtime_session_id);
       return Promise.resolve(toReadiness(isWaiting ? undefined : "nobody_waits"));

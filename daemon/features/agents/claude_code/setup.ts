@@ -27,8 +27,11 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "StopFailure",
     "Notification",
     "PermissionRequest",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
+  guarded_events: ["PostToolBatch"],
   entry(event, command) {
     const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
     const report = { type: "command", command: command(event), timeout };

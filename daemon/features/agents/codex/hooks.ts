@@ -28,6 +28,7 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
   return {
     ...claudeCodeHooks,
     read: readHook,
+    tool_context: { event: "PostToolUse", keeps_marker: true },
     /**
      * Hooks of the shared server inherit the environment of the first terminal, so the pane in it
      * may be another session's and is dropped. Hooks of a session with its own process show where
@@ -42,6 +43,7 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
 
 function readHook(payload: unknown): HookReport {
   const report = claudeCodeHooks.read(payload);
+  if (report.subagent) return report;
   const { data } = AddedFields.safeParse(payload);
   const model = report.model ?? data?.model;
   // The human interrupted the turn, at a dialog or elsewhere. No Stop event follows, so the turn

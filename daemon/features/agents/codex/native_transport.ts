@@ -65,6 +65,7 @@ function createTransport(
 ): AgentTransport {
   return {
     name: "native",
+    waits_for_turn_end: true, // Its queue is read after the turn.
     check: (peer, outgoing) =>
       withThread(options, peer, (thread) => toReadiness(refusalOf(thread, outgoing)), toReadiness),
     deliver: (peer, outgoing) =>

@@ -28,8 +28,7 @@ const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninsta
 
 /**
  * Our hooks in `hooks.json`. Codex does not run them until its user trusts them. It sends
- * `SessionEnd` when a session is unloaded or its process ends. Events for each tool call are not
- * used.
+ * `SessionEnd` when a session is unloaded or its process ends.
  */
 export const { install: installCodexHooks, remove: removeCodexHooks } = meshHooks({
   agent: "codex",
@@ -39,8 +38,11 @@ export const { install: installCodexHooks, remove: removeCodexHooks } = meshHook
     "PermissionRequest",
     "Interrupt",
     "Stop",
+    "SubagentStart",
+    "SubagentStop",
     "SessionEnd",
   ],
+  guarded_events: ["PostToolUse", "PostModelRequest"],
   entry(event, command) {
     const timeout = event === "PermissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
     return { hooks: [{ type: "command", command: command(event), timeout }] };

@@ -20,6 +20,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   const pane = createPaneTransport({
     ...options,
     screen: copilotScreen,
+    waits_for_turn_end: true,
     hasOpenDialog: (peer) =>
       Promise.resolve(peerActivity(records, peer)?.turn_state === "awaiting_input"),
   });

@@ -5,8 +5,9 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import type { Decision, HookReader, HookReport } from "../adapter.ts";
+import type { Decision, HookReader, HookReport, SubagentReport } from "../adapter.ts";
 import { event, payloadReader } from "../hooks/payload_reader.ts";
+import { subagentOf } from "../hooks/subagents.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission request names them: `mesh/ask`. */
@@ -23,6 +24,7 @@ const NativePayload = z.looseObject({
   sessionId: z.unknown().optional(),
   transcriptPath: z.unknown().optional(),
   agentId: z.unknown().optional(),
+  agentType: z.unknown().optional(),
   parentAgentId: z.unknown().optional(),
 });
 
@@ -42,7 +44,6 @@ function normalize(payload: unknown): unknown {
     hook_event_name: isOwnSession || hookName === "permissionRequest" ? hookName : SUBAGENT,
     session_id: isOwnSession ? sessionId : parentAgentId ?? sessionId,
     transcript_path: transcriptPath,
-    is_subagent: !isOwnSession,
   };
 }
 
@@ -59,7 +60,11 @@ const readCommon = payloadReader({
   ),
   agentStop: event(
     { stop_hook_active: z.boolean().optional() },
-    ({ stop_hook_active }) => ({ turn_state: "idle", may_hold_turn: stop_hook_active === false }),
+    ({ stop_hook_active }) => ({
+      turn_state: "idle",
+      may_hold_turn: stop_hook_active === false,
+      after_request: true,
+    }),
   ),
   // The type is permission_prompt, elicitation_dialog, …
   notification: event(
@@ -74,7 +79,8 @@ const readCommon = payloadReader({
       MESH_TOOL.test(tool) ? {} : { permission: { tool, input } },
   ),
   preToolUse: event({}, () => ({ turn_state: "working" })),
-  postToolUse: event({}, () => ({ turn_state: "working" })),
+  // There is no turn state: a dialog of another tool call may be open.
+  postToolUse: event({}, () => ({ is_within_turn: true })),
 });
 
 const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
@@ -82,16 +88,23 @@ const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "elicitation_dialog",
 ]);
 
-const SubagentMark = z.object({ is_subagent: z.literal(true) });
+const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
+  ["subagentStart", "started"],
+  ["subagentStop", "ended"],
+]);
 
 function read(payload: unknown): HookReport {
-  const normalized = normalize(payload);
-  const report = readCommon(normalized);
-  return SubagentMark.safeParse(normalized).success ? { ...report, is_subagent: true } : report;
+  const report = readCommon(normalize(payload));
+  const { hookName, agentId, agentType } = NativePayload.safeParse(payload).data ?? {};
+  if (typeof agentId !== "string" || agentId === "") return report;
+  return { ...report, subagent: subagentOf(agentId, agentType, PHASES.get(hookName) ?? "working") };
 }
 
 /** The first prompt follows `sessionStart` at once, so only prompts carry context. */
 const CONTEXT_EVENT = "userPromptSubmitted";
+const TOOL_EVENT = "postToolUse";
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([CONTEXT_EVENT, TOOL_EVENT]);
 
 const MeshToolRequest = z.object({
   hook_event_name: z.literal("permissionRequest"),
@@ -105,7 +118,7 @@ function answer(payload: unknown, context: string | null): Record<string, unknow
   if (!context) return {};
   const report = readCommon(normalized);
   if (report.may_hold_turn) return { decision: "block", reason: context };
-  return report.event === CONTEXT_EVENT ? { additionalContext: context } : {};
+  return CONTEXT_EVENTS.has(report.event) ? { additionalContext: context } : {};
 }
 
 /** Answers for the user; the agent reads the message of a denial. */
@@ -137,4 +150,5 @@ export const copilotHooks: HookReader = {
   answer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  tool_context: { event: TOOL_EVENT },
 };

@@ -12,8 +12,8 @@ import { installServer, removeServer, serverCommand } from "../mcp_server_entry.
 const HOOK_SECONDS_MAX = 5;
 
 /**
- * Our hooks in `~/.copilot/settings.json`. Of the events for each tool call, only the one that can
- * answer is used, because the session records show the tool calls. The command passes on its
+ * Our hooks in `~/.copilot/settings.json`. Of the events for each tool call, only those that can
+ * answer are used, because the session records show the tool calls. The command passes on its
  * shell's parent pid, because the shell is a child of the agent and no variable holds its pid.
  */
 export const { install: installHooks, remove: removeHooks } = meshHooks({
@@ -24,12 +24,16 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
     "permissionRequest",
     "notification",
     "agentStop",
+    "subagentStart",
+    "subagentStop",
     "sessionEnd",
   ],
+  guarded_events: ["postToolUse"],
+  variables: "MESH_AGENT_PID=$PPID",
   command_key: "bash",
   entry(event, command) {
     const timeoutSec = event === "permissionRequest" ? DECISION_SECONDS_MAX : HOOK_SECONDS_MAX;
-    return { type: "command", bash: `MESH_AGENT_PID=$PPID ${command(event)}`, timeoutSec };
+    return { type: "command", bash: command(event), timeoutSec };
   },
 });
 

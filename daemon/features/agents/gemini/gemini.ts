@@ -30,7 +30,12 @@ export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
   const timing = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
-  const pane = createPaneTransport({ ...timing, ...options, screen: geminiScreen });
+  const pane = createPaneTransport({
+    ...timing,
+    ...options,
+    screen: geminiScreen,
+    waits_for_turn_end: true,
+  });
   return paneAdapter(pane, {
     backend: "gemini",
     observe: (peer) => observe(peer, options),

@@ -23,6 +23,7 @@ const read = payloadReader({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: stop_hook_active === false,
+      after_request: true,
     }),
   ),
   Notification: event(
@@ -32,24 +33,42 @@ const read = payloadReader({
   ),
   BeforeModel: event(
     { llm_request: z.object({ model: z.string().optional() }) },
-    ({ llm_request: { model } }) => ({ turn_state: "working", model }),
+    ({ llm_request: { model } }) => ({
+      turn_state: "working",
+      model,
+      before_request: true,
+      after_request: true, // Of the request before this one.
+    }),
   ),
   BeforeTool: event({}, () => ({ turn_state: "working" })),
-  AfterTool: event({}, () => ({ turn_state: "working" })),
+  // There is no turn state: a dialog of another tool call may be open.
+  AfterTool: event({}, () => ({ is_within_turn: true, after_request: true })),
 });
 
 const CONTEXT_EVENT = "BeforeAgent";
+const TOOL_EVENT = "AfterTool";
+/** No hook reports a turn that is interrupted. Each request of one that goes on is reported. */
+const TURN_MS_MAX = 60_000;
+
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([CONTEXT_EVENT, TOOL_EVENT]);
 
 /** Gemini CLI wraps added context in tags and escapes `<` and `>`. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const { event: hookEventName, may_hold_turn } = read(payload);
   if (context && may_hold_turn) return { decision: "block", reason: context };
-  if (!context || hookEventName !== CONTEXT_EVENT) return {};
+  if (!context || !CONTEXT_EVENTS.has(hookEventName)) return {};
   return { hookSpecificOutput: { hookEventName, additionalContext: context } };
 }
 
 /** Tested with 0.61.0. */
-export const geminiHooks: HookReader = { read, answer, context_event: CONTEXT_EVENT };
+export const geminiHooks: HookReader = {
+  read,
+  answer,
+  context_event: CONTEXT_EVENT,
+  // Each request is announced by `BeforeModel`.
+  tool_context: { event: TOOL_EVENT, awaits_request: true, turn_ms_max: TURN_MS_MAX },
+};
 
 /**
  * `geminiHooks`, with the last message read from the session records, because a hook holds all

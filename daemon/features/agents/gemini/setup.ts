@@ -25,8 +25,10 @@ const hooks = meshHooks({
     "Notification",
     "SessionEnd",
   ],
+  guarded_events: ["AfterTool"],
+  variables: "MESH_AGENT_PID=$PPID",
   entry(event, commandOf) {
-    const command = `MESH_AGENT_PID=$PPID ${commandOf(event)}`;
+    const command = commandOf(event);
     return { hooks: [{ type: "command", name: `mesh-${event}`, command, timeout: HOOK_MS_MAX }] };
   },
 });

@@ -4,9 +4,12 @@ import * as z from "zod";
 import type { Decision, HookReader } from "../adapter.ts";
 import { ErrorClass } from "../contract.ts";
 import { event, payloadReader } from "./payload_reader.ts";
+import { ofSubagent } from "./subagents.ts";
 
-/** Reads a payload; refuses a payload without an event or a session. */
-export const readHook = payloadReader({
+/** There is no turn state: a dialog of another tool call may be open. */
+const WITHIN_TURN = { is_within_turn: true };
+
+const readEvent = payloadReader({
   // The source is startup, resume, clear, compact or fork. The model is present at startup and
   // after compaction.
   SessionStart: event({ source: z.string(), model: z.string().optional() }, (fields) => {
@@ -23,13 +26,29 @@ export const readHook = payloadReader({
     ({ prompt }) => ({ turn_state: "working", prompt }),
   ),
   Stop: event(
-    { stop_hook_active: z.boolean(), last_assistant_message: z.string().nullish() },
-    // The message is absent for a turn without text.
-    ({ last_assistant_message: text, stop_hook_active }) => ({
+    {
+      stop_hook_active: z.boolean(),
+      last_assistant_message: z.string().nullish(),
+      background_tasks: z.array(z.unknown()).optional().catch(undefined),
+    },
+    // The message is absent for a turn without text. Other tasks than subagents are in the list,
+    // and a subagent that another one waits for is not, so only an empty list says something.
+    ({ last_assistant_message: text, stop_hook_active, background_tasks: tasks }) => ({
       turn_state: "idle",
       last_message: text ?? "",
       may_hold_turn: !stop_hook_active,
+      after_request: true,
+      ...(tasks?.length === 0 && { no_subagents: true }),
     }),
+  ),
+  // After all tool calls of one answer, so two of them have an answer of the model between them.
+  PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
+  // Codex's, after each tool call.
+  PostToolUse: event({}, () => WITHIN_TURN),
+  // Codex's.
+  PostModelRequest: event(
+    { status: z.string() },
+    ({ status }) => ({ ...WITHIN_TURN, after_request: status === "completed" }),
   ),
   // The error is rate_limit, overloaded, server_error, … No Stop follows.
   StopFailure: event(
@@ -50,17 +69,27 @@ export const readHook = payloadReader({
   ),
 });
 
+/** Reads a payload; refuses a payload without an event or a session. */
+export const readHook: HookReader["read"] = (payload) => ofSubagent(readEvent(payload), payload);
+
 const CONTEXT_EVENT = "UserPromptSubmit";
+/** The events whose answer the model reads with its next request. */
+const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
+  CONTEXT_EVENT,
+  "PostToolBatch",
+  "PostToolUse",
+]);
 
 /**
- * What the hook prints. `context` holds whole messages for `CONTEXT_EVENT`. For a stop,
+ * What the hook prints. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */
 export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
   if (!context) return {};
-  const { event: hookEventName, may_hold_turn } = readHook(payload);
-  if (hookEventName === CONTEXT_EVENT) {
+  const { event: hookEventName, may_hold_turn, subagent } = readHook(payload);
+  if (subagent) return {};
+  if (CONTEXT_EVENTS.has(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }
   return may_hold_turn ? { decision: "block", reason: context } : {};
@@ -77,4 +106,5 @@ export const claudeCodeHooks: HookReader = {
   answer: hookAnswer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  tool_context: { event: "PostToolBatch", keeps_marker: true },
 };

@@ -2,6 +2,7 @@
  * Adds, recognizes and removes our hooks in an agent's settings. Works on parsed JSON, without I/O.
  */
 
+import { markerPath } from "../../../host/paths.ts";
 import type { SetupPlan } from "../install.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "../settings_files/json.ts";
 
@@ -16,14 +17,35 @@ export interface HookFormat {
   /** The agent's id in the hook's command. */
   readonly agent: string;
   readonly events: readonly string[];
+  /** Events within a turn: they start `mesh` only while an urgent message waits. */
+  readonly guarded_events: readonly string[];
+  /** What the shell sets for the command, such as `MESH_AGENT_PID=$PPID`. */
+  readonly variables?: string;
   /** The member of a hook that holds its command. */
   readonly command_key?: "command" | "bash";
   /** Our entry for an event: a hook, or a group of hooks. `command` is the command of an event. */
   entry(event: string, command: (event: string) => string): JsonObject;
 }
 
+/**
+ * The beginning of a command line of `sh` that starts no process unless the agent's marker exists.
+ * The path is that of `statePath`. No variable is nested in another, because Gemini CLI replaces
+ * the variables in its settings by itself, and reads a nested one wrongly (0.61.0).
+ */
+function guardOf(agent: string): string {
+  const marker = markerPath("${MESH_STATE:-$s}", agent);
+  return `s="\${XDG_STATE_HOME:-$HOME/.local/state}/mesh"; [ ! -e "${marker}" ] ||`;
+}
+
 /** Adds and removes our hooks in an agent's settings. The hooks of others keep their places. */
-export function meshHooks({ agent, events, command_key = "command", entry: entryOf }: HookFormat) {
+export function meshHooks(
+  { agent, events, guarded_events, variables, command_key = "command", entry: entryOf }: HookFormat,
+) {
+  const commandOf = (mesh: readonly string[], event: string): string => {
+    const words = [...mesh, "hook", agent, event].map(shellQuote);
+    const command = [...(variables === undefined ? [] : [variables]), ...words].join(" ");
+    return guarded_events.includes(event) ? `${guardOf(agent)} ${command}` : command;
+  };
   /** The entry without our hooks: absent if it has no hooks of others. A group may hold both. */
   const withoutMesh = (entry: Json): readonly Json[] => {
     if (isMeshHook(entry)) return [];
@@ -43,9 +65,9 @@ export function meshHooks({ agent, events, command_key = "command", entry: entry
   };
   return {
     install(settings: JsonObject, { mesh }: SetupPlan): JsonObject {
-      const command = (event: string) => [...mesh, "hook", agent, event].map(shellQuote).join(" ");
+      const command = (event: string) => commandOf(mesh, event);
       const hooks = { ...objectAt(settings, "hooks") };
-      for (const event of events) {
+      for (const event of [...events, ...guarded_events]) {
         const entries = listAt(hooks, event, "hooks.");
         const meshEntry = entryOf(event, command);
         const kept = entries.flatMap(withoutMesh);

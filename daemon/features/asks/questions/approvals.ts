@@ -17,7 +17,10 @@ const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
 /** How many bytes of the input, as JSON, the question's metadata hold. */
 const METADATA_INPUT_BYTES = 65_536;
-/** The maximum number of open questions per session. Beyond it, the agent's own dialog decides. */
+/**
+ * The maximum number of open questions per session, with its subagents. Beyond it, the agent's own
+ * dialog decides.
+ */
 const PENDING_MAX = 20;
 
 export interface ApprovalsDeps {
@@ -35,6 +38,8 @@ export interface ApprovalsDeps {
 export interface ToolRequest {
   readonly peer_id: string;
   readonly session_id: string;
+  /** The subagent that wants it; absent for the session itself. */
+  readonly agent_id?: string | undefined;
   readonly tool: string;
   readonly input: unknown;
 }
@@ -43,8 +48,8 @@ export class Approvals {
   readonly #ctx: Context;
   readonly #deps: ApprovalsDeps;
   /**
-   * The open questions of each session, which are aborted when the session goes on without an
-   * answer.
+   * The open questions of each session and of each subagent. They are aborted when it goes on
+   * without an answer.
    */
   readonly #pending = new Map<string, Set<AbortController>>();
 
@@ -64,9 +69,9 @@ export class Approvals {
   async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
     const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
-    const { session_id } = request;
-    const pending = this.#pending.getOrInsertComputed(session_id, () => new Set());
-    if (pending.size >= PENDING_MAX) return undefined;
+    const asker = askerOf(request.session_id, request.agent_id);
+    if (this.#pendingOf(request.session_id) >= PENDING_MAX) return undefined;
+    const pending = this.#pending.getOrInsertComputed(asker, () => new Set());
     const abort = new AbortController();
     pending.add(abort);
     try {
@@ -79,17 +84,34 @@ export class Approvals {
       return isDecided ? toDecision(verdict) : undefined;
     } finally {
       pending.delete(abort);
-      if (pending.size === 0) this.#pending.delete(session_id);
+      if (pending.size === 0) this.#pending.delete(asker);
     }
   }
 
   /**
-   * Cancels the open questions of a session. Called when the session goes on, because the agent's
-   * own dialog was answered.
+   * Cancels the open questions of a session, or of one of its subagents. Called when it goes on,
+   * because the agent's own dialog was answered. A session goes on while its subagents wait.
    */
-  cancelPending(session_id: string): void {
-    const pending = this.#pending.get(session_id);
+  cancelPending(session_id: string, agent_id?: string): void {
+    const pending = this.#pending.get(askerOf(session_id, agent_id));
     if (pending) this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
+  }
+
+  /** Cancels the open questions of all subagents of a session, which has ended. */
+  cancelOfSubagents(session_id: string): void {
+    for (const [asker, pending] of this.#pending) {
+      if (!asker.startsWith(askerOf(session_id, ""))) continue;
+      this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
+    }
+  }
+
+  /** How many questions of a session and its subagents are open. */
+  #pendingOf(session_id: string): number {
+    let count = this.#pending.get(session_id)?.size ?? 0;
+    for (const [asker, pending] of this.#pending) {
+      if (asker.startsWith(askerOf(session_id, ""))) count += pending.size;
+    }
+    return count;
   }
 
   #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
@@ -105,6 +127,11 @@ export class Approvals {
       metadata: { tool: toolName, session_id, ...inputMetadata(input) },
     };
   }
+}
+
+/** The key of what asks: a session, or a subagent in it. */
+function askerOf(session_id: string, agent_id: string | undefined): string {
+  return agent_id === undefined ? session_id : `${session_id}\n${agent_id}`;
 }
 
 /** Only an answer with the option `allow` permits the tool. */

@@ -26,6 +26,8 @@ export const MessageEntry = z.object({
   from: z.object({ peer_id: peerId().nullable(), name: Sender, circle: Name.nullable() }),
   to_peer_id: peerId(),
   voice: AuthorKind,
+  /** Absent from machines that do not know it. */
+  urgent: z.boolean().optional(),
   text: Text,
   circle: Name.nullable(),
   question: Question.nullable(),

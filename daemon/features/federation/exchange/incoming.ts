@@ -78,6 +78,7 @@ export class IncomingMessages {
       from,
       to,
       voice: this.#voiceOf(machine, entry),
+      urgent: entry.urgent,
       text: withLines(entry.text, missing),
       attachments,
       circle: entry.circle ?? to.circle,

@@ -21,7 +21,7 @@ export function toEntry(
   { message, daemon_id, hops }: Forwarded,
   { directory, files }: Pick<ExchangeDeps, "directory" | "files">,
 ): MessageEntry {
-  const { delivery_id, kind, correlation_id, to_peer_id, voice, text, circle } = message;
+  const { delivery_id, kind, correlation_id, to_peer_id, voice, urgent, text, circle } = message;
   if (kind !== "ask" && kind !== "notify" && kind !== "broadcast") {
     throw new Error(`A message of kind ${kind} does not go to another machine`);
   }
@@ -34,6 +34,7 @@ export function toEntry(
     from: { peer_id: from_peer_id, name: from_peer_name, circle: from?.circle ?? null },
     to_peer_id,
     voice,
+    urgent,
     text,
     circle,
     question: message.question as MessageEntry["question"],

@@ -118,6 +118,8 @@ export class Dispatch {
       from_peer: canSendAsCreator ? creator : DAEMON,
       to_peer: peer_id,
       text: promptOf(job, attempt),
+      // The prompt hook arms the fire, so the prompt begins a turn and enters none.
+      urgent: false,
     };
     const { message } = this.#deps.notifications.notify(note, { proven_human }).ticket;
     const { delivery_id, state } = message;

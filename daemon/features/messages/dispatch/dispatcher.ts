@@ -18,6 +18,7 @@ import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
+import type { UrgentMessages } from "../urgent/urgent_messages.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
 export interface DispatcherDeps {
@@ -26,6 +27,7 @@ export interface DispatcherDeps {
   readonly peers: Pick<Peers, "recordDelivery">;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
+  readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
 }
 
 /**
@@ -85,6 +87,7 @@ export class Dispatcher {
       await this.#ctx.db.whenDurable();
       while (!this.#isClosing && await this.#dispatchNext(peer_id) === "continue");
     } while (pass.repeat && !this.#isClosing);
+    this.#deps.urgentMessages.refresh();
   }
 
   async #dispatchNext(peer_id: string): Promise<Outcome> {
@@ -112,7 +115,12 @@ export class Dispatcher {
     );
     if (!outgoing) return "blocked";
     const reasons: string[] = [];
+    const awaitsToolCall = this.#deps.urgentMessages.awaitsToolCall(addressee, message);
     for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
+      if (awaitsToolCall && transport.waits_for_turn_end) {
+        reasons.push(`${transport.name}: ${"tool_call_awaited" satisfies Reason}`);
+        continue;
+      }
       const readiness = await transport.check(addressee, outgoing);
       if (!readiness.ready) {
         reasons.push(`${transport.name}: ${readiness.reason}`);

@@ -40,7 +40,7 @@ function humanFrame(message: StoredMessage): string {
  * tags, because they are the peer's data, too.
  */
 function peerFrame(message: StoredMessage): string {
-  const { kind, circle, text, voice, from_peer_name } = message;
+  const { kind, circle, text, voice, urgent, from_peer_name } = message;
   const attributes = tagAttributes({
     type: kind,
     id: proofId(message),
@@ -49,6 +49,7 @@ function peerFrame(message: StoredMessage): string {
     circle,
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,
+    urgent: urgent ? "true" : null,
   });
   const body = [escapeMarkup(printable(text)), ...tags(message)].join("\n");
   const lines = [`[mesh] <peer-message ${attributes}>${body}</peer-message>`];

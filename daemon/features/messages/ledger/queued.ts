@@ -1,8 +1,9 @@
-/** SQL that reads queues without the texts, for the dispatcher, which reads them at every tick. */
+/** SQL that reads queues: at every tick without the texts, and what is urgent with them. */
 
 import * as z from "zod";
-import { type Database, rowOf } from "kit/data/sqlite.ts";
+import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
 import { StoredMessage } from "../contract.ts";
+import { selectMessages } from "./rows.ts";
 
 const QueuedMessage = rowOf(
   StoredMessage.pick({
@@ -11,6 +12,8 @@ const QueuedMessage = rowOf(
     transport: true,
     repeatable: true,
     reason: true,
+    urgent: true,
+    created_at: true,
   }),
 );
 export type QueuedMessage = z.output<typeof QueuedMessage>;
@@ -19,9 +22,34 @@ export type QueuedMessage = z.output<typeof QueuedMessage>;
 export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
-    `select seq, to_peer_id, rung as transport, repeatable, reason from messages
+    `select seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at
+     from messages
      where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
     { to_peer_id },
+  );
+}
+
+/**
+ * The urgent messages of a peer's queue, oldest first, with those that the same senders sent before
+ * them: the order of each sender is kept.
+ */
+export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
+  return selectMessages(
+    db,
+    `where to_peer_id = :to_peer_id and state = 'queued' and seq <= (
+       select max(seq) from messages as later
+       where later.to_peer_id = :to_peer_id and later.state = 'queued' and later.urgent = 1
+         and later.from_peer_name = messages.from_peer_name)
+     order by seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
+/** The peers for which urgent messages wait. */
+export function peersWithUrgent(db: Database): string[] {
+  return db.values(
+    z.string(),
+    "select distinct to_peer_id from messages where urgent = 1 and state = 'queued'",
   );
 }
 

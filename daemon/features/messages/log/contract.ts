@@ -26,6 +26,7 @@ export const Message = z.object({
   to_peer_id: z.string(),
   to_peer_name: z.string(),
   voice: deliveryFields.voice,
+  urgent: deliveryFields.urgent,
   circle: nullableString,
   text: z.string(),
   attachments: deliveryFields.attachments,

@@ -101,6 +101,15 @@ const ChatTurn = z.object({
   turn_id: z.string().max(255).optional().describe("The agent's own id of the turn"),
 });
 
+const Subagent = z.object({
+  type: z.literal("subagent"),
+  agent_id: shortText(255, 1).describe("The agent's own id of the subagent"),
+  agent_type: z.string().max(255).default("").describe("Its kind, such as `explore`"),
+  phase: z.enum(["started", "working", "ended"]).describe(
+    "`started` also for one that goes on; `working`: it still runs",
+  ),
+});
+
 const Pong = z.object({
   type: z.literal("pong"),
   ping_id: z.string().nullish().describe("That of the ping; any pong shows that the client lives"),
@@ -124,6 +133,7 @@ export const Inbound = z.discriminatedUnion("type", [
   DeliveryAck,
   Status,
   ChatTurn,
+  Subagent,
   Pong,
   verb("ask"),
   verb("notify"),

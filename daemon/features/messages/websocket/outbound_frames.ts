@@ -14,6 +14,9 @@ const fromFields = {
   voice: AuthorKind.describe(
     "`human` if the sender is proved to be the human; `unverified` if it only says so",
   ),
+  urgent: z.literal(true).optional().describe(
+    "Whether it may be read within a running turn; absent if not",
+  ),
   framed: z.string().optional().describe(
     "The text that an agent reads; only with the capability `framed_text`",
   ),

@@ -141,6 +141,7 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
   };
   const more = {
     traceparent,
+    ...(message.urgent && { urgent: true as const }),
     ...(attachments.length > 0 && { attachments: toWire(attachments) }),
   };
   if (kind === "ack") {

@@ -48,7 +48,7 @@ export class RemoteRecords {
   /** The ids of the peers that match, machine by machine. `since`: as in `PeerRecords`. */
   listedIds(filter: PeerFilter, since: number | null): string[] {
     const { source = UNKNOWN.source, addressable = true, listed = true, circle, status } = filter;
-    const isShared = source === UNKNOWN.source && addressable && listed;
+    const isShared = source === UNKNOWN.source && addressable && listed && !filter.subagents;
     if (!isShared || !this.#peers.isAny) return [];
     const { db } = this.#ctx;
     return rows.listedIds(db, { since, circle: circle ?? null, status: status ?? null });

@@ -87,6 +87,7 @@ function messageOf(
     text: textOf(seq),
     attachments: [],
     voice: "peer",
+    urgent: false,
     reply_to: null,
     question: null,
     traceparent: beginTrace(randomIds),

@@ -16,6 +16,7 @@ const renderItem = (item: ShownItem) => render(item, TELEGRAM);
 
 const item = (more: Record<string, unknown> = {}): ShownItem =>
   ShownItem.parse({
+    created_at: "2030-01-01T00:00:00.000Z",
     item_id: "inb-3f9c04d1a2b7",
     kind: "ask",
     from: "ada",

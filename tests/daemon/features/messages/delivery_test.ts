@@ -239,6 +239,7 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
     "to_peer_id",
     "to_peer_name",
     "transport",
+    "urgent",
     "voice",
   ]);
   assert.equal(answer.deliveries[0].delivery_id, bob.delivery_id);

@@ -20,6 +20,7 @@ import {
   maybe,
   peer,
   seconds,
+  urgent,
 } from "../fields.ts";
 import { Ending, formatEnding, PENDING } from "./ask_result.ts";
 
@@ -40,6 +41,7 @@ const ask = tool({
     circle,
     attachments,
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
+    urgent,
     idempotency_key,
     wait_seconds: seconds.describe(
       `Wait this long for the reply, at most ${WAIT_SECONDS_MAX}; only for quick questions`,

@@ -60,6 +60,8 @@ export interface Info extends Model {
   readonly role?: string;
   readonly sessionID?: string;
   readonly parentID?: string;
+  /** The kind of agent that a session runs. */
+  readonly agent?: string;
 }
 
 export interface Part {

@@ -8,6 +8,7 @@ import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
 import { later, type Timer } from "./ignore_errors.ts";
 import { Sessions } from "./sessions.ts";
+import { Subagents } from "./subagents.ts";
 import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
@@ -29,6 +30,7 @@ export class Session {
   readonly #connection: DaemonConnection;
   readonly #deliveries = new Deliveries((frame) => this.#connection.send(frame));
   readonly #sessions: Sessions;
+  readonly #subagents = new Subagents((frame) => this.#connection.send(frame));
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
@@ -47,7 +49,10 @@ export class Session {
       ...(this.#id && { runtime_session_id: this.#id }),
       ...(this.#turn.model && { model: this.#turn.model }),
     }), {
-      up: () => this.#reportTurn({ again: true }),
+      up: () => {
+        this.#reportTurn({ again: true });
+        this.#subagents.reportAgain();
+      },
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
         if (this.#deliveries.take(frame)) void this.#deliver();
@@ -177,6 +182,7 @@ export class Session {
 
   async event(type: string, properties: Properties): Promise<void> {
     const { info, sessionID, part } = properties;
+    this.#subagents.follow(type, properties, this.#id);
     if (type === "session.created") {
       if (info) this.#sessions.add(info);
     } else if (type === "session.deleted" && (sessionID ?? info?.id) === this.#id) {

@@ -9,7 +9,7 @@ type ToolEffect = "looks" | "settles" | "says";
 /** From contract 6; a question mark marks an optional argument. */
 // deno-fmt-ignore
 const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
-  ["ask",             "says",    "peer message circle? attachments? reply_to? idempotency_key? wait_seconds?"],
+  ["ask",             "says",    "peer message circle? attachments? reply_to? urgent? idempotency_key? wait_seconds?"],
   ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
   ["ask_many",        "says",    "peers message circle? timeout_seconds? idempotency_key?"],
   ["ask_many_result", "looks",   "parent_id"],
@@ -17,8 +17,8 @@ const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["decline",         "says",    "correlation_id reason"],
   ["answer",          "says",    "correlation_id option_id? text? outcome? message?"],
   ["list_asks",       "looks",   "direction? state?"],
-  ["notify_peer",     "says",    "peer message attachments? circle? idempotency_key?"],
-  ["broadcast",       "says",    "message circle? tag? idempotency_key?"],
+  ["notify_peer",     "says",    "peer message attachments? circle? urgent? idempotency_key?"],
+  ["broadcast",       "says",    "message circle? tag? urgent? idempotency_key?"],
   ["list_peers",      "looks",   "circle?"],
   ["whoami",          "looks",   ""],
   ["set_description", "settles", "description"],

@@ -18,9 +18,8 @@ import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { silent, until } from "../../../../support/host/private_tmux.ts";
 
-function golden(path: string): string {
-  return Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
-}
+const golden = (path: string) =>
+  Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
 
 // Hooks, as the real program sent them.
 
@@ -31,7 +30,8 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { source: "compact", model: "claude-opus-5-5" }],
   ["SessionEnd",        { end_reason: "other" }],
   ["UserPromptSubmit",  { turn_state: "working" }],
-  ["Stop",              { turn_state: "idle", may_hold_turn: true }],
+  ["PostToolBatch",     { is_within_turn: true, after_request: true }],
+  ["Stop",              { turn_state: "idle", may_hold_turn: true, after_request: true, no_subagents: true }],
   ["Notification",      { turn_state: "idle" }],
   ["PermissionRequest", { turn_state: "awaiting_input", permission: WRITE }],
 ];

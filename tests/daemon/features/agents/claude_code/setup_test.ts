@@ -181,7 +181,8 @@ Deno.test("a dry run shows every line that would change, and writes nothing", ()
   const text = JSON.stringify(USER_CONFIG, null, 2);
   const path = folder.write("settings.json", text);
   const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
-  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 9);
+  assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 12);
+  assert.match(diff, /^\+ .*\|\| .*hook claude-code PostToolBatch"/m);
   assert(!/^- .*say done/m.test(diff));
   assert.equal(Deno.readTextFileSync(path), text);
   assert.deepEqual(folder.names(), ["settings.json"]);

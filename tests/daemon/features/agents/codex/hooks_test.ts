@@ -48,9 +48,11 @@ const PERMISSION = {
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { turn_state: "idle", source: "startup", model: "fake-1" }],
   ["UserPromptSubmit",  { turn_state: "working", prompt: "@@SAY hello", model: "fake-1" }],
+  ["PostToolUse",       { is_within_turn: true, model: "fake-1" }],
+  ["PostModelRequest",  { is_within_turn: true, after_request: true, model: "fake-1" }],
   ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
   ["Interrupt",         { turn_state: "idle", model: "fake-1" }],
-  ["Stop",              { turn_state: "idle", last_message: "hello", may_hold_turn: true, model: "fake-1" }],
+  ["Stop",              { turn_state: "idle", last_message: "hello", may_hold_turn: true, after_request: true, model: "fake-1" }],
   ["SessionEnd",        { end_reason: "other", model: undefined }],
 ];
 

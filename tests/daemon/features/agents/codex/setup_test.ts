@@ -164,7 +164,9 @@ Deno.test("setup installs hooks and server, says that hooks need trust, and undo
   assert.equal(userConfig.hooks[0].command, "say done");
   assert.match(ours.hooks[0].command, /^\/.* hook codex Stop$/);
   assert.deepEqual(Object.keys(hooks), [
-    ...["Stop", "SessionStart", "UserPromptSubmit", "PermissionRequest", "Interrupt", "SessionEnd"],
+    ...["Stop", "SessionStart", "UserPromptSubmit", "PermissionRequest", "Interrupt"],
+    ...["SubagentStart", "SubagentStop", "SessionEnd"],
+    ...["PostToolUse", "PostModelRequest"],
   ]);
   assert(home.files["config.toml"]?.startsWith(USER_CONFIG));
   assert(home.printed.some((text) => text.includes("trust them")), home.printed.join("\n"));

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hooks.ts";
+import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
@@ -16,9 +17,9 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["userPromptSubmitted", { turn_state: "working", prompt: PROMPT }],
   ["preToolUse",          { turn_state: "working" }],
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
-  ["postToolUse",         { turn_state: "working" }],
+  ["postToolUse",         { is_within_turn: true }],
   ["notification",        { turn_state: "awaiting_input" }],
-  ["agentStop",           { turn_state: "idle", may_hold_turn: true }],
+  ["agentStop",           { turn_state: "idle", may_hold_turn: true, after_request: true }],
   ["sessionEnd",          { end_reason: "complete" }],
 ];
 
@@ -46,12 +47,15 @@ Deno.test("a question is a dialog, other notifications are not, and an unknown e
   }
 });
 
-Deno.test("context is added to a prompt of Copilot CLI, and to nothing else", () => {
+Deno.test("context is added to a prompt and a tool result of Copilot CLI, and to nothing else", () => {
   const submitted = { ...common, hookName: "userPromptSubmitted", prompt: "hello" };
   assert.deepEqual(copilotHooks.answer(submitted, "[mesh] text"), {
     additionalContext: "[mesh] text",
   });
   assert.deepEqual(copilotHooks.answer(submitted, null), {});
+  assert.deepEqual(copilotHooks.answer({ ...common, hookName: "postToolUse" }, "[mesh] text"), {
+    additionalContext: "[mesh] text",
+  });
   for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
     const other = { ...common, hookName, source: "new" };
     assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
@@ -90,7 +94,7 @@ Deno.test("a session of Copilot CLI registers when announced, and a prompt prove
   const [peer] = peers.filter(({ backend }: { backend: string }) => backend === "copilot");
   assert.deepEqual([peer.turn_state, peer.path], ["idle", "/w"]);
   await addPeer(w, "ada");
-  const id = await ask(w, "ada", peer.name, "Which port?");
+  const id = await ask(w, "ada", peer?.name ?? "", "Which port?");
   const began = await hook("sessionStart", { source: "new" });
   assert.equal(began.additionalContext, undefined, "kept for the prompt that follows");
   const { additionalContext } = await hook("userPromptSubmitted", { prompt: "Go on" });
@@ -119,7 +123,7 @@ Deno.test("the end of a session that its process has already left takes no peer 
   );
 });
 
-Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as its session", async () => {
+Deno.test("a subagent of Copilot CLI gets no message, and asks as its session", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   const inside = { agentId: "a-1", parentAgentId: ID, agentType: "general-purpose" };
   const hook = (hookName: string, more = {}) =>
@@ -128,20 +132,19 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
     hook(hookName, { ...inside, sessionId: "a-1", ...more });
   await within("userPromptSubmitted", { prompt: "Look" });
   const names = async () => {
-    const { peers } = await get(w, "/peers");
-    return peers.filter(({ backend }: { backend: string }) => backend === "copilot");
+    const { peers } = await w.call(listPeers, { query: {} });
+    return peers.filter(({ backend }) => backend === "copilot");
   };
   assert.equal((await names()).length, 0, "its session is not registered yet");
   await hook("arrived");
   const [peer] = await names();
   await addPeer(w, "ada");
-  const id = await ask(w, "ada", peer.name, "Which port?");
+  const id = await ask(w, "ada", peer?.name ?? "", "Which port?");
   await hook("agentStop");
   const prompted = await within("userPromptSubmitted", { prompt: `Look at ${id}` });
   assert.equal(prompted.additionalContext, undefined);
-  assert.deepEqual((await names()).map((one: Record<string, unknown>) => one["turn_state"]), [
-    "idle",
-  ]);
+  const states = (await names()).map(({ turn_state, addressable }) => [turn_state, addressable]);
+  assert.deepEqual(states, [["idle", true], ["working", false]], "its start was missed");
   const permissionRequest = { toolName: "mesh/ack", toolInput: {} };
   assert.equal((await within("permissionRequest", permissionRequest)).behavior, "allow");
   const fromSubagent = { ...permissionRequest, parentAgentId: "a-0" };
@@ -157,5 +160,5 @@ Deno.test("a subagent of Copilot CLI is no peer, gets no message, and asks as it
   assert.deepEqual([report.session_id, report.permission?.tool], [ID, "bash"]);
   const started = { ...common, ...inside, hookName: "subagentStart" };
   assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "reported by its session");
-  assert.equal((await names()).length, 1);
+  assert.equal((await names()).length, 2);
 });

@@ -30,7 +30,8 @@ Deno.test("setup adds our hooks to Copilot CLI's settings once, and keeps those 
   const { hooks } = JSON.parse(JSON.stringify(installed));
   assert.deepEqual(Object.keys(hooks), [
     ...["agentStop", "preToolUse", "sessionStart", "userPromptSubmitted"],
-    ...["permissionRequest", "notification", "sessionEnd"],
+    ...["permissionRequest", "notification", "subagentStart", "subagentStop", "sessionEnd"],
+    "postToolUse",
   ]);
   assert.equal(hooks.agentStop[0].bash, "say done");
   assert.deepEqual(hooks.agentStop[1], {

@@ -380,6 +380,57 @@ var Sessions = class {
   }
 };
 
+// daemon/features/agents/opencode/plugin/subagents.ts
+var KNOWN_MAX2 = 1e3;
+var Subagents = class {
+  #send;
+  /** The kind of each child session. */
+  #types = /* @__PURE__ */ new Map();
+  #running = /* @__PURE__ */ new Set();
+  constructor(send) {
+    this.#send = send;
+  }
+  /** Follows an event of any session; `served` is the id of the session that is the peer's. */
+  follow(type, { info, sessionID, status }, served) {
+    const id = sessionID ?? info?.id;
+    if (id === void 0) return;
+    if (type === "session.created") {
+      const parent = info?.parentID;
+      const isChild = parent !== void 0 && (parent === served || this.#types.has(parent));
+      if (isChild) this.#add(id, info?.agent ?? "");
+    } else if (!this.#types.has(id) && !this.#running.has(id)) return;
+    else if (type === "session.status" && status?.type !== "idle") this.#start(id);
+    else if (/^session\.(idle|deleted|status)$/.test(type)) this.#end(id);
+  }
+  /** Reports those that run to a daemon that may not know them. */
+  reportAgain() {
+    for (const id of this.#running) this.#report(id, "started");
+  }
+  #add(id, type) {
+    this.#types.set(id, type);
+    const [oldest] = this.#types.keys();
+    if (this.#types.size > KNOWN_MAX2 && oldest !== void 0) this.#types.delete(oldest);
+    this.#start(id);
+  }
+  #start(id) {
+    if (this.#running.has(id)) return;
+    this.#running.add(id);
+    this.#report(id, "started");
+  }
+  #end(id) {
+    if (this.#running.delete(id)) this.#report(id, "ended");
+  }
+  #report(agent_id, phase) {
+    const agent_type = this.#types.get(agent_id) ?? "";
+    this.#send({
+      type: "subagent",
+      agent_id,
+      agent_type,
+      phase
+    });
+  }
+};
+
 // daemon/features/agents/opencode/plugin/turn.ts
 var Turn = class {
   busy = false;
@@ -504,6 +555,7 @@ var Session = class {
   #connection;
   #deliveries = new Deliveries((frame) => this.#connection.send(frame));
   #sessions;
+  #subagents = new Subagents((frame) => this.#connection.send(frame));
   #turn = new Turn();
   #id;
   #reported = "";
@@ -525,9 +577,12 @@ var Session = class {
         model: this.#turn.model
       }
     }), {
-      up: () => this.#reportTurn({
-        again: true
-      }),
+      up: () => {
+        this.#reportTurn({
+          again: true
+        });
+        this.#subagents.reportAgain();
+      },
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
         if (this.#deliveries.take(frame)) void this.#deliver();
@@ -642,6 +697,7 @@ var Session = class {
   }
   async event(type, properties) {
     const { info, sessionID, part } = properties;
+    this.#subagents.follow(type, properties, this.#id);
     if (type === "session.created") {
       if (info) this.#sessions.add(info);
     } else if (type === "session.deleted" && (sessionID ?? info?.id) === this.#id) {

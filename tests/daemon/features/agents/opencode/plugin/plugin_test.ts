@@ -128,6 +128,44 @@ Deno.test("turns, models and chat are reported; those of a subagent are not", as
   assert.equal(model, "fake/one");
 });
 
+Deno.test("a subagent's start and end are reported, those below it too, and again to a new daemon", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  const created = (id: string, parentID: string, agent: string) =>
+    opencode.event("session.created", { sessionID: id, info: { id, parentID, agent } });
+  const reported = () =>
+    daemon.received.all.filter(({ type }) => type === "subagent")
+      .map(({ agent_id, agent_type, phase }) => [agent_id, agent_type, phase].join(" "));
+  created("ses_other", "ses_elsewhere", "general");
+  created("ses_1", "ses_a", "general");
+  opencode.busy("ses_1");
+  created("ses_2", "ses_1", "explore");
+  opencode.idle("ses_2");
+  opencode.event("session.status", { sessionID: "ses_2", status: { type: "idle" } });
+  await daemon.received.find("the end", ({ phase }) => phase === "ended");
+  assert.deepEqual(reported(), [
+    "ses_1 general started",
+    "ses_2 explore started",
+    "ses_2 explore ended",
+  ]);
+  const before = daemon.received.all.length;
+  daemon.lines.at(-1)?.close();
+  await daemon.received.find("a report", ({ agent_id }) => agent_id === "ses_1", before);
+  opencode.busy("ses_2");
+  opencode.event("session.deleted", { info: { id: "ses_1" } });
+  await daemon.received.find(
+    "the end",
+    ({ agent_id, phase }) => agent_id === "ses_1" && phase === "ended",
+  );
+  assert.deepEqual(reported().slice(3), [
+    "ses_1 general started",
+    "ses_2 explore started",
+    "ses_1 general ended",
+  ]);
+});
+
 Deno.test("another session in the same process becomes the active one", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();

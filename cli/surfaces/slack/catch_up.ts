@@ -1,0 +1,62 @@
+/** Finds the person's messages of which no event arrived, in the history of the conversation. */
+
+import type { Clock } from "kit/core/clock.ts";
+import type { WrittenMessage } from "./connection/envelopes.ts";
+import type { HandledMessages } from "./handled_messages.ts";
+import { isLater, type Timestamp, timestampAt } from "./api/timestamps.ts";
+import type { Message, WebApi } from "./api/web_api.ts";
+import { toMs } from "./incoming.ts";
+
+/** How old the first message of a thread may be whose new replies are looked for. */
+const THREAD_AGE_MS_MAX = 7 * 24 * 3_600_000;
+const PAGE_MESSAGES = 200;
+const PAGES_MAX = 5;
+/** How many threads with new replies are read at once, the newest first. */
+export const THREADS_MAX = 40;
+/** Messages may appear in the history a little later than their timestamp says. */
+const APPEAR_MS_MAX = 600_000;
+
+export interface MissedMessages {
+  /** In the order in which they were written. */
+  readonly messages: readonly WrittenMessage[];
+  /** Whether the history holds more than was read. */
+  readonly isComplete: boolean;
+  /** Once these messages are handled, everything up to this one is. */
+  readonly through: Timestamp;
+}
+
+/** Reads what was written since the handled messages, and is not among them. */
+export async function findMissed(
+  { api, clock, handled, channel, bot_user, user }: {
+    api: Pick<WebApi, "history" | "replies">;
+    clock: Clock;
+    handled: HandledMessages;
+    channel: string;
+    /** The app's id. */
+    bot_user: string;
+    /** The person's id. */
+    user: string;
+  },
+  signal: AbortSignal,
+): Promise<MissedMessages> {
+  const range = { limit: PAGE_MESSAGES, pages_max: PAGES_MAX };
+  const oldest = timestampAt(clock.now() - THREAD_AGE_MS_MAX);
+  const top = await api.history(channel, { ...range, oldest }, signal);
+  const isNew = ({ user, latest_reply }: Message) =>
+    user === bot_user && latest_reply !== undefined && isLater(latest_reply, handled.since);
+  const threads = top.messages.filter(isNew);
+  const found = [...top.messages];
+  let isComplete = top.complete && threads.length <= THREADS_MAX;
+  for (const { ts } of threads.slice(0, THREADS_MAX)) {
+    const replies = await api.replies(channel, ts, { ...range, oldest: handled.since }, signal);
+    found.push(...replies.messages.filter((one) => one.ts !== ts));
+    isComplete &&= replies.complete;
+  }
+  const inOrder = found.sort((one, other) => isLater(one.ts, other.ts) ? 1 : -1);
+  const newest = inOrder.at(-1)?.ts;
+  const through = newest === undefined
+    ? handled.since
+    : timestampAt(Math.max(0, toMs(newest) - APPEAR_MS_MAX));
+  const messages = inOrder.filter((one) => one.user === user && !handled.has(one.ts));
+  return { messages: messages.map((one) => ({ ...one, channel })), isComplete, through };
+}

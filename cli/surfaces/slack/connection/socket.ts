@@ -1,0 +1,53 @@
+/** A WebSocket of Socket Mode. It uses the `ws` package, which reports pings. */
+
+// @ts-types="./socket_ws.d.ts"
+import { WebSocket } from "ws";
+
+export interface SlackSocket {
+  /** Sends a text; drops it if the connection is not open. */
+  send(text: string): void;
+  ping(): void;
+  /** Begins the closing handshake. */
+  close(): void;
+  /** Ends the connection without a handshake. */
+  drop(): void;
+}
+
+export interface SlackSocketListener {
+  received(text: string): void;
+  /** Called at each ping and pong of the other end. */
+  alive(): void;
+  /** Called once, also when the connection could not be made. */
+  closed(): void;
+}
+
+export type ConnectSlackSocket = (address: string, listener: SlackSocketListener) => SlackSocket;
+
+const OPEN = 1;
+const NORMAL_CLOSURE = 1000;
+/** Far more than a message with all its blocks has. */
+const FRAME_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * Opens a WebSocket. The runtime's own does not report the pings of the other end and sends none,
+ * so that a connection whose other end vanished would never be noticed.
+ */
+export const connectSlackSocket: ConnectSlackSocket = (address, listener) => {
+  const options = { maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false };
+  const socket = new WebSocket(address, options);
+  socket.on("message", (data) => listener.received(data.toString()));
+  socket.on("ping", () => listener.alive());
+  socket.on("pong", () => listener.alive());
+  socket.on("error", () => {}); // `close` follows. The error may contain the address's ticket.
+  socket.on("close", () => listener.closed());
+  return {
+    send: (text) => {
+      if (socket.readyState === OPEN) socket.send(text);
+    },
+    ping: () => {
+      if (socket.readyState === OPEN) socket.ping();
+    },
+    close: () => socket.close(NORMAL_CLOSURE),
+    drop: () => socket.terminate(),
+  };
+};

@@ -1,0 +1,78 @@
+/** Which messages of the person were handled: a file, so that a restart handles none twice. */
+
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { isLater, Timestamp } from "./api/timestamps.ts";
+
+/** How many handled messages are kept one by one. */
+export const HANDLED_MAX = 1_000;
+
+const Kept = z.object({
+  channel: z.string(),
+  since: Timestamp,
+  handled: z.array(Timestamp).max(HANDLED_MAX),
+});
+
+export interface HandledFile {
+  read(): string | undefined;
+  write(text: string): void;
+}
+
+export class HandledMessages {
+  readonly #file: HandledFile;
+  readonly #channel: string;
+  #since: Timestamp;
+  readonly #handled: Set<Timestamp>;
+
+  /** Opens the file; without one for this channel, all that was written until `start` is handled. */
+  constructor(file: HandledFile, channel: string, start: Timestamp) {
+    this.#file = file;
+    this.#channel = channel;
+    const kept = Kept.safeParse(tryJson(file.read() ?? "")).data;
+    const isOurs = kept?.channel === channel;
+    this.#since = isOurs ? kept.since : start;
+    this.#handled = new Set(isOurs ? kept.handled : []);
+    if (!isOurs) this.#write();
+  }
+
+  /** Everything up to this message is handled. */
+  get since(): Timestamp {
+    return this.#since;
+  }
+
+  /** Whether a message is handled. An event that arrives now may be new although it is older. */
+  has(ts: Timestamp): boolean {
+    return this.isRecent(ts) || !isLater(ts, this.#since);
+  }
+
+  /** Whether a message was handled lately. */
+  isRecent(ts: Timestamp): boolean {
+    return this.#handled.has(ts);
+  }
+
+  add(ts: Timestamp): void {
+    if (this.#handled.has(ts)) return;
+    this.#handled.add(ts);
+    if (this.#handled.size > HANDLED_MAX) this.#forgetOldest();
+    this.#write();
+  }
+
+  /** Records that everything up to a message is handled. */
+  advance(since: Timestamp): void {
+    if (!isLater(since, this.#since)) return;
+    this.#since = since;
+    for (const ts of this.#handled) if (!isLater(ts, since)) this.#handled.delete(ts);
+    this.#write();
+  }
+
+  #forgetOldest(): void {
+    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
+    this.#handled.delete(oldest);
+    if (isLater(oldest, this.#since)) this.#since = oldest;
+  }
+
+  #write(): void {
+    const kept = { channel: this.#channel, since: this.#since, handled: [...this.#handled] };
+    this.#file.write(`${JSON.stringify(kept)}\n`);
+  }
+}

@@ -1,0 +1,126 @@
+/** What the person does in Slack, as events of the chat surface. Others are told, and ignored. */
+
+import {
+  ChatError,
+  type IncomingFile,
+  type IncomingMessage,
+  type IncomingTap,
+} from "../chat/chat.ts";
+import type { Press, WrittenMessage } from "./connection/envelopes.ts";
+import { readSlackText } from "./message_text.ts";
+import type { SlackChat } from "./slack_chat.ts";
+import type { SlackFile } from "./api/file_api.ts";
+import { type Timestamp, toRef } from "./api/timestamps.ts";
+import type { WebApi } from "./api/web_api.ts";
+
+export interface IncomingDeps {
+  readonly chat: SlackChat;
+  readonly api: WebApi;
+  /** The person's id in Slack. */
+  readonly user: string;
+  log(text: string): void;
+}
+
+/** Messages with another subtype are notices of Slack, such as of an edit or of a new member. */
+const WRITTEN = [undefined, "file_share", "thread_broadcast"];
+const STRANGERS_MAX = 1_000;
+const NOT_YOURS = "Only the owner of this inbox can answer here. What you write is not forwarded.";
+
+export class Incoming {
+  readonly #deps: IncomingDeps;
+  /** People who were told that they are ignored. */
+  readonly #told = new Set<string>();
+
+  constructor(deps: IncomingDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the person wrote a message in the conversation. Tells others once. */
+  async isFromPerson(message: WrittenMessage, signal: AbortSignal): Promise<boolean> {
+    const { user, subtype, bot_id, channel } = message;
+    const conversation = await this.#deps.chat.getConversation(signal);
+    // A message that a program writes in the person's name is not the person's.
+    if (!WRITTEN.includes(subtype) || bot_id !== undefined || user === undefined) return false;
+    if (user === conversation.bot_user) return false;
+    if (channel === conversation.channel && user === this.#deps.user) return true;
+    // In a channel, others talk to each other: only a reply to the app is meant for it.
+    const isForApp = message.parent_user_id === conversation.bot_user || channel.startsWith("D");
+    if (isForApp) await this.#ignore(user, channel, message, signal);
+    return false;
+  }
+
+  async toMessage(message: WrittenMessage, signal: AbortSignal): Promise<IncomingMessage> {
+    const { ts, thread_ts, channel, parent_user_id } = message;
+    const { chat } = this.#deps;
+    const { bot_user } = await chat.getConversation(signal);
+    chat.recordThread(ts, thread_ts);
+    const isElsewhere = parent_user_id !== undefined && parent_user_id !== bot_user;
+    const answered = thread_ts === undefined || thread_ts === ts || isElsewhere
+      ? undefined
+      : await chat.findItem({ ts, thread_ts }, signal);
+    const text = readSlackText(message.text);
+    const files = message.files.filter((file) => file.url_private_download !== undefined);
+    return {
+      ref: toRef(ts),
+      text: text.trim() === "" ? undefined : text,
+      written_at: toMs(ts),
+      reply_to: answered?.ref,
+      item_id: answered?.item_id,
+      isForBot: channel.startsWith("D"),
+      files: files.map((file) => this.#toFile(file)),
+      hasOther: files.length < message.files.length,
+    };
+  }
+
+  #toFile(file: SlackFile): IncomingFile {
+    const { id, name, mimetype, size } = file;
+    return {
+      key: id,
+      filename: name ?? id,
+      content_type: mimetype ?? "application/octet-stream",
+      size,
+      load: (bytes_max, signal) => this.#deps.api.files.download(file, bytes_max, signal),
+    };
+  }
+
+  /** A press of the person in the conversation; undefined for others, who are told once. */
+  async toTap(press: Press, signal: AbortSignal): Promise<IncomingTap | undefined> {
+    const { chat, user } = this.#deps;
+    const { channel } = await chat.getConversation(signal);
+    if (press.channel.id !== channel || press.user.id !== user) {
+      await this.#ignore(press.user.id, press.channel.id, press.message, signal);
+      return undefined;
+    }
+    const id = chat.recordPress(press);
+    const { message: { ts }, actions: [action] } = press;
+    return { id, data: action?.value ?? "", ref: toRef(ts) };
+  }
+
+  /** Logs and tells once for each person that they are ignored, without a text of theirs. */
+  async #ignore(
+    user: string,
+    channel: string,
+    { thread_ts }: { thread_ts?: Timestamp | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { chat, log } = this.#deps;
+    if (this.#told.has(user) || this.#told.size >= STRANGERS_MAX) return;
+    this.#told.add(user);
+    log(
+      user === this.#deps.user
+        ? `Ignored a message in channel "${channel}": it is not the one of your inbox`
+        : `Ignored what "${user}" does in Slack: it is not surfaces.slack.user`,
+    );
+    if (user === this.#deps.user) return;
+    try {
+      await chat.showTo(user, { channel, thread_ts }, NOT_YOURS, signal);
+    } catch (error) {
+      if (!(error instanceof ChatError) || error.error_class === "unauthorized") throw error;
+      log(`Slack: ${error.message}`);
+    }
+  }
+}
+
+export function toMs(ts: Timestamp): number {
+  return Math.trunc(Number(ts) * 1000);
+}

@@ -1,0 +1,80 @@
+/** Urgent messages handed over between two tool calls, and the proof that each was read. */
+
+import type { Context } from "kit/data/context.ts";
+import type { HookReport, ToolContext } from "../agents/adapter.ts";
+import type { Receipts } from "../messages/receipts.ts";
+import type { UrgentMessages } from "../messages/urgent/urgent_messages.ts";
+
+/** How many sessions are remembered. The messages of older ones stay without a proof. */
+const SESSIONS_MAX = 1_000;
+/** How many messages of one session are remembered until they are proved. */
+export const IDS_MAX = 200;
+
+/** What a session's hook has handed over. */
+interface HandedOver {
+  readonly ids: readonly string[];
+  /** Whether the model was called since. */
+  readonly requested: boolean;
+}
+
+export class ToolCallMessages {
+  readonly #ctx: Context;
+  readonly #receipts: Pick<Receipts, "settle">;
+  readonly #urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">;
+  readonly #handedOver = new Map<string, HandedOver>();
+
+  constructor(
+    ctx: Context,
+    receipts: Pick<Receipts, "settle">,
+    urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">,
+  ) {
+    this.#ctx = ctx;
+    this.#receipts = receipts;
+    this.#urgentMessages = urgentMessages;
+  }
+
+  /** Remembers what the answer to this event holds. */
+  remember(
+    { session_id }: HookReport,
+    { ids, agent, tool }: { ids: readonly string[]; agent: string; tool: ToolContext },
+  ): void {
+    this.#ctx.db.afterCommit(() => {
+      const before = this.#handedOver.get(session_id)?.ids ?? [];
+      const requested = tool.awaits_request !== true;
+      this.#handedOver.delete(session_id);
+      const latest = [...before, ...ids].slice(-IDS_MAX);
+      this.#handedOver.set(session_id, { ids: latest, requested });
+      const [oldest] = this.#handedOver.keys();
+      if (this.#handedOver.size > SESSIONS_MAX && oldest !== undefined) this.forget(oldest);
+      if (tool.keeps_marker) this.#urgentMessages.awaitProof(session_id, agent);
+      else this.#urgentMessages.refresh();
+    });
+  }
+
+  /** Proves what the model has read before this event, which a request must have preceded. */
+  prove({ session_id, before_request, after_request }: HookReport): void {
+    const handed = this.#handedOver.get(session_id);
+    if (!handed) return;
+    if (after_request && handed.requested) {
+      this.#receipts.settle(handed.ids, "seen");
+      this.#afterCommitUnlessChanged(session_id, () => this.forget(session_id));
+    } else if (before_request) {
+      const requested = { ids: handed.ids, requested: true };
+      this.#afterCommitUnlessChanged(session_id, () => this.#handedOver.set(session_id, requested));
+    }
+  }
+
+  /** More may be handed over in the same commit, which this event says nothing about. */
+  #afterCommitUnlessChanged(session_id: string, change: () => void): void {
+    const handed = this.#handedOver.get(session_id);
+    this.#ctx.db.afterCommit(() => {
+      if (this.#handedOver.get(session_id) === handed) change();
+    });
+  }
+
+  /** What the session has not proved stays without a proof. */
+  forget(session_id: string): void {
+    this.#handedOver.delete(session_id);
+    this.#urgentMessages.release(session_id);
+  }
+}

@@ -1,0 +1,96 @@
+/** Urgent messages to agents at work: which wait for a hook, and the markers for those hooks. */
+
+import type { Context } from "kit/data/context.ts";
+import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
+import type { AgentPeers } from "../../peers/agent_peers.ts";
+import type { Directory } from "../../peers/directory.ts";
+import type { StoredMessage } from "../contract.ts";
+import { peersWithUrgent } from "../ledger/queued.ts";
+import type { Markers } from "./markers.ts";
+
+/**
+ * How long an urgent message waits for the end of a tool call. After that it goes where any other
+ * message would go, so that nothing is held up for long by a turn whose end was not reported.
+ */
+export const HOLD_MS_MAX = 5 * 60_000;
+/** How long a marker is kept for the proof of a message that was handed over. */
+const PROOF_WAIT_MS_MAX = 10 * 60_000;
+/** How many sessions may keep a marker at once. */
+const SESSIONS_MAX = 1_000;
+
+export interface UrgentMessagesDeps {
+  readonly agentPeers: Pick<AgentPeers, "find">;
+  readonly directory: Pick<Directory, "address">;
+  readonly hooks: Hooks;
+  readonly markers: Markers;
+}
+
+export class UrgentMessages {
+  readonly #ctx: Context;
+  readonly #deps: UrgentMessagesDeps;
+  /** Sessions whose hook has to report that the model read a message, and until when. */
+  readonly #unproved = new Map<string, { readonly agent: string; readonly until: number }>();
+
+  constructor(ctx: Context, deps: UrgentMessagesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /**
+   * Whether a message waits for the hook of its peer's next tool call, and so is not given to a
+   * transport that the agent reads only after the turn.
+   */
+  awaitsToolCall(
+    peer: AgentPeer,
+    { urgent, created_at }: Pick<StoredMessage, "urgent" | "created_at">,
+  ): boolean {
+    if (!urgent || this.#ctx.clock.now() - created_at >= HOLD_MS_MAX) return false;
+    return this.#toolContextAtWork(peer) !== undefined;
+  }
+
+  /** Keeps the marker of an agent until `release`, or for `PROOF_WAIT_MS_MAX`. */
+  awaitProof(session_id: string, agent: string): void {
+    this.#unproved.delete(session_id);
+    this.#unproved.set(session_id, { agent, until: this.#ctx.clock.now() + PROOF_WAIT_MS_MAX });
+    const [oldest] = this.#unproved.keys();
+    if (this.#unproved.size > SESSIONS_MAX && oldest !== undefined) this.#unproved.delete(oldest);
+    this.refresh();
+  }
+
+  /** The message was proved, or its session has ended. */
+  release(session_id: string): void {
+    if (this.#unproved.delete(session_id)) this.refresh();
+  }
+
+  /** Makes and removes markers. Called after whatever may change them, and once a second. */
+  refresh(): void {
+    const { agentPeers, markers } = this.#deps;
+    const { clock, db } = this.#ctx;
+    const wanted = new Set<string>();
+    for (const peer_id of peersWithUrgent(db)) {
+      const peer = agentPeers.find(peer_id);
+      if (peer?.backend && this.#toolContextAtWork(peer)) wanted.add(peer.backend);
+    }
+    for (const [session_id, { agent, until }] of this.#unproved) {
+      if (until > clock.now()) wanted.add(agent);
+      else this.#unproved.delete(session_id);
+    }
+    markers.keep(wanted);
+  }
+
+  /** Removes all markers, as the daemon ends. */
+  close(): void {
+    this.#deps.markers.keep(new Set());
+  }
+
+  /** Undefined unless the peer is in a turn of an agent with such a hook. */
+  #toolContextAtWork(peer: AgentPeer): ToolContext | undefined {
+    const { peer_id, backend, runtime_session_id, turn_state, turn_at } = peer;
+    if (!this.#deps.directory.address(peer_id)?.hook_messages) return undefined;
+    if (backend === null || runtime_session_id === null) return undefined;
+    if (turn_state !== "working" && turn_state !== "awaiting_input") return undefined;
+    const tool = this.#deps.hooks[backend]?.tool_context;
+    const reported_ms = this.#ctx.clock.now() - (turn_at ?? 0);
+    return reported_ms <= (tool?.turn_ms_max ?? Infinity) ? tool : undefined;
+  }
+}
