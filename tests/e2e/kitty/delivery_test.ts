@@ -51,7 +51,9 @@ withKitty(
     const peer = addressee({ socket: kitty.address }, agent);
     await kitty.scrollUp(agent.pane);
     for (const text of ARRIVES) {
-      assert.deepEqual(await transportTo(kitty).check(peer, outgoing(text)), { ready: true });
+      // The agent logs a message before it draws its composer again.
+      const isReady = async () => (await transportTo(kitty).check(peer, outgoing(text))).ready;
+      await until("an empty composer", isReady);
       assert.deepEqual(await transportTo(kitty).deliver(peer, outgoing(text)), { state: "sent" });
       await until("the message", () => agent.submitted().length > ARRIVES.indexOf(text));
     }

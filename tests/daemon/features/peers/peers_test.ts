@@ -12,12 +12,12 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-const RECORD = `peer_id name display_name path machine daemon_id tmux_session terminal tmux_socket pane_id
-  backend model circle role status turn_state last_seen description tags reminders queue_max
-  pair_per_minute hook_messages
-  metadata agent_pid mesh_session_id source parent_peer_id ephemeral addressable transport
-  ws_connected inbound_status last_delivery_at last_delivery_failure_at pending_ask_count
-  oldest_pending_age_seconds registered_at`.split(/\s+/);
+const RECORD = `peer_id name display_name path machine daemon_id tmux_session tmux_socket pane_id
+  terminal backend model circle role status turn_state last_seen description tags
+  reminders queue_max pair_per_minute hook_messages metadata agent_pid mesh_session_id
+  source parent_peer_id ephemeral addressable transport ws_connected inbound_status
+  last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
+  registered_at`.split(/\s+/);
 
 /** What only the answer about one peer has besides. */
 const ADDED: ReadonlySet<string> = new Set(["restart", "children", "children_count"]);
