@@ -27,7 +27,7 @@ export const TranscriptEntry = z.object({
   tool: z.string().nullable(),
   /** With secrets masked. Shortened if `chars` is larger. */
   text: z.string(),
-  /** How long the whole text is. */
+  /** How long the whole text is, with its secrets masked. */
   chars: z.number().int(),
   /** How many secrets were masked in it. */
   masked: z.number().int(),

@@ -57,7 +57,9 @@ export class Transcripts {
       select: (entry) => {
         const { text, masked } = maskSecrets(cleanText(entry.text), this.#deps.secrets);
         masks.set(entry.position, masked);
-        return includes(text, entry.tool, query.grep) ? { ...entry, text } : undefined;
+        if (!includes(text, entry.tool, query.grep)) return undefined;
+        // The length of the masked text, so that only a shortened text has more characters.
+        return { ...entry, text, chars: entry.chars - entry.text.length + text.length };
       },
     });
     if (!page) throw missing(peer, NO_FILE);
@@ -132,5 +134,5 @@ function toShown(entry: SessionEntry, masked: number, isFull: boolean): Transcri
   const { position, at, kind, tool, chars } = entry;
   const shown = isFull ? FULL_CHARS_MAX : SHOWN_CHARS[kind];
   const text = entry.text.slice(0, shown).toWellFormed();
-  return { position, at, kind, tool, text, chars: Math.max(chars, text.length), masked };
+  return { position, at, kind, tool, text, chars, masked };
 }

@@ -130,6 +130,10 @@ Deno.test("secrets are masked, and what is masked cannot be searched for [4.tran
   const page = await at.get(PATH);
   assert.deepEqual(textsOf(page), ["use [masked]", "the door code is [masked]", "done"]);
   assert.deepEqual(page.entries.map(({ masked }: { masked: number }) => masked), [1, 1, 0]);
+  const lengths = page.entries.map(({ text, chars }: { text: string; chars: number }) => [
+    ...[text.length, chars],
+  ]);
+  assert(lengths.every(([shown, chars]: number[]) => shown === chars), "nothing was shortened");
   assert.deepEqual(textsOf(await at.get(`${PATH}?grep=DOOR`)), [
     "the door code is [masked]",
   ]);
