@@ -1,6 +1,8 @@
 /** The doctor's checks of the state directory, configuration, disk space and clock. */
 
 import { dirname, join } from "kit/core/path.ts";
+import { keyOfVariable } from "kit/core/settings.ts";
+import { SETTINGS } from "../../daemon/app/config.ts";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
 import { type Check, type CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
@@ -38,7 +40,7 @@ export const CONFIG: Check = {
       ? `read from ${path}`
       : `${path} does not exist; using defaults`;
     const fix = (line: string) =>
-      /\bMESH_[A-Z_]+__/.exec(line) ? "correct or unset the variable" : `correct it in ${path}`;
+      /\bMESH_[A-Z_]+/.exec(line) ? "correct or unset the variable" : `correct it in ${path}`;
     const found = configErrors.map((
       line,
     ): CheckResult => ["error", "CONFIG_MISTAKE", line, fix(line)]);
@@ -59,7 +61,7 @@ function tokenFindings(present: boolean): CheckResult[] {
 }
 
 function overrideFindings(env: Env): CheckResult[] {
-  const names = Object.keys(env).filter((name) => /^MESH_.*__/.test(name)).sort();
+  const names = Object.keys(env).filter((name) => keyOfVariable(SETTINGS, name)).sort();
   if (names.length === 0) return [];
   return [
     [

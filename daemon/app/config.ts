@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import {
+  keyOfVariable,
   originsOf,
   readSettings,
   Secret,
@@ -111,7 +112,7 @@ export const SETTINGS = {
   "spawn.allowed_paths":              wordList                                                  .default([]),
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "panes.allow_typing":               flag                                                   .default(false),
-  "transcripts.readers":              z.enum(READERS).describe(READERS.join(", "))           .default("human"),
+  "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "asks.reminders":                   flag                                                   .default(true),
   "approvals.gated_tools":           wordList                                                  .default([]),
@@ -176,7 +177,7 @@ export function readConfigInForce(env: Env, readFile: ReadFile): ConfigInForce {
  */
 export function mistakesOf(env: Env, before: string, text: string): string[] {
   const fileOnlyEnv = Object.fromEntries(
-    Object.entries(env).filter(([name]) => !name.includes("__")),
+    Object.entries(env).filter(([name]) => keyOfVariable(SETTINGS, name) === undefined),
   );
   const problemsIn = (file: string) => {
     try {

@@ -37,7 +37,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.allowed_paths":                "shown",
   "spawn.env":                          "names",
   "panes.allow_typing":                 "shown",
-  "transcripts.readers":                "shown",
+  "transcripts":                        "shown",
   "jobs.checks":                        "names",
   "asks.reminders":                     "shown",
   "approvals.gated_tools":              "shown",

@@ -114,11 +114,20 @@ function collect(value: unknown, at: string, into: CollectState): void {
   for (const [key, inner] of Object.entries(value)) collect(inner, at ? `${at}.${key}` : key, into);
 }
 
-/** `MESH_DAEMON__PORT` sets `daemon.port`. Variables without `__` are not settings. */
+/**
+ * The key that a variable sets: `MESH_DAEMON__PORT` is `daemon.port`. Undefined for a variable that
+ * is no setting. One with `__` is meant as a setting, even if there is no such key.
+ */
+export function keyOfVariable(table: Settings, variable: string): string | undefined {
+  if (!variable.startsWith("MESH_")) return undefined;
+  const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
+  return variable.includes("__") || Object.hasOwn(table, key) ? key : undefined;
+}
+
 function collectEnv({ table, sources, found, mistakes }: CollectState): void {
   for (const [variable, text] of Object.entries(sources.env)) {
-    if (!variable.startsWith("MESH_") || !variable.includes("__")) continue;
-    const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
+    const key = keyOfVariable(table, variable);
+    if (key === undefined) continue;
     if (!Object.hasOwn(table, key)) {
       mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
       continue;

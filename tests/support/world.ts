@@ -237,13 +237,12 @@ export function world(options: WorldOptions = {}) {
   const open = (path: string) => createDaemon(settings.config, path, platform);
   const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
   daemon.start();
-  const events = eventsOf(daemon);
   const send = (request: Request) => daemon.fetch(request, LOOPBACK);
   return {
     clock,
     processes,
     daemon,
-    events,
+    events: eventsOf(daemon),
     logged,
     call: client(BASE, send),
     /** Sends a bare request, as any program might; the path includes the query. */

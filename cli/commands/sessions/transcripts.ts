@@ -37,7 +37,7 @@ const TRANSCRIPT: Command = {
   summary: "Show the last prompts, texts and tool calls of a peer's session",
   details:
     "Read from the agent's own session file; thoughts are left out. Secrets are masked, as " +
-    "far as they look like secrets. The setting transcripts.readers says who may: human (the " +
+    "far as they look like secrets. The setting transcripts says who may: human (the " +
     "default: only a person), peers (agents of its circle as well), or off.",
   flags: {
     ...CIRCLE_FLAG,

@@ -1287,7 +1287,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "sessions",
   "usage": "transcript <peer>",
   "summary": "Show the last prompts, texts and tool calls of a peer's session",
-  "details": "Read from the agent's own session file; thoughts are left out. Secrets are masked, as far as they look like secrets. The setting transcripts.readers says who may: human (the default: only a person), peers (agents of its circle as well), or off.",
+  "details": "Read from the agent's own session file; thoughts are left out. Secrets are masked, as far as they look like secrets. The setting transcripts says who may: human (the default: only a person), peers (agents of its circle as well), or off.",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",
    "--last <count>": "how many entries (default 20, at most 200)",

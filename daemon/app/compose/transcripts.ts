@@ -11,7 +11,7 @@ const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 export function openTranscripts({ config, ctx, identity, platform }: Foundation) {
   const transcripts = new Transcripts(ctx, {
     machine: platform.machine,
-    readers: config["transcripts.readers"],
+    readers: config.transcripts,
     secrets: [identity.hook_token, ...secretsOf(config)],
     sessionFilesOf: (backend) => platform.sessionFilesOf(backend),
   });

@@ -5,7 +5,7 @@ import { contract } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { onePeer } from "../peers/schemas.ts";
 
-/** Who may read transcripts (`transcripts.readers`). */
+/** Who may read transcripts: the values of the setting `transcripts`. */
 export const READERS = ["human", "peers", "off"] as const;
 export type Readers = typeof READERS[number];
 
@@ -41,7 +41,8 @@ export const readTranscript = contract({
   id: "transcripts.read",
   method: "GET",
   path: "/peers/:id/transcript",
-  summary: "What a peer's agent recorded of its session; for those whom transcripts.readers allows",
+  summary:
+    "What a peer's agent recorded of its session; for those whom the setting transcripts allows",
   ...onePeer,
   tunnel: "never",
   query: onePeer.query.extend({

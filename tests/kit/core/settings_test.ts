@@ -171,3 +171,16 @@ Deno.test("every configuration is read or refused with one error", () => {
     }
   }));
 });
+
+Deno.test("a setting without a section is read from the file and from its variable", () => {
+  for (const value of ["peers", "human", "off"] as const) {
+    assert.equal(read(`transcripts: ${value}`).transcripts, value);
+    assert.equal(read("transcripts: peers", { MESH_TRANSCRIPTS: value }).transcripts, value);
+  }
+  assert.deepEqual(mistakes("transcripts: all"), [
+    `transcripts: found "all" (${PATH}); allowed: human, peers, off`,
+  ]);
+  assert.deepEqual(mistakes("", { MESH_OTHER: "1", MESH_TRANSCRIPTS: "all" }), [
+    'transcripts: found "all" (MESH_TRANSCRIPTS); allowed: human, peers, off',
+  ]);
+});

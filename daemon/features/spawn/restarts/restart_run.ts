@@ -240,10 +240,7 @@ export class RestartRun {
     await this.#deps.linkSilentAgent({ ...ids, backend, tmux_socket, pane_id });
   }
 
-  async #waitUntil(
-    ms_max: number,
-    isMet: () => boolean,
-  ): Promise<void> {
+  async #waitUntil(ms_max: number, isMet: () => boolean): Promise<void> {
     const { clock } = this.#ctx;
     for (let polls = 0, end = clock.now() + ms_max; clock.now() < end; polls++) {
       if (isMet()) return;

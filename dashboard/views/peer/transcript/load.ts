@@ -17,8 +17,8 @@ interface LoadedTranscript {
 const NOTES: Readonly<Record<string, string>> = {
   human_not_proven: "What this agent recorded of its session is not shown: it is not proven that " +
     "a person looks at this page. Open the page with mesh open.",
-  transcripts_off: "What this agent recorded of its session is not shown: transcripts.readers is " +
-    "off.",
+  transcripts_off: "What this agent recorded of its session is not shown: the setting " +
+    "transcripts is off.",
 };
 
 /** Nothing through a relay and of other machines, which keep it to themselves. */

@@ -116,7 +116,7 @@ Deno.test("the manifest says what was left out, and why", async () => {
 });
 
 Deno.test("without a transcript the rest is handed over, and the manifest says so", async () => {
-  for (const settings of [{ "transcripts.readers": "off" }, {}]) {
+  for (const settings of [{ transcripts: "off" }, {}]) {
     const { w } = await handoffWorld({ settings, sessionFiles: {} });
     await using _ = w;
     const { manifest } = await post(w, "/handoffs", OWN);

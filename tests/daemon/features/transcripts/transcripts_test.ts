@@ -104,7 +104,7 @@ Deno.test("who may read is decided by the setting and by what is proved [4.trans
   for (const [readers, who, from_peer, holders, refusal] of cases) {
     await using at = await transcriptWorld({
       ...who,
-      settings: { "transcripts.readers": readers },
+      settings: { transcripts: readers },
     });
     at.sockets.holders = holders;
     const query = from_peer === undefined ? "" : `?from_peer=${from_peer}`;
@@ -193,7 +193,7 @@ Deno.test("tokens and context are counted where the agent records them [4.transc
   assert.equal(api.transcript_refusal.error, "human_not_proven");
   const { usage } = await at.get("/usage");
   assert.deepEqual(usage.map(({ name }: { name: string }) => name).sort(), ["api", "far", "web"]);
-  await using off = await transcriptWorld({ settings: { "transcripts.readers": "off" } });
+  await using off = await transcriptWorld({ settings: { transcripts: "off" } });
   const unread = await off.get("/peers/api/usage");
   assert.deepEqual([unread.usage, unread.reason], [null, "Reading transcripts is off"]);
   assert.equal(unread.transcript_refusal.error, "transcripts_off");

@@ -15,7 +15,7 @@ function readingWorld(folder: SessionsFolder, readers: string) {
   const name = `rollout-2026-11-26T13-22-47-${ID}.jsonl`;
   folder.write(`sessions/2026/11/26/${name}`, recorded("codex.jsonl"));
   return world({
-    settings: { "transcripts.readers": readers },
+    settings: { transcripts: readers },
     sessionFiles: { codex: codexSessionFiles(folder.path) },
   });
 }
