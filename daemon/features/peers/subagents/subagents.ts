@@ -203,7 +203,7 @@ function factsOf({ metadata }: StoredChild): z.output<typeof Metadata> | undefin
 /** A type as a part of a name. */
 function toType(given: string): string {
   const words = given.toLowerCase().replaceAll(/[^a-z0-9_]+/g, "-");
-  return words.slice(0, TYPE_CHARS_MAX).replaceAll(/^-+|-+$/g, "") || UNKNOWN_TYPE;
+  return words.slice(0, TYPE_CHARS_MAX).replaceAll(/^-|-$/g, "") || UNKNOWN_TYPE;
 }
 
 /** `api.explore-1`; the number is one more than that of any other child of the type. */
