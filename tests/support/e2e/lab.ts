@@ -71,6 +71,9 @@ export function withLab(
   });
 }
 
+/** How long an agent may take to end after its terminal has gone. */
+const HANGUP_MS_MAX = 20_000;
+
 /** How long a test may take. One that waits for good is ended with all its processes. */
 const TEST_MS_MAX = 6 * 60_000;
 
@@ -210,11 +213,19 @@ export class Lab implements AsyncDisposable {
     await until("the end of the tmux server", () => !isAlive(Number(panes[0])));
   }
 
-  /** Ends the panes and their programs, and waits until they are gone. */
+  /**
+   * Ends the panes and their programs, and waits until they are gone. One that does not end with its
+   * pane is killed.
+   */
   async endAgents(): Promise<void> {
     const pids = [...this.#pids, ...processesIn(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
-    await until("the end of every agent", () => !pids.some((pid) => isAlive(pid)));
+    const kill_at = Date.now() + HANGUP_MS_MAX;
+    await until("the end of every agent", () => {
+      const alive = pids.filter((pid) => isAlive(pid));
+      if (Date.now() > kill_at) alive.forEach((pid) => run("kill", ["-KILL", `${pid}`]));
+      return alive.length === 0;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -26,6 +26,9 @@ async function test(): Promise<void> {
   const id = await fixture.ask(peer_id, `Which port? The token is ${TOKEN}.`);
   assert.equal((await fixture.answer(id)).reply, "Port 8080");
   await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+  const input = { params: { id: peer_id }, query: {} };
+  // It is written after the answer is shown.
+  await until("its tokens", async () => (await fixture.call(getUsage, input)).usage?.input_tokens);
   // A session can be read after its end as well.
   await lab.killPane(pane_id ?? "");
   const claude = await lab.claude("api");
@@ -43,7 +46,6 @@ async function test(): Promise<void> {
   }
   assert(result.includes("The token is [masked]") && !result.includes(TOKEN), result);
   // A program that proves neither a person nor a peer reads no text.
-  const input = { params: { id: peer_id }, query: {} };
   await assert.rejects(fixture.call(readTranscript, input), /not proven/);
   const { usage } = await fixture.call(getUsage, input);
   assert(usage && (usage.input_tokens ?? 0) > 0 && usage.context_tokens, JSON.stringify(usage));
