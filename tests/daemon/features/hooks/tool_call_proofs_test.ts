@@ -45,7 +45,6 @@ const CODEX = {
     ["PostToolUse"],
     ["PostModelRequest", { status: "failed" }],
     ["PostModelRequest", { status: "completed", agent_id: "sub-1" }],
-    ["Interrupt"],
   ],
 } as const;
 const GEMINI = {
