@@ -71,6 +71,7 @@ export const REASONS = {
   executor_never_registered: "the agent that was started for it never registered",
   executor_died:        "its executor ended before its turn did",
   turn_end_unseen:      "its turn ended while the daemon was not running",
+  turn_failed:          "an error ended its executor's turn",
   delivery_failed:      "its message did not reach the executor",
   check_failed:         "an acceptance check failed",
   expires_at_passed:    "it was not delivered before it expired",

@@ -61,8 +61,11 @@ export class PeerTurns {
         if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
       });
       if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
-      if (last_message !== undefined) this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      // What the agent has said before an error is no result of its turn.
       if (error !== undefined) this.#turnFailed(peer_id, error);
+      else if (last_message !== undefined) {
+        this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      }
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
