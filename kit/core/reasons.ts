@@ -6,6 +6,7 @@ export const REASONS = {
   // No transport took the message, and no byte was sent.
   no_transport:         "no transport reaches it now: no socket, no terminal, no hook",
   nobody_waits:         "none of its hooks waits for messages",
+  hook_messages_off:    "its hooks hand it no messages: mesh peer set NAME --hook-messages on",
   bad_frame:            "its text contains what cannot be typed",
   no_pane:              "no pane is known",
   no_process:           "no process is known",

@@ -149,12 +149,8 @@ export class HookEvents {
     if (reader.context_event === event) return this.#context(peer_id, session_id);
     const tool = reader.tool_context;
     if (tool?.event !== event) return this.#reminder(peer_id, report);
-    if (!this.#takesMessages(peer_id)) return null;
+    if (!this.#deps.directory.takesHookMessages(peer_id)) return null;
     return this.#urgent(peer_id, report, { agent: backend, tool });
-  }
-
-  #takesMessages(peer_id: string): boolean {
-    return this.#deps.directory.address(peer_id)?.hook_messages === 1;
   }
 
   /** The urgent messages that wait, for an agent between two tool calls. */
@@ -254,7 +250,7 @@ export class HookEvents {
    */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
-    const contextMessages = this.#takesMessages(peer_id)
+    const contextMessages = this.#deps.directory.takesHookMessages(peer_id)
       ? this.#deps.handover.handToHook(peer_id, LIMITS)
       : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);

@@ -23,7 +23,7 @@ import { OutgoingCache } from "./outgoing_cache.ts";
 
 export interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
-  readonly directory: Pick<Directory, "canQueueFor">;
+  readonly directory: Pick<Directory, "canQueueFor" | "takesHookMessages">;
   readonly peers: Pick<Peers, "recordDelivery">;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
@@ -115,8 +115,13 @@ export class Dispatcher {
     );
     if (!outgoing) return "blocked";
     const reasons: string[] = [];
+    const takesHooks = this.#deps.directory.takesHookMessages(peer_id);
     const awaitsToolCall = this.#deps.urgentMessages.awaitsToolCall(addressee, message);
     for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
+      if (transport.name === "hook" && !takesHooks) {
+        reasons.push(`${transport.name}: ${"hook_messages_off" satisfies Reason}`);
+        continue;
+      }
       if (awaitsToolCall && transport.waits_for_turn_end) {
         reasons.push(`${transport.name}: ${"tool_call_awaited" satisfies Reason}`);
         continue;
