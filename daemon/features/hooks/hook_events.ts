@@ -174,7 +174,7 @@ export class HookEvents {
     const { approvals, subagents, turns } = this.#deps;
     const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
     if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
-    turns.reportTurn(peer_id, { turn_state });
+    turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
     subagents.report(peer_id, subagent);
     if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
     return peer_id;
