@@ -93,7 +93,10 @@ export class Reactions {
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
     finalMessageSeen: (peer_id, text) => this.#features.jobs.turns.finalMessageSeen(peer_id, text),
-    turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
+    turnFailed: (peer_id, error) => {
+      this.#features.jobs.turns.turnFailed(peer_id, error);
+      this.#features.subscriptions.turnFailed(peer_id, error);
+    },
     processProven: (process) => this.#features.agentProcesses.remember(process),
     availabilityChanged: (peer_id) => {
       this.#features.sockets.resume(peer_id);

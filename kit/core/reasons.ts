@@ -6,6 +6,7 @@ export const REASONS = {
   // No transport took the message, and no byte was sent.
   no_transport:         "no transport reaches it now: no socket, no terminal, no hook",
   nobody_waits:         "none of its hooks waits for messages",
+  hook_messages_off:    "its hooks hand it no messages: mesh peer set NAME --hook-messages on",
   bad_frame:            "its text contains what cannot be typed",
   no_pane:              "no pane is known",
   no_process:           "no process is known",
@@ -71,6 +72,7 @@ export const REASONS = {
   executor_never_registered: "the agent that was started for it never registered",
   executor_died:        "its executor ended before its turn did",
   turn_end_unseen:      "its turn ended while the daemon was not running",
+  turn_failed:          "an error ended its executor's turn",
   delivery_failed:      "its message did not reach the executor",
   check_failed:         "an acceptance check failed",
   expires_at_passed:    "it was not delivered before it expired",

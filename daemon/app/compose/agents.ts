@@ -150,6 +150,7 @@ export function openAgents(
   const wakeHooks = new WakeHooks(ctx, {
     transports,
     agentPeers,
+    directory,
     wake: (peer_id) => dispatcher.wake(peer_id),
     shutdownSignal,
   });

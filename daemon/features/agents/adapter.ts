@@ -217,6 +217,8 @@ export interface HookReport {
   readonly last_message?: string | undefined;
   /** The class of the error that ended the turn. */
   readonly turn_error?: string | undefined;
+  /** True if the human interrupted the turn. */
+  readonly interrupted?: boolean | undefined;
   /**
    * True if the event ends a turn, and its answer can keep the turn going with a text. False if a
    * hook has already done so.
@@ -240,7 +242,10 @@ export interface HookReport {
   readonly is_within_turn?: boolean | undefined;
   /** True if the agent is about to call its model. */
   readonly before_request?: boolean | undefined;
-  /** True if the event can only follow an answer of the model. */
+  /**
+   * True if the event can only follow an answer of the model; false if it follows a request without
+   * one.
+   */
   readonly after_request?: boolean | undefined;
   /** A tool that needs the user's permission; set only if the hook may answer for the user. */
   readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;

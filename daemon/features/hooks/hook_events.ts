@@ -48,14 +48,23 @@ export interface HookEventsDeps {
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
-export type AnswerHook = (
+type AnswerHook = (
   signal: AbortSignal,
 ) => Record<string, unknown> | Promise<Record<string, unknown>>;
+
+export interface HookAnswer {
+  readonly answer: AnswerHook;
+  /** To be called if the caller hung up before the answer was sent. */
+  lost(): void;
+}
 
 export class HookEvents {
   readonly #ctx: Context;
   readonly #deps: HookEventsDeps;
-  /** The messages in the last hook answer of each session; its next event proves them seen. */
+  /**
+   * The messages in the answer to each session's last prompt. The next event proves them seen,
+   * unless it says that the model was not called or did not answer.
+   */
   readonly #contextMessages = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: HookEventsDeps) {
@@ -64,15 +73,15 @@ export class HookEvents {
   }
 
   /** Records one hook event of an agent, and answers it in the agent's own format. */
-  async handle(agent: string, payload: unknown, facts: HookFacts): Promise<AnswerHook> {
-    const { db } = this.#ctx;
+  async handle(agent: string, payload: unknown, facts: HookFacts): Promise<HookAnswer> {
     const backend = Backend.safeParse(agent).data;
     const reader = backend && this.#deps.hooks[backend];
     if (!reader) throw new Problem("unknown_agent", { agent });
     const parsed = reader.read(payload);
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
-    return db.transact(() => {
+    let handsOver = false;
+    const answer = this.#ctx.db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, report.subagent);
@@ -94,22 +103,40 @@ export class HookEvents {
           pane_id,
           agent_pid,
         });
-        db.afterCommit(() => {
-          this.#contextMessages.delete(report.session_id);
-          this.#deps.toolCallMessages.forget(report.session_id);
-        });
+        this.#ctx.db.afterCommit(() => this.#forgetHandedOver(report.session_id));
         this.#deps.reminders.release(report.session_id);
         return () => ({});
       }
-      this.#markContextSeen(report.session_id);
-      this.#deps.toolCallMessages.prove(report);
+      this.#proveHandedOver(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message, turn_error: error } = report;
       this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
+      handsOver = context !== null;
       return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
     });
+    const lost = () => {
+      if (handsOver) this.#forgetHandedOver(report.session_id);
+    };
+    return { answer, lost };
+  }
+
+  /** What this event proves the model to have read of earlier answers. */
+  #proveHandedOver(report: HookReport): void {
+    const { session_id, turn_error, interrupted, before_request, after_request } = report;
+    const { db } = this.#ctx;
+    if (interrupted) return db.afterCommit(() => this.#forgetHandedOver(session_id));
+    this.#deps.toolCallMessages.prove(report);
+    if (turn_error !== undefined) {
+      db.afterCommit(() => this.#contextMessages.delete(session_id));
+    } else if (!before_request && after_request !== false) this.#markContextSeen(session_id);
+  }
+
+  /** What the session has not proved stays without a proof, and is named at a later prompt. */
+  #forgetHandedOver(session_id: string): void {
+    this.#contextMessages.delete(session_id);
+    this.#deps.toolCallMessages.forget(session_id);
   }
 
   /** What the agent reads in the answer to this event; null if nothing. */
@@ -122,12 +149,8 @@ export class HookEvents {
     if (reader.context_event === event) return this.#context(peer_id, session_id);
     const tool = reader.tool_context;
     if (tool?.event !== event) return this.#reminder(peer_id, report);
-    if (!this.#takesMessages(peer_id)) return null;
+    if (!this.#deps.directory.takesHookMessages(peer_id)) return null;
     return this.#urgent(peer_id, report, { agent: backend, tool });
-  }
-
-  #takesMessages(peer_id: string): boolean {
-    return this.#deps.directory.address(peer_id)?.hook_messages === 1;
   }
 
   /** The urgent messages that wait, for an agent between two tool calls. */
@@ -151,7 +174,7 @@ export class HookEvents {
     const { approvals, subagents, turns } = this.#deps;
     const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
     if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
-    turns.reportTurn(peer_id, { turn_state });
+    turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
     subagents.report(peer_id, subagent);
     if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
     return peer_id;
@@ -227,7 +250,7 @@ export class HookEvents {
    */
   #context(peer_id: string, session_id: string): string | null {
     const { db } = this.#ctx;
-    const contextMessages = this.#takesMessages(peer_id)
+    const contextMessages = this.#deps.directory.takesHookMessages(peer_id)
       ? this.#deps.handover.handToHook(peer_id, LIMITS)
       : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
@@ -248,7 +271,7 @@ export class HookEvents {
   #markContextSeen(session_id: string): void {
     const contextMessages = this.#contextMessages.get(session_id);
     if (!contextMessages) return;
-    this.#deps.receipts.settle(contextMessages, "seen");
+    this.#deps.receipts.proveHandedOver(contextMessages);
     this.#ctx.db.afterCommit(() => this.#contextMessages.delete(session_id));
   }
 }

@@ -51,7 +51,7 @@ export class AgentObserver {
     for (const { peer, seen } of await Promise.all(agentPeers.reachable().map(observe))) {
       if (seen) turns.applyObservation(peer, seen);
     }
-    await wakeHooks.releaseReachable();
+    await wakeHooks.releaseNeedless();
     for (const { peer, seen } of await Promise.all(agentPeers.unobserved().map(observe))) {
       if (seen?.alive) this.#restore(peer, seen);
     }

@@ -29,7 +29,12 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
-      return await (await deps.hookEvents.handle(params.agent, body, facts))(signal);
+      const { answer, lost } = await deps.hookEvents.handle(params.agent, body, facts);
+      const answered = await answer(signal);
+      return () => {
+        if (signal.aborted) lost();
+        return answered;
+      };
     }),
     route(waitForWake, ({ params, body, signal }) => {
       return deps.wakeHooks.wait(params.agent, body, signal);

@@ -19,13 +19,13 @@ interface HandedOver {
 
 export class ToolCallMessages {
   readonly #ctx: Context;
-  readonly #receipts: Pick<Receipts, "settle">;
+  readonly #receipts: Pick<Receipts, "proveHandedOver">;
   readonly #urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">;
   readonly #handedOver = new Map<string, HandedOver>();
 
   constructor(
     ctx: Context,
-    receipts: Pick<Receipts, "settle">,
+    receipts: Pick<Receipts, "proveHandedOver">,
     urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">,
   ) {
     this.#ctx = ctx;
@@ -56,7 +56,7 @@ export class ToolCallMessages {
     const handed = this.#handedOver.get(session_id);
     if (!handed) return;
     if (after_request && handed.requested) {
-      this.#receipts.settle(handed.ids, "seen");
+      this.#receipts.proveHandedOver(handed.ids);
       this.#afterCommitUnlessChanged(session_id, () => this.forget(session_id));
     } else if (before_request) {
       const requested = { ids: handed.ids, requested: true };

@@ -7,6 +7,7 @@ import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
+import type { Directory } from "../peers/directory.ts";
 import type { waitForWake } from "./contract.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
@@ -20,6 +21,7 @@ const REGISTRATION_WAIT_MS_MAX = 2_000;
 export interface WakeHooksDeps {
   readonly transports: AgentTransports;
   readonly agentPeers: AgentPeers;
+  readonly directory: Pick<Directory, "takesHookMessages">;
   /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
@@ -36,7 +38,7 @@ export class WakeHooks {
   }
 
   /**
-   * Blocks a hook until its session is to be woken or another transport reaches it, at most for
+   * Blocks a hook until its session is to be woken or no longer needs a hook, at most for
    * `WAIT_MS_MAX`.
    */
   async wait(
@@ -55,7 +57,7 @@ export class WakeHooks {
     const waitSignal = AbortSignal.any([signal, this.#deps.shutdownSignal, expiry.signal]);
     if (!this.#findBySession(session_id)) await pause(clock, REGISTRATION_WAIT_MS_MAX, waitSignal);
     const peer = this.#findBySession(session_id);
-    if (!peer || await this.#deps.transports.isReachableWithoutHook(peer)) return { then: "end" };
+    if (!peer || !await this.#needsHook(peer)) return { then: "end" };
     void pause(clock, WAIT_MS_MAX, waitSignal).then(() => expiry.abort());
     const instruction = waiters.add(session_id, waitSignal);
     this.#deps.wake(peer.peer_id);
@@ -66,15 +68,21 @@ export class WakeHooks {
     }
   }
 
-  /** Releases the hooks of sessions that are gone, or that another transport can reach by now. */
-  async releaseReachable(): Promise<void> {
-    const { transports } = this.#deps;
-    for (const waiters of transports.allWaitingHooks()) {
+  /** Releases the hooks of sessions that are gone, or that have no need of them any more. */
+  async releaseNeedless(): Promise<void> {
+    for (const waiters of this.#deps.transports.allWaitingHooks()) {
       for (const session_id of waiters.sessions) {
         const peer = this.#findBySession(session_id);
-        if (!peer || await transports.isReachableWithoutHook(peer)) waiters.release(session_id);
+        if (!peer || !await this.#needsHook(peer)) waiters.release(session_id);
       }
     }
+  }
+
+  /** Whether a session's hooks hand it messages, and no other transport does. */
+  async #needsHook(peer: AgentPeer): Promise<boolean> {
+    const { directory, transports } = this.#deps;
+    return directory.takesHookMessages(peer.peer_id) &&
+      !await transports.isReachableWithoutHook(peer);
   }
 
   #findBySession(session_id: string): AgentPeer | undefined {

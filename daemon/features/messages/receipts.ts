@@ -74,6 +74,17 @@ export class Receipts {
     });
   }
 
+  /** Marks messages as seen that a hook handed over. Old ones may have been deleted since. */
+  proveHandedOver(delivery_ids: readonly string[]): void {
+    const { db } = this.#ctx;
+    db.transact(() => {
+      for (const delivery_id of delivery_ids) {
+        const message = ledger.findMessage(db, delivery_id);
+        if (message) this.#steps.seen(message);
+      }
+    });
+  }
+
   /** Applies a reader's receipt for messages that it drained. */
   settle(delivery_ids: readonly string[], status: SettleDeliveries["status"]): void {
     const { db } = this.#ctx;

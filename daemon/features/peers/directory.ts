@@ -97,6 +97,11 @@ export class Directory {
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
   }
 
+  /** Whether the hooks of a peer hand it messages: its owner can turn that off. */
+  takesHookMessages(peer_id: string): boolean {
+    return this.address(peer_id)?.hook_messages === 1;
+  }
+
   /** Whether a peer may come online again. An unregistered one may, a retired one may not. */
   canReturn(peer_id: string): boolean {
     const found = rows.get(this.#ctx.db, peer_id);

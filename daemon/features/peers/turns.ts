@@ -15,6 +15,9 @@ const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
+/** Who reported the turn state of a session in no turn, in whose subagent a dialog is open. */
+export const BY_SUBAGENT = "subagent";
+
 export class PeerTurns {
   readonly #ctx: Context;
   readonly #changes: PeerChanges;
@@ -50,7 +53,7 @@ export class PeerTurns {
           ...peer,
           turn_state: turn_state ?? peer.turn_state,
           turn_at: turn_state ? clock.now() : peer.turn_at,
-          turn_by: turn_state ? by : peer.turn_by,
+          turn_by: turn_state && !isRepeatedDialog(peer, turn_state) ? by : peer.turn_by,
           status_by: by,
           status_at: clock.now(),
           model: model ?? peer.model,
@@ -61,8 +64,11 @@ export class PeerTurns {
         if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
       });
       if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
-      if (last_message !== undefined) this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      // What the agent has said before an error is no result of its turn.
       if (error !== undefined) this.#turnFailed(peer_id, error);
+      else if (last_message !== undefined) {
+        this.#deps.reactions.finalMessageSeen(peer_id, last_message);
+      }
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
@@ -71,6 +77,23 @@ export class PeerTurns {
   #turnFailed(peer_id: string, error: string): void {
     this.#ctx.events.append("turn_failed", { peer_id, error });
     this.#deps.reactions.turnFailed(peer_id, error);
+  }
+
+  /**
+   * A sign of life from a subagent. A dialog in it is the session's, whose terminal shows it; of a
+   * session that was idle it ends with the subagent's next report.
+   */
+  reportSubagent(peer_id: string, { at_dialog }: { readonly at_dialog: boolean }): void {
+    this.#ctx.db.transact(() => {
+      const { turn_state, turn_by } = this.#changes.mustGet(peer_id);
+      if (at_dialog) {
+        const by = turn_state === "idle" ? BY_SUBAGENT : undefined;
+        this.reportTurn(peer_id, { turn_state: "awaiting_input" }, by);
+      } else {
+        const isOver = turn_state === "awaiting_input" && turn_by === BY_SUBAGENT;
+        this.reportTurn(peer_id, isOver ? { turn_state: "idle" } : {});
+      }
+    });
   }
 
   /** The turn that the agent reported as ended goes on, because it was given something to do. */
@@ -156,6 +179,15 @@ export class PeerTurns {
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
+}
+
+/** Whether this is another report of a subagent's dialog, as an agent's notification is. */
+function isRepeatedDialog(
+  peer: Pick<rows.StoredPeer, "turn_state" | "turn_by">,
+  turn_state: string,
+): boolean {
+  const isOpen = peer.turn_state === "awaiting_input" && peer.turn_by === BY_SUBAGENT;
+  return isOpen && turn_state === "awaiting_input";
 }
 
 /** The same text without a reference to the longer text that it was cut from. */

@@ -7,6 +7,7 @@ import * as jobRows from "../jobs/store.ts";
 import { TERMINAL_STATES } from "../jobs/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import type { PeerState } from "../peers/changes.ts";
+import { BY_SUBAGENT } from "../peers/turns.ts";
 import { noteOccurrence } from "./changes.ts";
 import { doing, FAILED, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
 import * as rows from "./store.ts";
@@ -73,7 +74,7 @@ export class ConditionChecks {
       if (!isReturning(after)) this.#occurred(peer_id, "offline", offlineProof(after));
       return;
     }
-    const ended = doing(before) !== "idle" && doing(after) === "idle";
+    const ended = isInTurn(before) && doing(after) === "idle";
     if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
   }
 
@@ -111,7 +112,7 @@ export class ConditionChecks {
       return one.pending === 0 ? this.#deps.fail(one, proof) : undefined;
     }
     if (!isOnline(peer) || !isTurnKnown(peer)) return;
-    const holds = doing(peer) !== "idle";
+    const holds = isInTurn(peer);
     if (one.holds && !holds) noteOccurrence(this.#ctx, { ...one, holds }, turnProof(peer));
     else if (holds && !one.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...one, holds }));
   }
@@ -169,6 +170,11 @@ function isReturning({ status, offline_reason }: PeerState): boolean {
 /** After a start the daemon knows of an agent that its process runs, and not what it does. */
 function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
   return turn_state !== null || status_by !== "process";
+}
+
+/** Whether a turn is in progress: a dialog in a subagent is open without one, too. */
+function isInTurn(peer: PeerState): boolean {
+  return doing(peer) !== "idle" && peer.turn_by !== BY_SUBAGENT;
 }
 
 /** What an online peer does now, since when, and who reported it. */

@@ -48,7 +48,9 @@ function readHook(payload: unknown): HookReport {
   const model = report.model ?? data?.model;
   // The human interrupted the turn, at a dialog or elsewhere. No Stop event follows, so the turn
   // state is set here.
-  if (report.event === "Interrupt") return { ...report, model, turn_state: "idle" };
+  if (report.event === "Interrupt") {
+    return { ...report, model, turn_state: "idle", interrupted: true };
+  }
   return { ...report, model };
 }
 

@@ -36,8 +36,8 @@ const read = payloadReader({
     ({ llm_request: { model } }) => ({
       turn_state: "working",
       model,
+      // Proves no answer to the request before: a request that failed is announced again.
       before_request: true,
-      after_request: true, // Of the request before this one.
     }),
   ),
   BeforeTool: event({}, () => ({ turn_state: "working" })),
@@ -67,7 +67,12 @@ export const geminiHooks: HookReader = {
   answer,
   context_event: CONTEXT_EVENT,
   // Each request is announced by `BeforeModel`.
-  tool_context: { event: TOOL_EVENT, awaits_request: true, turn_ms_max: TURN_MS_MAX },
+  tool_context: {
+    event: TOOL_EVENT,
+    awaits_request: true,
+    keeps_marker: true,
+    turn_ms_max: TURN_MS_MAX,
+  },
 };
 
 /**

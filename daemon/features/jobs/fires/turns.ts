@@ -125,14 +125,28 @@ export class Turns {
 
   /** Called when a turn of this peer ends. Completes its armed fires that are not held open. */
   finalMessageSeen(peer_id: string, last_message: string): void {
-    const { db } = this.#ctx;
-    db.transact(() => {
-      for (const attempt of attempts.openOf(db, peer_id)) {
-        const job = rows.get(db, attempt.job_id);
-        if (!job || attempt.state !== "running") continue;
-        if (job.state !== "running" || job.phase !== TURN_STARTED) continue;
-        this.complete(job, { result_summary: last_message });
+    this.#ctx.db.transact(() => {
+      for (const job of this.#inTurn(peer_id)) this.complete(job, { result_summary: last_message });
+    });
+  }
+
+  /** Called when an error ends a turn of this peer. Fails what the turn would have completed. */
+  turnFailed(peer_id: string, error_class: string): void {
+    const state_reason = "turn_failed" satisfies JobReason;
+    const error = `An error ended the executor's turn: ${error_class}`;
+    this.#ctx.db.transact(() => {
+      for (const job of this.#inTurn(peer_id)) {
+        this.#deps.steps.settle(job, "failed", { state_reason, error });
       }
+    });
+  }
+
+  /** The jobs whose armed fires the end of this peer's turn ends. */
+  #inTurn(peer_id: string): StoredJob[] {
+    const { db } = this.#ctx;
+    return attempts.openOf(db, peer_id).flatMap((attempt) => {
+      const job = attempt.state === "running" ? rows.get(db, attempt.job_id) : undefined;
+      return job?.state === "running" && job.phase === TURN_STARTED ? [job] : [];
     });
   }
 

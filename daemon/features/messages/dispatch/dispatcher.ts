@@ -17,13 +17,13 @@ import type { Reachability } from "../../peers/records.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "../contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import { firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
-import type { UrgentMessages } from "../urgent/urgent_messages.ts";
+import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
+import { HOLD_MS_MAX, type UrgentMessages } from "../urgent/urgent_messages.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
 export interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
-  readonly directory: Pick<Directory, "canQueueFor">;
+  readonly directory: Pick<Directory, "canQueueFor" | "takesHookMessages">;
   readonly peers: Pick<Peers, "recordDelivery">;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
@@ -35,6 +35,13 @@ export interface DispatcherDeps {
  * something changes.
  */
 type Outcome = "continue" | "blocked";
+
+/** Why no transport took a message. */
+interface Blocked {
+  readonly reason: string;
+  /** Whether it waits for a hook, and so holds up only its own sender's messages. */
+  readonly held: boolean;
+}
 
 /** After what time a receipt is recorded again that could not be stored. */
 const RECORD_AGAIN_MS = 1000;
@@ -99,24 +106,41 @@ export class Dispatcher {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
     }
+    let result = await this.#dispatch(message);
+    if (result !== "continue" && result?.held) {
+      const other = firstNotHeld(db, peer_id, this.#ctx.clock.now() - HOLD_MS_MAX);
+      if (other) result = await this.#dispatch(other);
+    }
+    if (result === "continue") return "continue";
+    if (result) this.#recordBlocked(message, result.reason);
+    return "blocked";
+  }
+
+  /** Tries a message by each transport. Returns undefined if it is gone. */
+  async #dispatch(message: QueuedMessage): Promise<"continue" | Blocked | undefined> {
+    const { db } = this.#ctx;
+    const { seq, to_peer_id: peer_id } = message;
     const addressee = this.#deps.agentPeers.find(peer_id);
-    if (!addressee) return "blocked";
+    if (!addressee) return undefined;
     // The agent's plugin may have received the message already. The plugin drops repeats, but any
     // other transport would deliver the message twice.
     if (message.repeatable && message.transport === "websocket") {
-      this.#recordBlocked(message, "socket_awaited" satisfies Reason);
-      return "blocked";
+      return { reason: "socket_awaited" satisfies Reason, held: false };
     }
-    const { seq } = message;
     const outgoing = this.#outgoingCache.getOrLoad(
       peer_id,
       seq,
       () => ledger.findMessageBySeq(db, seq),
     );
-    if (!outgoing) return "blocked";
+    if (!outgoing) return undefined;
     const reasons: string[] = [];
+    const takesHooks = this.#deps.directory.takesHookMessages(peer_id);
     const awaitsToolCall = this.#deps.urgentMessages.awaitsToolCall(addressee, message);
     for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
+      if (transport.name === "hook" && !takesHooks) {
+        reasons.push(`${transport.name}: ${"hook_messages_off" satisfies Reason}`);
+        continue;
+      }
       if (awaitsToolCall && transport.waits_for_turn_end) {
         reasons.push(`${transport.name}: ${"tool_call_awaited" satisfies Reason}`);
         continue;
@@ -130,8 +154,7 @@ export class Dispatcher {
       if (receipt?.state !== "refused") return "continue";
       reasons.push(`${transport.name}: ${receipt.reason}`);
     }
-    this.#recordBlocked(message, reasons.join("; ") || "no_transport");
-    return "blocked";
+    return { reason: reasons.join("; ") || "no_transport", held: awaitsToolCall };
   }
 
   /**
@@ -223,10 +246,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Stores the reason on every queued message of the peer, because all of them wait behind the
-   * first.
-   */
+  /** Stores the reason on every queued message of the peer, because all of them wait. */
   #recordBlocked({ to_peer_id, reason: knownReason }: QueuedMessage, reason: string): void {
     const { db } = this.#ctx;
     if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;

@@ -18,14 +18,37 @@ const QueuedMessage = rowOf(
 );
 export type QueuedMessage = z.output<typeof QueuedMessage>;
 
+const COLUMNS = "seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at";
+
 /** The first queued message of a peer. */
 export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
-    `select seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at
-     from messages
+    `select ${COLUMNS} from messages
      where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
     { to_peer_id },
+  );
+}
+
+/**
+ * The first queued message of a peer that is not urgent, nor sent after an urgent one of the same
+ * sender. Urgent messages that are not younger than `held_since` count as others.
+ */
+export function firstNotHeld(
+  db: Database,
+  to_peer_id: string,
+  held_since: number,
+): QueuedMessage | undefined {
+  return db.get(
+    QueuedMessage,
+    `select ${COLUMNS} from messages
+     where to_peer_id = :to_peer_id and state = 'queued' and not exists (
+       select 1 from messages as held
+       where held.to_peer_id = :to_peer_id and held.state = 'queued' and held.urgent = 1
+         and held.created_at > :held_since and held.seq <= messages.seq
+         and held.from_peer_name = messages.from_peer_name)
+     order by seq limit 1`,
+    { to_peer_id, held_since },
   );
 }
 

@@ -20,7 +20,7 @@ const SESSIONS_MAX = 1_000;
 
 export interface UrgentMessagesDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
-  readonly directory: Pick<Directory, "address">;
+  readonly directory: Pick<Directory, "takesHookMessages">;
   readonly hooks: Hooks;
   readonly markers: Markers;
 }
@@ -86,7 +86,7 @@ export class UrgentMessages {
   /** Undefined unless the peer is in a turn of an agent with such a hook. */
   #toolContextAtWork(peer: AgentPeer): ToolContext | undefined {
     const { peer_id, backend, runtime_session_id, turn_state, turn_at } = peer;
-    if (!this.#deps.directory.address(peer_id)?.hook_messages) return undefined;
+    if (!this.#deps.directory.takesHookMessages(peer_id)) return undefined;
     if (backend === null || runtime_session_id === null) return undefined;
     if (turn_state !== "working" && turn_state !== "awaiting_input") return undefined;
     const tool = this.#deps.hooks[backend]?.tool_context;

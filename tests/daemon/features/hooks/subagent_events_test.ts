@@ -1,7 +1,15 @@
 /** Events inside a subagent: they are no turn of the session, and prove nothing about its model. */
 
 import assert from "node:assert/strict";
-import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  get,
+  notify,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
+import { subscribe } from "../../../support/daemon/schedules.ts";
 import { realPayload, SessionHooks, worldWithSession } from "../../../support/agents/subagents.ts";
 
 const INSIDE = { agent_id: "a-1", agent_type: "Explore" };
@@ -114,4 +122,38 @@ Deno.test("a subagent's permission question outlives its session's turn, not the
     assert.deepEqual(await pending, { status: 200 }, end);
     assert.deepEqual(await open(), [], end);
   }
+});
+
+for (const next of ["PostToolUse", "SubagentStop"]) {
+  Deno.test(`an idle session is idle again at the ${next} after its subagent's dialog`, async () => {
+    await using at = await worldWithSession();
+    const { w, session } = at;
+    const ada = await connectPeer(w, "ada");
+    const { name } = await session.record();
+    await session.subagentStarts("a-1");
+    await session.stop();
+    await subscribe(w, `peer:${name} finished`);
+    await session.send("PermissionRequest", { ...INSIDE, tool_name: "Bash", tool_input: {} });
+    await session.send("Notification", { notification_type: "permission_prompt" });
+    await w.tick(1);
+    assert.equal((await session.record()).turn_state, "awaiting_input");
+    await session.send(next, INSIDE);
+    await w.tick(1);
+    assert.equal((await session.record()).turn_state, "idle");
+    assert.deepEqual(ada.of("notify"), [], "The dialog was no turn");
+    await session.send("UserPromptSubmit", { prompt: "Go on" });
+    await session.stop();
+    await w.tick(1);
+    assert.equal(ada.of("notify").length, 1);
+  });
+}
+
+Deno.test("a subagent's next event ends no dialog that the session reported itself", async () => {
+  await using at = await worldWithSession();
+  const { session } = at;
+  await session.subagentStarts("a-1");
+  await session.send("UserPromptSubmit", { prompt: "Go on" });
+  await session.send("PermissionRequest", { tool_name: "Bash", tool_input: {} });
+  await session.send("PostToolUse", INSIDE);
+  assert.equal((await session.record()).turn_state, "awaiting_input");
 });

@@ -34,6 +34,23 @@ Deno.test("a message that is not urgent goes to the queue that the agent reads a
   assert.equal(await agent.toolCall(), "");
 });
 
+Deno.test("an urgent message that waits for a tool call holds up its own sender's messages only", async () => {
+  await using agent = await new AgentAtWork().start();
+  const held = await notify(agent.w, "ada", agent.name, "Now", URGENT);
+  await notify(agent.w, "ada", agent.name, "After that");
+  await notify(agent.w, "bob", agent.name, "First of Bob");
+  await notify(agent.w, "eve", agent.name, "Now, too", URGENT);
+  await notify(agent.w, "bob", agent.name, "Second of Bob");
+  await agent.w.clock.settle();
+  assert.deepEqual(agent.queued.map((text) => />(.*)</.exec(text)?.[1]), [
+    ...["First of Bob", "Second of Bob"],
+  ]);
+  const { reason } = await get(agent.w, `/messages/${held.delivery_id}`);
+  assert.equal(reason, "native: tool_call_awaited");
+  await agent.stop();
+  assert.equal(agent.queued.length, 5);
+});
+
 Deno.test("an agent whose hooks hand it no messages gets an urgent one through its queue", async () => {
   await using agent = await new AgentAtWork().start();
   const body = { hook_messages: false };

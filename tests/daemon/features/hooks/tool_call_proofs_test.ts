@@ -45,7 +45,6 @@ const CODEX = {
     ["PostToolUse"],
     ["PostModelRequest", { status: "failed" }],
     ["PostModelRequest", { status: "completed", agent_id: "sub-1" }],
-    ["Interrupt"],
   ],
 } as const;
 const GEMINI = {
@@ -53,8 +52,8 @@ const GEMINI = {
   reader: geminiHooks,
   prompt: ["BeforeAgent", PROMPT],
   hands_over: ["AfterTool"],
-  // The first model call is announced, and has not happened yet.
-  no_proof: [["AfterTool"], ["BeforeModel", MODEL]],
+  // A request is announced again when it failed.
+  no_proof: [["AfterTool"], ["BeforeModel", MODEL], ["BeforeModel", MODEL]],
 } as const;
 
 const CASES: readonly Case[] = [
@@ -63,7 +62,6 @@ const CASES: readonly Case[] = [
   { ...CODEX, proof: ["PostModelRequest", { status: "completed" }] },
   { ...CODEX, proof: ["Stop", STOP] },
   { ...GEMINI, proof: ["AfterTool"] },
-  { ...GEMINI, proof: ["BeforeModel", MODEL] },
   { ...GEMINI, proof: ["AfterAgent", { prompt_response: "Done", stop_hook_active: false }] },
   {
     agent: "copilot",

@@ -8,9 +8,10 @@ import {
   createHookTransport,
   WaitingHookList,
 } from "../../../../../daemon/features/agents/claude_code/hook_transport.ts";
+import { setPeer } from "../../../../../daemon/features/peers/groups/contract.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 
@@ -135,6 +136,27 @@ Deno.test("no hook waits for a session that has a pane or a socket", async () =>
   await using _ = w;
   socket.ready = true;
   assert.equal((await waiting(w)).hookAnswer?.["then"], "end");
+});
+
+Deno.test("a waiting hook is handed nothing once its peer takes no messages from hooks", async () => {
+  const { w } = await fixture();
+  await using _ = w;
+  const line = await waiting(w);
+  const set = (hook_messages: boolean) =>
+    w.call(setPeer, { params: { id: "api-claude-code" }, query: {}, body: { hook_messages } });
+  await set(false);
+  const { delivery_id } = await notify(w, "web", "api-claude-code");
+  await w.clock.settle();
+  assert.equal(line.hookAnswer, undefined);
+  const { state, reason } = await get(w, `/messages/${delivery_id}`);
+  assert.deepEqual([state, reason], ["queued", "native: no_socket; hook: hook_messages_off"]);
+  await w.tick(10);
+  assert.deepEqual(line.hookAnswer, { then: "end" });
+  assert.deepEqual((await waiting(w)).hookAnswer, { then: "end" });
+  await set(true);
+  const next = await waiting(w);
+  assert.equal(next.hookAnswer?.["then"], "write");
+  await typedLines(w, next.hookAnswer ?? {});
 });
 
 Deno.test("a hook waits for a session in a kitty window that nobody can type into", async () => {

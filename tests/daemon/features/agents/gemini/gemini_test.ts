@@ -30,7 +30,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart", { turn_state: "idle", source: "startup" }],
   ["SessionEnd",   { end_reason: "exit" }],
   ["BeforeAgent",  { turn_state: "working", prompt: PROMPT }],
-  ["BeforeModel",  { turn_state: "working", model: "gemini-2.5-flash", before_request: true, after_request: true }],
+  ["BeforeModel",  { turn_state: "working", model: "gemini-2.5-flash", before_request: true }],
   ["BeforeTool",   { turn_state: "working" }],
   ["AfterTool",    { is_within_turn: true, after_request: true }],
   ["Notification", { turn_state: "awaiting_input" }],
