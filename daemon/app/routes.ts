@@ -41,6 +41,7 @@ import type { Shares } from "../features/shares/shares.ts";
 import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
@@ -53,13 +54,14 @@ export function featureRoutes(
   features: Features,
   { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
 ): Route[] {
-  const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
+  const { agentPeers, directory, registrationLocations, restarts, telemetry, transcripts } =
+    features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
-  const proofs = {
+  const readerOf = readersOf(features, {
     isProvenHuman,
-    isProcess: (pid: number, caller: Caller, max: number) => callers.isProcess(pid, caller, max),
-  };
+    isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
+  });
   const checks: CallerChecks = {
     requestContextOf(caller, headers) {
       const given = headers.get("traceparent");
@@ -92,8 +94,16 @@ export function featureRoutes(
       findForkSource: (argument, query) =>
         agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
     }),
-    ...sessionRoutes(features, { isProvenHuman, senderOf }),
-    ...handoffRoutes(features, { ...checks, ...proofs }),
+    ...sessionRoutes(features, {
+      isProvenHuman,
+      senderOf,
+      refusalOfCopy: (source, from_peer, { caller, headers }) => {
+        const reader = readerOf(from_peer, caller, headers);
+        const isOwn = reader.isHuman || reader.peer_id === source.peer_id;
+        return isOwn ? undefined : transcripts.refusalOf(source, reader);
+      },
+    }),
+    ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
@@ -101,7 +111,7 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(features, proofs),
+    ...transcriptRoutes(features, readerOf),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

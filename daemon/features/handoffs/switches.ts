@@ -9,6 +9,7 @@ import type { Directory } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Restarts } from "../spawn/restarts/restarts.ts";
+import type { Reader } from "../transcripts/transcripts.ts";
 import type { Switched, SwitchRequest } from "./contract.ts";
 import type { Handoffs } from "./handoffs.ts";
 
@@ -34,7 +35,7 @@ export class Switches {
   async switch(
     argument: string,
     { backend: to_backend, profile, last, note, force, ...request }: SwitchRequest,
-    requestContext: { proven_human: boolean; isElsewhere: boolean },
+    requester: Reader,
   ): Promise<Switched> {
     const { directory, handoffs, restarts } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
@@ -42,12 +43,11 @@ export class Switches {
     if (before.backend === to_backend) {
       throw new Problem("same_backend", { backend: to_backend });
     }
-    const { isElsewhere } = requestContext;
     let attachment_id: string | null = null;
     let left_out: Switched["left_out"] = [];
     const makeSeed = async () => {
       const of = this.#mustGet(peer_id);
-      const bundle = await handoffs.collect({ of, to: of, last, note, isElsewhere });
+      const bundle = await handoffs.collect({ of, to: of, last, note, requester });
       left_out = bundle.manifest.left_out;
       attachment_id = await handoffs.store(bundle, (stored) => stored);
       const seed = firstMessage(before, handoffs.mask(note ?? ""));
@@ -57,7 +57,7 @@ export class Switches {
     const restart = await restarts.restart(
       peer_id,
       { ...request, fresh: true },
-      requestContext,
+      { proven_human: requester.isHuman },
       change,
     );
     const { backend: from_backend, runtime_session_id } = before;

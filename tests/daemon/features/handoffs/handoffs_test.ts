@@ -214,7 +214,8 @@ Deno.test("no turns go along with a request from elsewhere, and the manifest say
   await using _ = w;
   const of = w.daemon.agentPeers.mustGetRecord(api.peer_id);
   const to = { peer_id: web.peer_id, name: "web" };
-  const request = { of, to, last: 10, isElsewhere: true };
+  const requester = { isHuman: true, isElsewhere: true, peer_id: undefined };
+  const request = { of, to, last: 10, requester };
   const { manifest, turns } = await w.daemon.handoffs.collect(request);
   assert.deepEqual(turns, []);
   assert.equal(manifest.left_out[0]?.what, "all turns");
