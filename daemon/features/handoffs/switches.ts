@@ -44,9 +44,11 @@ export class Switches {
       throw new Problem("same_backend", { backend: to_backend });
     }
     let attachment_id: string | null = null;
+    let session = before.runtime_session_id;
     let left_out: Switched["left_out"] = [];
     const makeSeed = async () => {
       const of = this.#mustGet(peer_id);
+      session = of.runtime_session_id;
       const bundle = await handoffs.collect({ of, to: of, last, note, requester });
       left_out = bundle.manifest.left_out;
       attachment_id = await handoffs.store(bundle, (stored) => stored);
@@ -60,12 +62,12 @@ export class Switches {
       { proven_human: requester.isHuman },
       change,
     );
-    const { backend: from_backend, runtime_session_id } = before;
+    const { backend: from_backend } = before;
     const isOver = restart.outcome === "failed" || restart.outcome === "cancelled";
     const isUntouched = isOver && !restart.stages.some(({ stage }) => stage === "launch");
-    const way_back = runtime_session_id === null || isUntouched
+    const way_back = session === null || isUntouched
       ? null
-      : `mesh resume ${runtime_session_id} --backend ${from_backend}`;
+      : `mesh resume ${session} --backend ${from_backend}`;
     return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };
   }
 

@@ -72,11 +72,6 @@ export class RestartRecords {
     });
   }
 
-  /** Stores the message that waits for the peer. */
-  setSeed(restart_id: string, seed: Pick<StoredRestart, "seed" | "seed_attachments">): void {
-    this.#ctx.db.transact((tx) => rows.update(tx, { ...this.mustGet(restart_id), ...seed }));
-  }
-
   /** If the restart changes the peer's agent, the peer becomes that of the new one. */
   changeAgent(restart_id: string): void {
     const { peer_id, to_backend } = this.mustGet(restart_id);

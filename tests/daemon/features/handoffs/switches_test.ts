@@ -295,3 +295,34 @@ Deno.test("a full queue and a limit of messages do not refuse the first message 
   const { deliveries } = await get(w, `/deliveries?to_peer=${peer_id}`);
   assert.equal(deliveries.length, 2, "the notification and the hand-over");
 });
+
+Deno.test("a turn or a session that begins while the hand-over is made is waited for, and is handed over", async () => {
+  const during: (() => Promise<unknown>)[] = [];
+  const { fixture, peer_id, pane_id, agent_pid } = await fixtureOf({
+    programs: {
+      async run() {
+        await during.shift()?.();
+        return { exit: 128, output: "" };
+      },
+    },
+  });
+  await using _ = fixture;
+  const { w, processes, terminals, folder } = fixture;
+  const begin = (runtime_session_id: string) => {
+    const place = { path: folder, backend: "codex", pane_id, tmux_socket: SOCKET, agent_pid };
+    return post(w, "/peers", { ...place, runtime_session_id });
+  };
+  during.push(() => post(w, "/peers/api/turn", { turn_state: "working" }), () => begin("s-3"));
+  const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer: "api" });
+  while (during.length > 1) await w.clock.advance(250);
+  for (let at = 0; at < 8; at++) await w.clock.advance(250);
+  assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0, "it is in a turn");
+  await begin("s-2");
+  await post(w, "/peers/api/turn", { turn_state: "idle" });
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
+  const failed = await advanceUntilSettled(w, answer);
+  assert.equal(failed.way_back, "mesh resume s-3 --backend codex");
+  assert.match(await fileText(w, failed.attachment_id), /"session_id": "s-3"/);
+  assert.equal((await get(w, `/peers/${peer_id}`)).runtime_session_id, "s-3", "it has it back");
+});
