@@ -324,5 +324,9 @@ Deno.test("a turn or a session that begins while the hand-over is made is waited
   const failed = await advanceUntilSettled(w, answer);
   assert.equal(failed.way_back, "mesh resume s-3 --backend codex");
   assert.match(await fileText(w, failed.attachment_id), /"session_id": "s-3"/);
-  assert.equal((await get(w, `/peers/${peer_id}`)).runtime_session_id, "s-3", "it has it back");
+  assert.equal(
+    w.daemon.agentPeers.mustGetRecord(peer_id).runtime_session_id,
+    "s-3",
+    "it has it back",
+  );
 });
