@@ -62,15 +62,7 @@ export function featureRoutes(
     isProvenHuman,
     isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
   });
-  const checks: CallerChecks = {
-    requestContextOf(caller, headers) {
-      const given = headers.get("traceparent");
-      const received = given === null ? undefined : Traceparent.parse(given);
-      const traceparent = telemetry ? telemetry.requests.continued(received) : received;
-      return { proven_human: isProvenHuman(caller, headers), traceparent };
-    },
-    isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
-  };
+  const checks = callerChecksOf(callers, telemetry, isProvenHuman);
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
@@ -97,11 +89,8 @@ export function featureRoutes(
     ...sessionRoutes(features, {
       isProvenHuman,
       senderOf,
-      refusalOfCopy: (source, from_peer, { caller, headers }) => {
-        const reader = readerOf(from_peer, caller, headers);
-        const isOwn = reader.isHuman || reader.peer_id === source.peer_id;
-        return isOwn ? undefined : transcripts.refusalOf(source, reader);
-      },
+      refusalOfCopy: (source, from_peer, { caller, headers }) =>
+        transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
     }),
     ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),
@@ -116,6 +105,22 @@ export function featureRoutes(
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
   ];
+}
+
+function callerChecksOf(
+  callers: Callers,
+  telemetry: Features["telemetry"],
+  isProvenHuman: (caller: Caller, headers: Headers) => boolean,
+): CallerChecks {
+  return {
+    requestContextOf(caller, headers) {
+      const given = headers.get("traceparent");
+      const received = given === null ? undefined : Traceparent.parse(given);
+      const traceparent = telemetry ? telemetry.requests.continued(received) : received;
+      return { proven_human: isProvenHuman(caller, headers), traceparent };
+    },
+    isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
+  };
 }
 
 export function socketRoutes(connections: SocketConnections): Route[] {
