@@ -41,6 +41,7 @@ import type { Shares } from "../features/shares/shares.ts";
 import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
@@ -53,22 +54,15 @@ export function featureRoutes(
   features: Features,
   { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
 ): Route[] {
-  const { agentPeers, directory, registrationLocations, restarts, telemetry } = features;
+  const { agentPeers, directory, registrationLocations, restarts, telemetry, transcripts } =
+    features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
-  const proofs = {
+  const readerOf = readersOf(features, {
     isProvenHuman,
-    isProcess: (pid: number, caller: Caller, max: number) => callers.isProcess(pid, caller, max),
-  };
-  const checks: CallerChecks = {
-    requestContextOf(caller, headers) {
-      const given = headers.get("traceparent");
-      const received = given === null ? undefined : Traceparent.parse(given);
-      const traceparent = telemetry ? telemetry.requests.continued(received) : received;
-      return { proven_human: isProvenHuman(caller, headers), traceparent };
-    },
-    isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
-  };
+    isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
+  });
+  const checks = callerChecksOf(callers, telemetry, isProvenHuman);
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
@@ -92,8 +86,13 @@ export function featureRoutes(
       findForkSource: (argument, query) =>
         agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
     }),
-    ...sessionRoutes(features, { isProvenHuman, senderOf }),
-    ...handoffRoutes(features, { ...checks, ...proofs }),
+    ...sessionRoutes(features, {
+      isProvenHuman,
+      senderOf,
+      refusalOfCopy: (source, from_peer, { caller, headers }) =>
+        transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
+    }),
+    ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
@@ -101,11 +100,27 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(features, proofs),
+    ...transcriptRoutes(features, readerOf),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
   ];
+}
+
+function callerChecksOf(
+  callers: Callers,
+  telemetry: Features["telemetry"],
+  isProvenHuman: (caller: Caller, headers: Headers) => boolean,
+): CallerChecks {
+  return {
+    requestContextOf(caller, headers) {
+      const given = headers.get("traceparent");
+      const received = given === null ? undefined : Traceparent.parse(given);
+      const traceparent = telemetry ? telemetry.requests.continued(received) : received;
+      return { proven_human: isProvenHuman(caller, headers), traceparent };
+    },
+    isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
+  };
 }
 
 export function socketRoutes(connections: SocketConnections): Route[] {

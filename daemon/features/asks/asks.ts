@@ -70,7 +70,7 @@ export class Asks {
     return this.#ctx.db.transact(() => {
       const { circle, bypass_circle, reply_to = null } = body;
       const from = directory.sender(body.from_peer, { circle });
-      const may_be_caller = requestContext.by_schedule;
+      const { may_be_caller } = requestContext;
       const scope = { circle, bypass_circle, caller: from, may_be_caller };
       const to = directory.target(body.to_peer, scope);
       const before = reply_to === null ? undefined : this.mustGet(reply_to);

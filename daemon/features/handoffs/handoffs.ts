@@ -14,7 +14,7 @@ import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Transcripts } from "../transcripts/transcripts.ts";
+import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
 import { type Bundle, toMarkdown } from "./bundle.ts";
 import type { HandedOff, HandoffRequest, Manifest } from "./contract.ts";
 import { touchedFiles } from "./touched_files.ts";
@@ -39,14 +39,6 @@ export interface HandoffsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Who asks for a hand-over: the human, a peer that is proved, or nobody who is. */
-export interface Requester {
-  readonly isHuman: boolean;
-  /** Whether the request comes through a relay or from another machine, which get no turns. */
-  readonly isElsewhere: boolean;
-  readonly peer_id: string | undefined;
-}
-
 /** What goes into a bundle, besides what is found. */
 export interface BundleRequest {
   readonly of: StoredPeer;
@@ -54,7 +46,8 @@ export interface BundleRequest {
   readonly last: number;
   readonly note?: string | undefined;
   readonly files?: readonly string[];
-  readonly isElsewhere: boolean;
+  /** Who asks for it: turns go along only if that one may read them. */
+  readonly requester: Reader;
 }
 
 export class Handoffs {
@@ -72,7 +65,7 @@ export class Handoffs {
    */
   async send<A>(
     request: HandoffRequest,
-    requester: Requester,
+    requester: Reader,
     requestContext: RequestContext,
     commit: (work: () => HandedOff) => A,
   ): Promise<A> {
@@ -82,8 +75,10 @@ export class Handoffs {
     const of = this.#workOf(request, requester);
     const to = directory.target(request.to_peer, { circle, caller: sender });
     if (to.peer_id === of.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
-    const { isElsewhere } = requester;
-    const bundle = await this.collect({ ...request, of, to, isElsewhere });
+    // What goes to another machine leaves this one, like what is read from there.
+    const isElsewhere = requester.isElsewhere || to.daemon_id !== null;
+    const asked = { ...requester, isElsewhere };
+    const bundle = await this.collect({ ...request, of, to, requester: asked });
     return await this.store(bundle, (attachment_id) => {
       const message = { request, to: to.peer_id, attachment_id };
       return commit(() => this.#send(bundle.manifest, message, requestContext));
@@ -93,8 +88,8 @@ export class Handoffs {
   /** Collects what a hand-over of a peer's work holds. */
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
-    const { isElsewhere, last: count } = read;
-    const wanted = { peer_id: of.peer_id, count, isElsewhere };
+    const { requester, last: count } = read;
+    const wanted = { peer_id: of.peer_id, count, requester };
     const { turns, left_out: missingTurns } = await lastTurns(transcripts, wanted);
     const sources = { turns, named, folder: of.path };
     const { files, left_out: missingFiles } = await touchedFiles(sources, { programs, signal });
@@ -145,7 +140,7 @@ export class Handoffs {
   }
 
   /** The peer whose work it is: the sender's own, or that of any peer for the human. */
-  #workOf({ of_peer, from_peer, circle }: HandoffRequest, requester: Requester): StoredPeer {
+  #workOf({ of_peer, from_peer, circle }: HandoffRequest, requester: Reader): StoredPeer {
     const { directory, machine } = this.#deps;
     const scope = directory.scopeOf({ circle, from_peer });
     const { peer_id, name } = directory.find(of_peer ?? from_peer, scope);

@@ -9,6 +9,7 @@ import type { Directory } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Restarts } from "../spawn/restarts/restarts.ts";
+import type { Reader } from "../transcripts/transcripts.ts";
 import type { Switched, SwitchRequest } from "./contract.ts";
 import type { Handoffs } from "./handoffs.ts";
 
@@ -34,7 +35,7 @@ export class Switches {
   async switch(
     argument: string,
     { backend: to_backend, profile, last, note, force, ...request }: SwitchRequest,
-    requestContext: { proven_human: boolean; isElsewhere: boolean },
+    requester: Reader,
   ): Promise<Switched> {
     const { directory, handoffs, restarts } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
@@ -42,12 +43,13 @@ export class Switches {
     if (before.backend === to_backend) {
       throw new Problem("same_backend", { backend: to_backend });
     }
-    const { isElsewhere } = requestContext;
     let attachment_id: string | null = null;
+    let session = before.runtime_session_id;
     let left_out: Switched["left_out"] = [];
     const makeSeed = async () => {
       const of = this.#mustGet(peer_id);
-      const bundle = await handoffs.collect({ of, to: of, last, note, isElsewhere });
+      session = of.runtime_session_id;
+      const bundle = await handoffs.collect({ of, to: of, last, note, requester });
       left_out = bundle.manifest.left_out;
       attachment_id = await handoffs.store(bundle, (stored) => stored);
       const seed = firstMessage(before, handoffs.mask(note ?? ""));
@@ -57,15 +59,15 @@ export class Switches {
     const restart = await restarts.restart(
       peer_id,
       { ...request, fresh: true },
-      requestContext,
+      { proven_human: requester.isHuman },
       change,
     );
-    const { backend: from_backend, runtime_session_id } = before;
+    const { backend: from_backend } = before;
     const isOver = restart.outcome === "failed" || restart.outcome === "cancelled";
     const isUntouched = isOver && !restart.stages.some(({ stage }) => stage === "launch");
-    const way_back = runtime_session_id === null || isUntouched
+    const way_back = session === null || isUntouched
       ? null
-      : `mesh resume ${runtime_session_id} --backend ${from_backend}`;
+      : `mesh resume ${session} --backend ${from_backend}`;
     return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };
   }
 

@@ -2,21 +2,11 @@
 
 import type { ProgramRunner } from "../../host/programs.ts";
 import { cleanLine } from "kit/core/text.ts";
+import { gitStatus } from "./git_status.ts";
 import type { LeftOut, Turn } from "./turns.ts";
 
 /** How many files a hand-over names. */
 const FILES_MAX = 200;
-const GIT_MS_MAX = 5_000;
-/** Nothing of the repository's own configuration is run, and nothing is written. */
-const GIT_STATUS = [
-  "git",
-  "--no-optional-locks",
-  "-c",
-  "core.fsmonitor=false",
-  "status",
-  "--porcelain=v1",
-  "-z",
-];
 
 export interface TouchedFile {
   readonly path: string;
@@ -83,33 +73,4 @@ function unquote(quoted: string): string {
     if (error instanceof SyntaxError) return "";
     throw error;
   }
-}
-
-/** One line of `git status`: two letters, a space, and a path. */
-const STATUS_LINE = /^([ MTADRCU?!]{2}) (.+)$/s;
-/** How much of a program's output is kept: of a longer one, the beginning is missing. */
-const OUTPUT_CHARS_NEARLY_FULL = 16_000;
-
-async function gitStatus(
-  folder: string | null,
-  { programs, signal }: { readonly programs: ProgramRunner; readonly signal: AbortSignal },
-): Promise<{ changed: readonly TouchedFile[]; left_out: readonly LeftOut[] }> {
-  const what = "the files that git sees changed";
-  const none = (why: string) => ({ changed: [], left_out: [{ what, why }] });
-  if (folder === null) return none("its folder is not known");
-  const options = { cwd: folder, timeout_ms: GIT_MS_MAX, signal };
-  const { exit, output } = await programs.run(GIT_STATUS, options);
-  if (exit !== 0) return none("`git status` failed in its folder, or it is no repository");
-  const changed: TouchedFile[] = [];
-  const parts = output.split("\0");
-  for (let at = 0; at < parts.length; at++) {
-    const [, by = "", path = ""] = STATUS_LINE.exec(parts[at] ?? "") ?? [];
-    if (path === "") continue;
-    changed.push({ path, by: by.trim() });
-    // After a file that was renamed, its former name follows.
-    if (/[RC]/.test(by)) at++;
-  }
-  const isCut = output.length >= OUTPUT_CHARS_NEARLY_FULL;
-  const why = "the output of `git status` is too long";
-  return { changed, left_out: isCut ? [{ what: `some of ${what}`, why }] : [] };
 }

@@ -1,7 +1,7 @@
 /** The last turns of a session: read backwards page by page, up to limits that the result names. */
 
 import { recoverableProblem } from "kit/core/problem.ts";
-import type { Transcripts } from "../transcripts/transcripts.ts";
+import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
 import type { TranscriptEntry } from "../transcripts/contract.ts";
 
 /** A turn begins with a prompt. The first one may have begun earlier. */
@@ -25,16 +25,20 @@ export interface LastTurns {
   readonly left_out: readonly LeftOut[];
 }
 
-/** Reads the last turns of a peer, whose transcript the caller is allowed to read. */
+/**
+ * Reads the last turns of a peer for those who may read them. A peer may hand its own turns over,
+ * even if agents read no transcripts.
+ */
 export async function lastTurns(
   transcripts: Pick<Transcripts, "read">,
-  { peer_id, count, isElsewhere }: {
+  { peer_id, count, requester }: {
     readonly peer_id: string;
     readonly count: number;
-    readonly isElsewhere: boolean;
+    readonly requester: Reader;
   },
 ): Promise<LastTurns> {
-  const reader = { isHuman: true, isElsewhere, peer_id: undefined };
+  const isOwn = requester.peer_id === peer_id;
+  const reader = { ...requester, isHuman: requester.isHuman || isOwn };
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;

@@ -7,8 +7,8 @@ export interface RequestContext {
   /** Whether the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
   readonly traceparent?: string | undefined;
-  /** Whether a schedule sends the message: its recipient may be its sender. */
-  readonly by_schedule?: boolean | undefined;
+  /** Whether the recipient may be the sender: of a schedule, or of a message after a restart. */
+  readonly may_be_caller?: boolean | undefined;
 }
 
 export interface CallerChecks {

@@ -22,7 +22,7 @@ export interface NotificationsDeps {
 
 /** The request context of a notification. */
 export interface NotifyContext extends RequestContext {
-  /** True for a notice of the daemon itself. */
+  /** True for a message that no limit refuses: a notice of the daemon, or a switch's first one. */
   readonly notice?: boolean;
 }
 
@@ -41,7 +41,7 @@ export class Notifications {
     return db.transact(() => {
       const { circle, bypass_circle } = body;
       const from = directory.sender(body.from_peer, { circle });
-      const { by_schedule: may_be_caller } = requestContext;
+      const { may_be_caller } = requestContext;
       const scope = { circle, bypass_circle, caller: from, may_be_caller };
       const to = directory.target(body.to_peer, scope);
       const ticket = delivery.send({

@@ -75,7 +75,7 @@ export class ScheduleFires {
       may_be_caller: true,
     });
     const message = { from_peer, to_peer, text, circle: named };
-    const by = { proven_human, by_schedule: true, ...trace };
+    const by = { proven_human, may_be_caller: true, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";

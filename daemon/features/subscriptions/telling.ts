@@ -101,7 +101,7 @@ export class Telling {
     // What a peer may have written, such as a file's name, is not said in the human's voice.
     const reason = proven_human ? one.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
-    const by = { proven_human, by_schedule: true };
+    const by = { proven_human, may_be_caller: true };
     return notifications.notify(
       { from_peer, to_peer: to.peer_id, text: message, circle: named },
       by,
@@ -109,7 +109,7 @@ export class Telling {
   }
 
   #notice(to_peer: string, text: string): string {
-    const notice = { proven_human: false, notice: true, by_schedule: true };
+    const notice = { proven_human: false, notice: true, may_be_caller: true };
     return this.#deps.notifications.notify({ from_peer: DAEMON, to_peer, text }, notice)
       .ticket.message.delivery_id;
   }

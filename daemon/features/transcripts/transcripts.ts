@@ -115,6 +115,15 @@ export class Transcripts {
     if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
     return undefined;
   }
+
+  /**
+   * Why a reader may not have a copy of a peer, which can be asked for all that the peer has read.
+   * The human and the peer itself may always.
+   */
+  refusalOfCopy(peer: StoredPeer, reader: Reader): Problem | undefined {
+    const isOwn = reader.isHuman || reader.peer_id === peer.peer_id;
+    return isOwn ? undefined : this.refusalOf(peer, reader);
+  }
 }
 
 /** The refusal of a peer without a session that can be read. */

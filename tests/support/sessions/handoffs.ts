@@ -19,6 +19,8 @@ export const ENTRIES: NonNullable<FakeSession["entries"]> = [
   { ...TEXT, text: "The password=hunter2hunter2 is in it" },
 ];
 
+/** The root, the index, the objects and the commit of the repository of `api`. */
+const REV_PARSE = `/w/api\n/w/api/.git/index\n/w/api/.git/objects\n${"a1".repeat(20)}\n`;
 const GIT_OUTPUT = " M src/port.ts\0R  new.ts\0old.ts\0?? notes.md\0";
 
 interface HandoffOptions extends WorldOptions {
@@ -37,7 +39,8 @@ export async function handoffWorld(
     programs: {
       run: (argv) => {
         runs.push(argv);
-        return Promise.resolve(git);
+        const isFound = git.exit === 0 && argv.includes("rev-parse");
+        return Promise.resolve(isFound ? { exit: 0, output: REV_PARSE } : git);
       },
     },
     ...options,

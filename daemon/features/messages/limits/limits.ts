@@ -37,7 +37,7 @@ export interface LimitedMessage {
   readonly to: { readonly peer_id: string; readonly role: string } & OwnLimits;
   readonly voice: string;
   readonly reply_to?: string | null;
-  /** True for a notice of the daemon, which no limit refuses (contract 2). */
+  /** True for a message that no limit refuses, such as a notice of the daemon (contract 2). */
   readonly notice?: boolean;
   readonly first_accepted?: FirstAccepted;
 }

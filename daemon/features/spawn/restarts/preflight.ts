@@ -14,6 +14,8 @@ export interface PreflightOptions {
   readonly fresh: boolean;
   /** The profile that the peer was spawned with, or that of its new agent. */
   readonly profile: string | undefined;
+  /** Whether an agent that was started with the peer's session has not registered yet. */
+  readonly is_resumed: boolean;
   /** The agent that takes the place of the peer's own; undefined to start the same one. */
   readonly to_backend?: Backend | undefined;
   /** Whether the earlier session may be given up, if it cannot be resumed after a failure. */
@@ -102,11 +104,17 @@ function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string):
  */
 function commandFor(
   subject: StoredPeer,
-  { fresh, profile, to_backend }: PreflightOptions,
+  { fresh, profile, to_backend, is_resumed }: PreflightOptions,
   deps: SpawnDeps,
 ): { command: Command; resumeArgs: readonly string[]; backend: Backend } {
   const backend = to_backend ?? subject.backend ?? ANY_PROGRAM;
   const command = tryCommand(deps.settings, backend, profile);
+  if (!fresh && is_resumed) {
+    throw new RestartFailure(
+      "session_running",
+      "An agent that was started with its session has not registered yet: wait for it",
+    );
+  }
   return { command, resumeArgs: fresh ? [] : resumeArgsOf(subject, deps), backend };
 }
 

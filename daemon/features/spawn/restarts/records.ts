@@ -72,11 +72,6 @@ export class RestartRecords {
     });
   }
 
-  /** Stores the message that waits for the peer. */
-  setSeed(restart_id: string, seed: Pick<StoredRestart, "seed" | "seed_attachments">): void {
-    this.#ctx.db.transact((tx) => rows.update(tx, { ...this.mustGet(restart_id), ...seed }));
-  }
-
   /** If the restart changes the peer's agent, the peer becomes that of the new one. */
   changeAgent(restart_id: string): void {
     const { peer_id, to_backend } = this.mustGet(restart_id);
@@ -96,7 +91,11 @@ export class RestartRecords {
     });
   }
 
-  /** Finishes a restart when the peer is back, and queues its message in the same transaction. */
+  /**
+   * Finishes a restart when the peer is back, and queues its message in the same transaction. The
+   * peer may have restarted itself. No limit refuses the message of another agent, which knows
+   * nothing else.
+   */
   finish(restart_id: string): void {
     this.#ctx.db.transact(() => {
       const stored = this.mustGet(restart_id);
@@ -106,7 +105,8 @@ export class RestartRecords {
       const from_peer = seed_from ?? ANONYMOUS_SENDER;
       const note = { from_peer, to_peer: peer_id, text: seed, attachments: seed_attachments };
       try {
-        this.#notifications.notify(note, { proven_human: seed_human });
+        const notice = stored.to_backend !== null;
+        this.#notifications.notify(note, { proven_human: seed_human, may_be_caller: true, notice });
       } catch (error) {
         const refusal = recoverableProblem(error);
         if (!refusal) throw error;

@@ -70,9 +70,6 @@ export class RestartRun {
       await this.#ctx.db.whenDurable();
       if (!this.#step("checked")) return;
       await this.#quiesce();
-      const seed = await seedOf(this.#makeSeed);
-      if (seed) this.#records.setSeed(this.#restart_id, seed);
-      await this.#ctx.db.whenDurable();
       await terminals.keep(socket, pane.pane_id, true);
       await this.#stop();
       await this.#launch();
@@ -124,24 +121,23 @@ export class RestartRun {
   }
 
   /**
-   * Waits for the turn to end, and then takes the peer offline at once, so that its messages wait.
+   * Waits for the turn to end, makes the message of another agent, and then takes the peer offline
+   * at once, so that its messages wait. A turn that began while the message was made, or a new
+   * session, makes it begin again: the message would lack it.
    */
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;
-    const { subject: { peer_id }, process } = this.#plan;
+    const { subject: { peer_id } } = this.#plan;
     const deadline = clock.now() + QUIESCE_MS_MAX;
-    while (process) {
-      if (this.#records.mustGet(this.#restart_id).finished_at !== null) {
-        throw new RestartCancelled();
-      }
-      if (!await this.#isWorking()) break;
-      if (clock.now() >= deadline) {
-        throw new RestartFailure("still_working", "Its turn did not end; nothing was stopped");
-      }
-      await this.#pause();
-    }
+    let from_session: string | null;
+    let seed: Awaited<ReturnType<MakeSeed>> | undefined;
+    do {
+      await this.#waitForEndOfTurn(deadline);
+      from_session = this.#mustHaveSubject().runtime_session_id;
+      seed = await seedOf(this.#makeSeed);
+    } while (seed && await this.#hasGoneOn(from_session));
     db.transact(() => {
-      if (!this.#step("quiet")) throw new RestartCancelled();
+      if (!this.#step("quiet", { from_session, ...seed })) throw new RestartCancelled();
       const { status } = readSubject(db, peer_id) ?? {};
       if (status !== "online" && status !== "busy") return;
       const cause = { reason: "restart", source: "daemon", terminal: false };
@@ -150,15 +146,27 @@ export class RestartRun {
     await db.whenDurable();
   }
 
-  /**
-   * Whether the agent is working. If the agent cannot be observed, the last report of a hook
-   * decides.
-   */
-  async #isWorking(): Promise<boolean> {
-    const subject = this.#mustHaveSubject();
-    const observation = await this.#deps.transports.adapterOf(subject.backend)?.observe(subject);
-    const state = observation?.turn_state ?? subject.turn_state;
-    return state === "working" || state === "awaiting_input";
+  async #waitForEndOfTurn(deadline: number): Promise<void> {
+    for (;;) {
+      if (this.#records.mustGet(this.#restart_id).finished_at !== null) {
+        throw new RestartCancelled();
+      }
+      const isLate = this.#ctx.clock.now() >= deadline;
+      const isBusy = this.#plan.process !== undefined &&
+        await isWorking(this.#deps, this.#mustHaveSubject());
+      if (!isBusy) return;
+      if (isLate) {
+        throw new RestartFailure("still_working", "Its turn did not end; nothing was stopped");
+      }
+      await this.#pause();
+    }
+  }
+
+  /** Whether the agent works, or has begun another session than this. */
+  async #hasGoneOn(session: string | null): Promise<boolean> {
+    if (this.#plan.process === undefined) return false;
+    const works = await isWorking(this.#deps, this.#mustHaveSubject());
+    return works || this.#mustHaveSubject().runtime_session_id !== session;
   }
 
   /** The peer as it is now. Throws if the peer was closed or retired in the meantime. */
@@ -233,18 +241,13 @@ export class RestartRun {
     throw new RestartFailure("not_registered", "The agent runs, but it has not registered");
   }
 
-  /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
-  async #linkIfSilent(): Promise<void> {
-    const { backend, socket: tmux_socket, pane: { pane_id }, subject } = this.#plan;
-    const ids = { spawn_id: this.#restart_id, resumed_peer_id: subject.peer_id };
-    await this.#deps.linkSilentAgent({ ...ids, backend, tmux_socket, pane_id });
-  }
-
   async #waitUntil(ms_max: number, isMet: () => boolean): Promise<void> {
     const { clock } = this.#ctx;
     for (let polls = 0, end = clock.now() + ms_max; clock.now() < end; polls++) {
       if (isMet()) return;
-      if (polls % POLLS_PER_LINK === 0) await this.#linkIfSilent();
+      if (polls % POLLS_PER_LINK === 0) {
+        await linkIfSilent(this.#deps, this.#plan, this.#restart_id);
+      }
       await this.#pause();
     }
   }
@@ -252,6 +255,26 @@ export class RestartRun {
   async #pause(): Promise<void> {
     await this.#ctx.clock.sleep(POLL_MS, this.#deps.shutdownSignal);
   }
+}
+
+/**
+ * Whether the agent is working. If the agent cannot be observed, the last report of a hook
+ * decides.
+ */
+async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promise<boolean> {
+  const observation = await transports.adapterOf(subject.backend)?.observe(subject);
+  const state = observation?.turn_state ?? subject.turn_state;
+  return state === "working" || state === "awaiting_input";
+}
+
+/** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
+async function linkIfSilent(
+  { linkSilentAgent }: SpawnDeps,
+  { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } }: RestartPlan,
+  restart_id: string,
+): Promise<void> {
+  const ids = { spawn_id: restart_id, resumed_peer_id: peer_id };
+  await linkSilentAgent({ ...ids, backend, tmux_socket, pane_id });
 }
 
 /** The first message of another agent, which is made while nothing is stopped yet. */

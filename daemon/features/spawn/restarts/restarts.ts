@@ -176,7 +176,7 @@ export class Restarts {
 
   #preflight(
     peer_id: string,
-    options: Omit<PreflightOptions, "profile"> & Partial<AgentChange>,
+    options: Omit<PreflightOptions, "profile" | "is_resumed"> & Partial<AgentChange>,
   ): Promise<RestartPlan | PreflightRefusal> {
     const { db } = this.#ctx;
     const subject = readSubject(db, peer_id);
@@ -185,7 +185,12 @@ export class Restarts {
     // A profile belongs to the agent that it was made for.
     const own = spawn?.backend === subject.backend ? spawn?.profile ?? undefined : undefined;
     const profile = options.to_backend === undefined ? own : options.profile;
-    return preflight(subject, { ...options, profile }, this.#deps);
+    const { backend, runtime_session_id } = subject;
+    const is_resumed = spawnRows.open(db).some((spawn) =>
+      spawn.resumed_session === runtime_session_id && spawn.backend === backend &&
+      runtime_session_id !== null
+    );
+    return preflight(subject, { ...options, profile, is_resumed }, this.#deps);
   }
 
   #draft({ would_run, resume_mode }: RestartPlan | PreflightRefusal, started_at: number): Draft {

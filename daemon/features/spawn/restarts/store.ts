@@ -39,7 +39,7 @@ const Row = rowOf(StoredRestart);
 const columns = Object.keys(StoredRestart.shape);
 const IMMUTABLE_COLUMNS = [
   ...["restart_id", "peer_id", "resume_mode", "would_run", "started_at"],
-  ...["from_backend", "from_session", "to_backend"],
+  ...["from_backend", "to_backend"],
 ];
 const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
 
@@ -75,6 +75,16 @@ export function latest(db: Reader, peer_id: string): StoredRestart | undefined {
 /** Restarts in progress. */
 export function open(db: Reader): StoredRestart[] {
   return db.all(Row, "select * from restarts where finished_at is null order by seq");
+}
+
+/** The restart in progress of the peer that has, or had until now, a session. */
+export function openWithSession(
+  db: Reader,
+  { backend, session_id }: { readonly backend: Backend; readonly session_id: string },
+): StoredRestart | undefined {
+  return open(db).find((restart) =>
+    restart.from_session === session_id && restart.from_backend === backend
+  );
 }
 
 /** The restart of a peer that is in progress. */

@@ -3,6 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import { kindOf } from "../../../host/terminals/addresses.ts";
 import { ANY_PROGRAM } from "../../agents/contract.ts";
 import { definitionOf } from "../../agents/registry.ts";
 import type { StoredPeer } from "../../peers/store.ts";
@@ -29,15 +30,24 @@ export class Forks {
     this.#spawns = spawns;
   }
 
-  /** Checks everything, and then starts the copy. The source goes on undisturbed. */
-  async launch(argument: string, request: ForkRequest): Promise<LaunchedFork> {
+  /**
+   * Checks everything, and then starts the copy. The source goes on undisturbed. `refusalOf` says
+   * why the sender of the request may not have a copy.
+   */
+  async launch(
+    argument: string,
+    request: ForkRequest,
+    refusalOf: (source: StoredPeer) => Problem | undefined,
+  ): Promise<LaunchedFork> {
     const { agentPeers, directory } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
     const source = agentPeers.mustGetRecord(peer_id);
     if (source.status === "retired") throw new Problem("peer_retired", { peer_id });
     await this.#spawns.launcher.mustBeEnabled();
     const { session_id, args } = this.#copyOf(source);
-    const tmux_socket = source.tmux_socket ?? undefined;
+    const refusal = refusalOf(source);
+    if (refusal) throw refusal;
+    const tmux_socket = isInTmux(source) ? source.tmux_socket ?? undefined : undefined;
     const launched = await this.#spawns.launcher.launch(
       this.#requestOf(source, request),
       tmux_socket,
@@ -49,9 +59,9 @@ export class Forks {
 
   /** The same folder and circle as the source, beside its pane if circles are windows. */
   #requestOf(source: StoredPeer, request: ForkRequest): SpawnRequest {
-    const { peer_id, path, circle, pane_id, backend } = source;
+    const { path, circle, pane_id, backend } = source;
     const { name, message, from_peer = ANONYMOUS_SENDER } = request;
-    const profile = request.profile ?? spawnRows.ofPeer(this.#ctx.db, peer_id)?.profile;
+    const profile = request.profile ?? this.#profileOf(source);
     return {
       path: path ?? "",
       backend: backend ?? ANY_PROGRAM,
@@ -61,8 +71,14 @@ export class Forks {
       ...(profile && { profile }),
       ...(name && { name }),
       ...(message && { message }),
-      ...(pane_id && { source_pane: pane_id }),
+      ...(pane_id && isInTmux(source) && { source_pane: pane_id }),
     };
+  }
+
+  /** A profile belongs to the agent that it was made for, and the peer's agent may have changed. */
+  #profileOf({ peer_id, backend }: StoredPeer): string | undefined {
+    const spawn = spawnRows.ofPeer(this.#ctx.db, peer_id);
+    return spawn?.backend === backend ? spawn?.profile ?? undefined : undefined;
   }
 
   /** The arguments that copy the source's session, which is proved by the agent's files. */
@@ -84,4 +100,9 @@ export class Forks {
     if (!found.ok) return refuse(`the files of its session do not allow it: ${found.reason}`);
     return { session_id: runtime_session_id, args: found.args };
   }
+}
+
+/** Copies start in tmux, also those of a peer in another terminal. */
+function isInTmux({ tmux_socket }: StoredPeer): boolean {
+  return kindOf(tmux_socket ?? "") === "tmux";
 }

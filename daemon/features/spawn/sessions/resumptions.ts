@@ -14,6 +14,7 @@ import * as peerRows from "../../peers/store.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
 import { allowedFolder } from "../paths.ts";
+import { openWithSession } from "../restarts/store.ts";
 import type { Spawns } from "../spawns.ts";
 import * as spawnRows from "../store.ts";
 import {
@@ -138,9 +139,15 @@ export class Resumptions {
 
   /** Two programs that write to one session would destroy it. */
   #mustNotRun(backend: Backend, session_id: string, known: StoredPeer | undefined): void {
-    if (known && isLive(known)) {
+    if (known && (isLive(known) || this.#isProcessAlive(known))) {
       const holder = `${known.name} (${known.peer_id}) has it`;
       throw new Problem("session_running", { session_id, holder, peer_id: known.peer_id });
+    }
+    const restart = openWithSession(this.#ctx.db, { backend, session_id });
+    if (restart) {
+      const { peer_id } = restart;
+      const holder = `a restart of ${peer_id}, which has it, is under way`;
+      throw new Problem("session_running", { session_id, holder, peer_id });
     }
     const open = spawnRows.open(this.#ctx.db);
     if (open.some((spawn) => spawn.resumed_session === session_id && spawn.backend === backend)) {
@@ -150,6 +157,10 @@ export class Resumptions {
     if (pid === undefined) return;
     const holder = `process ${pid} has it, which is no live peer`;
     throw new Problem("session_running", { session_id, holder, peer_id: null });
+  }
+
+  #isProcessAlive({ agent_pid: pid, agent_started: started }: StoredPeer): boolean {
+    return pid !== null && started !== null && this.#deps.processes.isAlive(pid, started);
   }
 
   /** The arguments that resume a session, in its own folder. */

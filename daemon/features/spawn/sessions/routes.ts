@@ -1,8 +1,10 @@
 /** Routes that start an agent with an earlier conversation. */
 
+import type { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { type Route, route } from "kit/http/route.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../../host/trusted_socket.ts";
+import type { StoredPeer } from "../../peers/store.ts";
 import type { SpawnRoutesDeps } from "../routes.ts";
 import type { Spawns } from "../spawns.ts";
 import { forkSession, listSessions, resumeSession } from "./contract.ts";
@@ -15,9 +17,21 @@ interface SessionFeatures {
   readonly resumptions: Resumptions;
 }
 
+export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf"> {
+  /**
+   * Why whoever sends a request may not have a copy of a peer, which can be asked for all that the
+   * peer has read; undefined if it may.
+   */
+  refusalOfCopy(
+    source: StoredPeer,
+    from_peer: string | undefined,
+    request: { readonly caller: Caller; readonly headers: Headers },
+  ): Problem | undefined;
+}
+
 export function sessionRoutes(
   { spawns, forks, resumptions }: SessionFeatures,
-  deps: Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf">,
+  deps: SessionRoutesDeps,
 ): Route[] {
   const replay = {
     sender: ({ body }: { body: { from_peer?: string | undefined } }) =>
@@ -26,7 +40,11 @@ export function sessionRoutes(
   return [
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
-      const { launched, source } = await forks.launch(params.id, body);
+      const { launched, source } = await forks.launch(
+        params.id,
+        body,
+        (source) => deps.refusalOfCopy(source, body.from_peer, { caller, headers }),
+      );
       return await spawns.storeOrUndo(
         launched,
         () => commit(() => ({ ...spawns.record(launched, requestContext), ...source })),

@@ -29,7 +29,7 @@ Deno.test("mesh fork prints the copy, and says that the source is in a turn", as
   await using at = await fixture();
   const { mesh, terminals } = at;
   await agentInPane(at, { turn_state: "working" });
-  const { code, out } = await mesh(["fork", "api", "--name", "copy", "--message", "Go"]);
+  const { code, out } = await mesh(["fork", "api", "--from", "api", "--name", "copy"]);
   assert.equal(code, 0);
   assert.match(out, /^copy {2}awaiting, tmux .*\n[^]*The agent is in a turn/);
   assert.deepEqual(terminals.launches.at(-1)?.argv.slice(-2), ["fork", "s-1"]);

@@ -14,11 +14,6 @@ import { fileText, handoffWorld, PROMPT, TEXT } from "../../../support/sessions/
 
 const OWN = { from_peer: "api", to_peer: "web" };
 
-const MASKED = {
-  what: "parts of 1 entry",
-  why: "long texts are shortened, and secrets are masked",
-};
-
 /** The manifest of a bundle, which is its first block. */
 function manifestIn(text: string): Manifest {
   const [, json = ""] = /```json\n([^]*?)\n```/.exec(text) ?? [];
@@ -45,7 +40,7 @@ Deno.test("a peer hands its work over as one file, with the manifest first, and 
     web.peer_id,
   ]);
   assert.deepEqual([sent.kind, sent.correlation_id], ["notify", null]);
-  assert.deepEqual(sent.manifest.left_out, [MASKED]);
+  assert.deepEqual(sent.manifest.left_out, []);
   const text = await fileText(w, sent.attachment_id);
   assert.match(text, /^# Hand-over of the work of @api to @web\n/);
   assert.deepEqual(manifestIn(text).counts, sent.manifest.counts);
@@ -107,10 +102,9 @@ Deno.test("the manifest says what was left out, and why", async () => {
   assert.deepEqual([manifest.counts.turns, manifest.counts.entries], [1, 4]);
   assert.deepEqual(manifest.left_out, [
     { what: "earlier turns", why: "only the last 1 were to be handed over" },
-    MASKED,
     {
       what: "the files that git sees changed",
-      why: "`git status` failed in its folder, or it is no repository",
+      why: "its folder is in no repository with a commit, or git failed",
     },
   ]);
 });
@@ -220,7 +214,8 @@ Deno.test("no turns go along with a request from elsewhere, and the manifest say
   await using _ = w;
   const of = w.daemon.agentPeers.mustGetRecord(api.peer_id);
   const to = { peer_id: web.peer_id, name: "web" };
-  const request = { of, to, last: 10, isElsewhere: true };
+  const requester = { isHuman: true, isElsewhere: true, peer_id: undefined };
+  const request = { of, to, last: 10, requester };
   const { manifest, turns } = await w.daemon.handoffs.collect(request);
   assert.deepEqual(turns, []);
   assert.equal(manifest.left_out[0]?.what, "all turns");

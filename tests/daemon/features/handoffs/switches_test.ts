@@ -21,7 +21,7 @@ import {
 import { FakeClock } from "../../../support/clock.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { countingIds } from "../../../support/ids.ts";
-import { FakeProcesses } from "../../../support/world.ts";
+import { FakeProcesses, FakeSockets } from "../../../support/world.ts";
 import { ENTRIES, fileText } from "../../../support/sessions/handoffs.ts";
 import { sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 
@@ -34,7 +34,10 @@ const hook = {
 const COMMANDS = { codex: ["codex"], gemini: ["/opt/gemini", "--yolo"], generic: ["sh", "a.sh"] };
 
 /** Codex in a pane with a recorded session, and a mesh that may start Gemini in its place. */
-async function fixtureOf(more: Parameters<typeof spawningWorld>[0] = {}) {
+async function fixtureOf(
+  more: Parameters<typeof spawningWorld>[0] = {},
+  given: Record<string, unknown> = {},
+) {
   const session = { session_id: "s-1", title: "x", folder: "/", updated_at: 0, entries: ENTRIES };
   const fixture = await spawningWorld({
     adapters: [codex, gemini, generic],
@@ -43,7 +46,7 @@ async function fixtureOf(more: Parameters<typeof spawningWorld>[0] = {}) {
     ...more,
     settings: { "spawn.commands": JSON.stringify(COMMANDS), ...more.settings },
   });
-  const agent = await agentInPane(fixture);
+  const agent = await agentInPane(fixture, given);
   return { fixture, ...agent };
 }
 type Fixture = Awaited<ReturnType<typeof fixtureOf>>["fixture"];
@@ -72,7 +75,8 @@ Deno.test("a switch puts another agent in the pane as the same peer, with its qu
   await addPeer(w, "web");
   const id = await ask(w, "web", "api", "Which port?");
   await notify(w, "web", "api", "By the way");
-  const { answer, back } = await switchAndRegister(fixture, { note: "Mind the tests" });
+  const given = { note: "Mind the tests", from_peer: "api" };
+  const { answer, back } = await switchAndRegister(fixture, given);
   assert.equal(answer.outcome, "restarted", JSON.stringify(answer));
   assert.deepEqual(stagesOf(answer).slice(-3), ["launch", "register", "seed"]);
   assert.deepEqual([back.peer_id, back.display_name], [peer_id, "api"]);
@@ -159,7 +163,7 @@ Deno.test("if the new agent ends at once, the peer is what it was, and a restart
   const { fixture, peer_id, pane_id } = await fixtureOf();
   await using _ = fixture;
   const { w, terminals } = fixture;
-  const answer = post(w, "/peers/api/switch", { backend: "gemini" });
+  const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer: "api" });
   while (terminals.launches.length === 0) await w.clock.advance(250);
   terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
   const failed = await advanceUntilSettled(w, answer);
@@ -242,4 +246,87 @@ Deno.test("after a crash during a switch the peer is what runs, or what it was",
     outcome: "failed",
     told: 0,
   });
+});
+
+Deno.test("turns go along only for those who may read them, and the hand-over says why not", async () => {
+  // deno-fmt-ignore
+  const cases: [setting: string, from_peer: string | undefined, who: number | undefined, why: RegExp | undefined][] = [
+    ["human", undefined, undefined, /not proven that a person/],
+    ["human", "web",     60,        /not proven that a person/],
+    ["human", "api",     undefined, /not proven that a person/],
+    ["human", "api",     0,         undefined                 ],
+    ["peers", "web",     60,        undefined                 ],
+    ["peers", "far",     61,        /it is in the circle main/],
+    ["peers", "web",     61,        /not proven which peer/   ],
+    ["off",   "api",     0,         /transcripts is off/      ],
+  ];
+  for (const [transcripts, from_peer, who, why] of cases) {
+    const sockets = new FakeSockets();
+    const { fixture, agent_pid } = await fixtureOf(
+      { sockets, settings: { transcripts } },
+      { circle: "main" },
+    );
+    await using _ = fixture;
+    const { w, processes } = fixture;
+    for (const pid of [60, 61]) processes.start(pid);
+    await addPeer(w, "web", { circle: "main", agent_pid: 60 });
+    await addPeer(w, "far", { circle: "other", agent_pid: 61 });
+    sockets.holders = who === undefined ? [] : [who === 0 ? agent_pid : who];
+    const { answer } = await switchAndRegister(fixture, from_peer ? { from_peer } : {});
+    const title = `${transcripts} ${from_peer} ${who}`;
+    const text = await fileText(w, answer.attachment_id);
+    assert.equal(text.includes("Fix the port"), why === undefined, title);
+    if (!why) continue;
+    assert.deepEqual(answer.left_out[0]?.what, "all turns", title);
+    assert.match(answer.left_out[0].why, why, title);
+  }
+});
+
+Deno.test("a full queue and a limit of messages do not refuse the first message of the new agent", async () => {
+  const { fixture, peer_id } = await fixtureOf({
+    settings: { "daemon.queue.max_per_peer": "1", "daemon.limits.pair_per_minute": "1" },
+  });
+  await using _ = fixture;
+  const { w } = fixture;
+  await addPeer(w, "web");
+  await notify(w, "web", "api", "By the way");
+  const { answer } = await switchAndRegister(fixture, { from_peer: "web" });
+  assert.equal(answer.outcome, "restarted", JSON.stringify(answer.failed));
+  const { deliveries } = await get(w, `/deliveries?to_peer=${peer_id}`);
+  assert.equal(deliveries.length, 2, "the notification and the hand-over");
+});
+
+Deno.test("a turn or a session that begins while the hand-over is made is waited for, and is handed over", async () => {
+  const during: (() => Promise<unknown>)[] = [];
+  const { fixture, peer_id, pane_id, agent_pid } = await fixtureOf({
+    programs: {
+      async run() {
+        await during.shift()?.();
+        return { exit: 128, output: "" };
+      },
+    },
+  });
+  await using _ = fixture;
+  const { w, processes, terminals, folder } = fixture;
+  const begin = (runtime_session_id: string) => {
+    const place = { path: folder, backend: "codex", pane_id, tmux_socket: SOCKET, agent_pid };
+    return post(w, "/peers", { ...place, runtime_session_id });
+  };
+  during.push(() => post(w, "/peers/api/turn", { turn_state: "working" }), () => begin("s-3"));
+  const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer: "api" });
+  while (during.length > 1) await w.clock.advance(250);
+  for (let at = 0; at < 8; at++) await w.clock.advance(250);
+  assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0, "it is in a turn");
+  await begin("s-2");
+  await post(w, "/peers/api/turn", { turn_state: "idle" });
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
+  const failed = await advanceUntilSettled(w, answer);
+  assert.equal(failed.way_back, "mesh resume s-3 --backend codex");
+  assert.match(await fileText(w, failed.attachment_id), /"session_id": "s-3"/);
+  assert.equal(
+    w.daemon.agentPeers.mustGetRecord(peer_id).runtime_session_id,
+    "s-3",
+    "it has it back",
+  );
 });

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
 import {
   forkSession,
   listSessions,
@@ -39,7 +39,9 @@ withLab(
     });
     const session_id = await runOutside(lab, "Remember Lindau");
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
-    await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
+    await lab.mesh.setUp({
+      config: { spawn: { commands, allowed_paths: [lab.dir] }, transcripts: "peers" },
+    });
     await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
     const { call } = lab.mesh;
     const named = async (name: string) => {
@@ -59,9 +61,12 @@ withLab(
     const again = await lab.mesh.call(resumeSession, { query, body }).catch(String);
     assert.match(String(again), /runs already: api \(peer-/);
 
+    const { circle } = source;
+    const self = { path: lab.dir, name: "lead", backend: "generic" as const, agent_pid: Deno.pid };
+    await call(registerPeer, { body: { ...self, circle } });
     const forked = await call(forkSession, {
       params: { id: source.peer_id },
-      body: { name: "copy", message: "Remember Bregenz" },
+      body: { name: "copy", message: "Remember Bregenz", from_peer: "lead" },
     });
     assert.equal(forked.session_id, session_id);
     const copy = await until("the copy", () => named("copy"));

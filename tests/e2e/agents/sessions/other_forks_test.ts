@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
 import { spawnPeer } from "../../../../daemon/features/spawn/contract.ts";
 import { forkSession } from "../../../../daemon/features/spawn/sessions/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
@@ -51,7 +51,10 @@ for (const { title, agent, prepare } of Deno.env.has("MESH_ALL_AGENTS") ? CASES 
       prepare: (lab, bin) => prepare(lab, bin, RULES),
       config: (lab, { backend, command, env, bin }) => {
         const commands = { [backend]: [bin, ...command.slice(1)] };
-        return { spawn: { commands, allowed_paths: [lab.dir], env: { ...lab.env, ...env } } };
+        return {
+          spawn: { commands, allowed_paths: [lab.dir], env: { ...lab.env, ...env } },
+          transcripts: "peers",
+        };
       },
     },
     async (fixture) => {
@@ -64,7 +67,10 @@ for (const { title, agent, prepare } of Deno.env.has("MESH_ALL_AGENTS") ? CASES 
         const peer = model.transcripts().length > 0 && await named(fixture, "api");
         return peer && peer.turn_state === "idle" && peer;
       }, TURN_MS);
-      const body = { name: "copy", message: "Remember Bregenz" };
+      const { circle } = source;
+      const self = { path, name: "lead", backend: "generic" as const, agent_pid: Deno.pid };
+      await call(registerPeer, { body: { ...self, circle } });
+      const body = { name: "copy", message: "Remember Bregenz", from_peer: "lead" };
       await call(forkSession, { params: { id: "api" }, body });
       const copy = await until("the copy", () => named(fixture, "copy"), TURN_MS);
       assert.notEqual(copy.peer_id, source.peer_id);

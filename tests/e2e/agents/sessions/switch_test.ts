@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { switchPeer } from "../../../../daemon/features/handoffs/contract.ts";
-import { getPeer, listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { getPeer, listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
 import { isAlive } from "../../../../daemon/host/processes.ts";
 import { spawnPeer } from "../../../../daemon/features/spawn/contract.ts";
 import { prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
@@ -36,7 +36,9 @@ withLab(
       codex: [codex.bin, ...codex.command.slice(1)],
     };
     const env = { ...lab.env, ...codex.env };
-    await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir], env } } });
+    await lab.mesh.setUp({
+      config: { spawn: { commands, allowed_paths: [lab.dir], env }, transcripts: "peers" },
+    });
     await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
     const { call } = lab.mesh;
     const spawned = await call(spawnPeer, {
@@ -53,9 +55,12 @@ withLab(
       const peer = peers.find(({ name }) => name === "api");
       return lab.model.asked("Remember Lindau").length > 0 && peer?.turn_state === "idle" && peer;
     });
+    const { circle } = before;
+    const self = { path: lab.dir, name: "lead", backend: "generic" as const, agent_pid: Deno.pid };
+    await call(registerPeer, { body: { ...self, circle } });
     const switched = await call(switchPeer, {
       params: { id: "api" },
-      body: { backend: "codex", note: "Go on with the lake" },
+      body: { backend: "codex", note: "Go on with the lake", from_peer: "lead" },
     });
     assert.equal(switched.outcome, "restarted", JSON.stringify(switched));
     const after = await call(getPeer, { params: { id: "api" }, query: {} });

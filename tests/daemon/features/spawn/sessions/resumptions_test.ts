@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
-import { agentInPane } from "../../../../support/daemon/restarts.ts";
+import { agentInPane, restart } from "../../../../support/daemon/restarts.ts";
 import {
   type FakeSession,
   sessionFilesOf,
@@ -150,4 +150,34 @@ Deno.test("a session that is unknown, damaged, or of a folder that is not allowe
   const body = { backend: "codex", session_id: "s-3" };
   assert.equal((await post(w, "/spawn/resume", body)).error, "spawn_disabled");
   assert.equal((await get(w, "/spawn/sessions")).error, "spawn_disabled");
+});
+
+Deno.test("a session is not started a second time while its agent still runs, or is being restarted", async () => {
+  await using fixture = await worldWith((folder) => [session("s-1", "Docs", folder)]);
+  const { w, terminals } = fixture;
+  const { peer_id } = await agentInPane(fixture);
+  const resume = () => post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
+  const alive = await resume();
+  assert.deepEqual([alive.error, alive.peer_id], ["session_running", peer_id]);
+  await agentInPane(fixture, { peer_id });
+  await restart(w, { wait: false });
+  while (terminals.launches.length === 0) await w.clock.advance(250);
+  const restarting = await resume();
+  assert.deepEqual([restarting.error, restarting.peer_id], ["session_running", peer_id]);
+  assert.match(restarting.detail, /restart of peer-.* is under way/);
+  assert.equal(terminals.launches.length, 1, "that of the restart");
+});
+
+Deno.test("a restart does not resume a session with which another agent was just started", async () => {
+  await using fixture = await worldWith((folder) => [session("s-1", "Docs", folder)]);
+  const { w, terminals } = fixture;
+  const { peer_id, agent_pid } = await agentInPane(fixture);
+  terminals.userPane(); // tmux does not give a pane's id to another one, either.
+  terminals.end(agent_pid);
+  await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
+  await post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  const refused = await restart(w);
+  assert.deepEqual([refused.failed.stage, refused.failed.reason], ["preflight", "session_running"]);
+  assert.equal(terminals.launches.length, 1);
 });

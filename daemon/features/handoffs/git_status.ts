@@ -1,0 +1,116 @@
+/**
+ * Which files git sees changed in a folder. A repository may be written by an agent in a sandbox,
+ * and its configuration names programs: so git works with an own, empty configuration.
+ */
+
+import type { ProgramRunner } from "../../host/programs.ts";
+import type { LeftOut } from "./turns.ts";
+
+const GIT_MS_MAX = 5_000;
+/** Nothing is written, and no program is asked which files have changed. */
+const GIT = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"];
+/** These only print what they find, and read no file of the working tree. */
+const WHERE = [
+  ...GIT,
+  "rev-parse",
+  "--path-format=absolute",
+  "--show-toplevel",
+  "--git-path",
+  "index",
+  "--git-path",
+  "objects",
+  "HEAD",
+];
+/** Submodules have configurations of their own. */
+const STATUS = [...GIT, "status", "--porcelain=v1", "-z", "--ignore-submodules=all", "--", "."];
+/** Every other setting has its default: no filters, no hooks, no remotes to fetch from. */
+const EMPTY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+/** One line of `git status`: two letters, a space, and a path. */
+const STATUS_LINE = /^([ MTADRCU?!]{2}) (.+)$/s;
+/** How much of a program's output is kept: of a longer one, the beginning is missing. */
+const OUTPUT_CHARS_NEARLY_FULL = 16_000;
+
+export interface ChangedFiles {
+  /** Each path from the root of the repository, and git's letters. */
+  readonly changed: readonly { readonly path: string; readonly by: string }[];
+  readonly left_out: readonly LeftOut[];
+}
+
+interface Runner {
+  readonly programs: ProgramRunner;
+  readonly signal: AbortSignal;
+}
+
+export async function gitStatus(
+  folder: string | null,
+  { programs, signal }: Runner,
+): Promise<ChangedFiles> {
+  const what = "the files that git sees changed";
+  const none = (why: string) => ({ changed: [], left_out: [{ what, why }] });
+  if (folder === null) return none("its folder is not known");
+  const options = { cwd: folder, timeout_ms: GIT_MS_MAX, signal };
+  const where = await programs.run(WHERE, options);
+  const repository = where.exit === 0 ? repositoryIn(where.output, folder) : undefined;
+  if (!repository) return none("its folder is in no repository with a commit, or git failed");
+  const own = await ownConfiguration(repository.head);
+  try {
+    const argv = ["env", ...environmentOf(repository, own), ...STATUS];
+    const { exit, output } = await programs.run(argv, options);
+    if (exit !== 0) return none("`git status` failed in its folder");
+    const isCut = output.length >= OUTPUT_CHARS_NEARLY_FULL;
+    const why = "the output of `git status` is too long";
+    const left_out = isCut ? [{ what: `some of ${what}`, why }] : [];
+    return { changed: changedIn(output), left_out };
+  } finally {
+    await Deno.remove(own, { recursive: true });
+  }
+}
+
+interface Repository {
+  readonly root: string;
+  readonly index: string;
+  readonly objects: string;
+  readonly head: string;
+}
+
+/** The answer of `git rev-parse`. A repository may claim a root that the folder is not in. */
+function repositoryIn(output: string, folder: string): Repository | undefined {
+  const [root = "", index = "", objects = "", head = ""] = output.split("\n");
+  const isWithin = root !== "" && (folder === root || folder.startsWith(`${root}/`));
+  if (!isWithin || !/^[0-9a-f]{40}$/.test(head)) return undefined;
+  return { root, index, objects, head };
+}
+
+/** A folder that git takes for that of the repository, with the commit and no configuration. */
+async function ownConfiguration(head: string): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "mesh-handoff-" });
+  for (const name of ["objects", "refs"]) await Deno.mkdir(`${folder}/${name}`);
+  await Deno.writeTextFile(`${folder}/HEAD`, `${head}\n`);
+  await Deno.writeTextFile(`${folder}/config`, EMPTY_CONFIG);
+  return folder;
+}
+
+/** The person's own configuration may name filters as well, which would read the repository's. */
+function environmentOf({ root, index, objects }: Repository, own: string): string[] {
+  return [
+    `GIT_DIR=${own}`,
+    `GIT_WORK_TREE=${root}`,
+    `GIT_INDEX_FILE=${index}`,
+    `GIT_OBJECT_DIRECTORY=${objects}`,
+    "GIT_CONFIG_GLOBAL=/dev/null",
+    "GIT_CONFIG_NOSYSTEM=1",
+  ];
+}
+
+function changedIn(output: string): ChangedFiles["changed"] {
+  const changed: { path: string; by: string }[] = [];
+  const parts = output.split("\0");
+  for (let at = 0; at < parts.length; at++) {
+    const [, by = "", path = ""] = STATUS_LINE.exec(parts[at] ?? "") ?? [];
+    if (path === "") continue;
+    changed.push({ path, by: by.trim() });
+    // After a file that was renamed, its former name follows.
+    if (/[RC]/.test(by)) at++;
+  }
+  return changed;
+}

@@ -1,0 +1,44 @@
+/** Who sends a request, as far as it is proved: this decides whose transcripts go to the sender. */
+
+import type { Context } from "kit/data/context.ts";
+import type { Caller } from "kit/http/route.ts";
+import type { Directory } from "../peers/directory.ts";
+import * as rows from "../peers/store.ts";
+import type { Reader } from "./transcripts.ts";
+
+export interface ReaderProofs {
+  /** Whether the human sends the request. */
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
+  /** Whether the kernel proves that this process, or a descendant of it, sends the request. */
+  isProcess(pid: number, caller: Caller, max: number): boolean;
+}
+
+/** Finds who sends a request. `from_peer` is what the request claims. */
+export type ReaderOf = (
+  from_peer: string | undefined,
+  caller: Caller,
+  headers: Headers,
+) => Reader;
+
+export function readersOf(
+  { ctx, directory }: { readonly ctx: Context; readonly directory: Directory },
+  { isProvenHuman, isProcess }: ReaderProofs,
+): ReaderOf {
+  /** The peer that a request claims to come from, if that is proved. */
+  const provenPeer = (claimed: string | undefined, caller: Caller): string | undefined => {
+    const peer = claimed === undefined
+      ? undefined
+      : directory.scopeOf({ from_peer: claimed }).caller;
+    const peer_id = peer?.peer_id ?? undefined;
+    if (peer_id === undefined) return undefined;
+    // A tool of this daemon has no socket; it names the caller that it has identified.
+    if (caller.remote === undefined && caller.via === undefined) return peer_id;
+    const pid = rows.get(ctx.db, peer_id)?.agent_pid ?? undefined;
+    return pid !== undefined && isProcess(pid, caller, Infinity) ? peer_id : undefined;
+  };
+  return (from_peer, caller, headers) => ({
+    isHuman: isProvenHuman(caller, headers),
+    isElsewhere: caller.via === "relay" || caller.via === "machine",
+    peer_id: provenPeer(from_peer, caller),
+  });
+}
