@@ -132,11 +132,15 @@ async function read(
   });
 }
 
-function showPosition(to: Terminal, { name, entries, before }: Transcript): void {
+function showPosition(to: Terminal, { name, entries, before, cut }: Transcript): void {
+  if (cut) {
+    to.print(styled("dim", "Earlier entries are too far from the end of the file to be read."));
+  }
   if (before !== null) {
     to.print(styled("dim", `earlier: mesh transcript ${name} --before ${before}`));
   }
-  if (entries.length === 0) to.print(before === null ? "No entries." : "No entries in this part.");
+  if (entries.length > 0) return;
+  to.print(before === null && !cut ? "No entries." : "No entries in this part.");
 }
 
 function showEntry({ clock, terminal }: CommandContext, entry: Entry): void {

@@ -30,6 +30,7 @@ const PAGE = {
     },
   ],
   before: 7,
+  cut: false,
 };
 const ROUTE = "GET /peers/api/transcript";
 
@@ -41,6 +42,15 @@ Deno.test("transcript shows time, kind and text, and where earlier entries are [
     out.replaceAll(/^.*\d\d:\d\d(?= {2})/gm, "TIME"),
     /^earlier: mesh transcript api --before 7\nTIME {2}prompt\n {2}Read it\nTIME {2}called Bash\n {2}one\n {2}two\n {2}… 79 more characters\n$/,
   );
+});
+
+Deno.test("transcript says that earlier entries cannot be read", async () => {
+  const page = { ...PAGE, entries: [], before: null };
+  await using whole = answeringDaemon({ [ROUTE]: () => page });
+  assert.equal((await whole.mesh(["transcript", "api"])).out, "No entries.\n");
+  await using cut = answeringDaemon({ [ROUTE]: () => ({ ...page, cut: true }) });
+  const { out } = await cut.mesh(["transcript", "api", "--before", "90"]);
+  assert.match(out, /^Earlier entries are too far .* to be read\.\nNo entries in this part\.\n$/);
 });
 
 Deno.test("transcript passes its flags to the daemon, and prints its answer with --json", async () => {
