@@ -39,7 +39,9 @@ withLab(
     });
     const session_id = await runOutside(lab, "Remember Lindau");
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
-    await lab.mesh.setUp({ config: { spawn: { commands, allowed_paths: [lab.dir] } } });
+    await lab.mesh.setUp({
+      config: { transcripts: "peers", spawn: { commands, allowed_paths: [lab.dir] } },
+    });
     await lab.mesh.up({ TMUX: `${lab.tmux_socket},1,0` });
     const { call } = lab.mesh;
     const named = async (name: string) => {
