@@ -9,6 +9,7 @@ import { splitText } from "../../cli/surfaces/chat/rendering.ts";
 import { readSlackText } from "../../cli/surfaces/slack/message_text.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
+import { maskSecrets } from "../../daemon/features/agents/sessions/secrets.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";
 import { createPaneTransport } from "../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
@@ -34,6 +35,7 @@ const PUMPS = [
   ...[" ", "\n", " \n", "\t", "a", "[", "[mesh", "[mesh] ", "[mesh] @", "[mesh] <peer-message "],
   ...['[mesh] <peer-message id="', "<peer-message ", "</peer-message>", "\\", '"', '\\"', "/*"],
   ...["//", "{", '{"a":', "[[", ".", ". ", "-", "*", "\r", "\r\n", "\r\n--b", ": ", "data: x\n"],
+  ...["token=", 'token="', "token='", 'token=\\"', 'token:" + ', "://a:@"],
   ...["\u200d", "\u202e", "\u{e0041}", "🦊", "👩‍💻", "é\u0301", "\ud83d", `${ESC}[7m${ESC}[2mx`, "&"],
 ];
 
@@ -102,6 +104,7 @@ const WORK: Record<string, (text: string) => unknown> = {
   "the disposition of a file": (text) => toContentDisposition(text.toWellFormed()),
   "the keys of a body": refuseRepeatedKeys,
   "the name of a tool": (text) => matchesPattern("*a*a*b*a", text),
+  "secrets in a text": (text) => maskSecrets(`${text}\\"token="${text}`, []),
   "a snippet": (text) => snippetOf(search, [text]),
   "a configuration with comments": (text) => rootOf(`{"a":${text}`),
   "an edit of a configuration with comments": (text) => prepend(`{${text}`, 0, '"a": 1'),

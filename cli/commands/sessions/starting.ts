@@ -46,7 +46,9 @@ export const STARTING_COMMANDS: readonly Command[] = [
     details: "The query is how the id of a session begins, or a part of its title or folder. The " +
       "sessions are those in the agents' own files. If exactly one matches, its agent starts in a " +
       "tmux pane, in the folder of the session; otherwise those that match are listed. A session " +
-      "that a live peer has is refused. Without a query, the sessions are listed.",
+      "that a live peer has is refused. Without a query, the sessions are listed. Titles are for a " +
+      "person; with transcripts: peers for agents as well; with transcripts: off, only a whole " +
+      "id is found.",
     flags: {
       "--backend <backend>": "only sessions of this kind of agent",
       "--path <folder>": "only sessions of this folder",
@@ -111,7 +113,10 @@ async function resume(context: CommandContext, args: Args): Promise<Found | Resu
   });
 }
 
-function showSessions({ terminal, clock }: CommandContext, { sessions, complete }: Found): void {
+function showSessions(
+  { terminal, clock }: CommandContext,
+  { sessions, complete, titles_hidden }: Found,
+): void {
   const ids = sessions.map(({ session_id }) => session_id);
   terminal.printTable(sessions, {
     ID: ({ session_id }) => styled("cyan", beginningOf(session_id, ids)),
@@ -121,6 +126,10 @@ function showSessions({ terminal, clock }: CommandContext, { sessions, complete 
     FOLDER: ({ folder }) => folder ?? "",
     TITLE: ({ title }) => title ?? "",
   }, { whole: ["ID"], empty: "No session matches. Only agents in spawn.commands are searched." });
+  if (titles_hidden) {
+    const text = "Titles are hidden, and not searched: see the setting transcripts";
+    terminal.print(styled("dim", text));
+  }
   if (complete) return;
   terminal.print(styled("yellow", "There may be more: give --path, --backend or an id"));
 }

@@ -1,8 +1,7 @@
 /** `mesh transcript` and `mesh usage`: what an agent recorded of its session. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import type { Clock } from "kit/core/clock.ts";
-import { pause } from "kit/core/timeout.ts";
+import { undefinedOnRefusal } from "../../client/daemon_client.ts";
 import { getUsage, listUsage, readTranscript } from "../../client/endpoints.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
@@ -16,14 +15,11 @@ import {
 } from "../../command/command.ts";
 import { type Style, styled, type Terminal } from "../../output/terminal.ts";
 import { formatDayTime } from "../../output/time.ts";
+import { follow, type FollowReads } from "./following.ts";
 
 type Transcript = WireResponse<typeof readTranscript>;
 type Entry = Transcript["entries"][number];
 type PeerUsage = WireResponse<typeof listUsage>["usage"][number];
-
-const POLL_INTERVAL_MS = 1_000;
-/** The largest page of the route. */
-const PAGE_MAX = 200;
 
 const LABELS: Readonly<Record<Entry["kind"], { readonly label: string; readonly style: Style }>> = {
   prompt: { label: "prompt", style: "cyan" },
@@ -76,48 +72,66 @@ export const SESSION_COMMANDS: readonly Command[] = [
 ];
 
 async function showTranscript(context: CommandContext, args: Args): Promise<number> {
-  const { clock, terminal } = context;
   const isJson = args.flag("json");
-  const follow = args.flag("follow");
+  const isFollowing = args.flag("follow");
+  const grep = args.get("grep");
+  // What comes after this is followed, whether or not it matches what is searched for.
+  const head = isFollowing ? await read(context, args, { last: "1" }) : undefined;
+  const end = head?.entries.at(-1)?.position;
   const page = await read(context, args, {
     last: args.numberText("last"),
-    grep: args.get("grep"),
-    before: args.numberText("before"),
+    grep,
+    before: args.numberText("before") ?? (end === undefined ? undefined : String(end + 1)),
   });
-  if (!follow && isJson) {
-    terminal.printJson(page);
+  if (isJson && !head) {
+    context.terminal.printJson(page);
     return EXIT.done;
   }
-  const show = (entry: Entry) => isJson ? terminal.printJson(entry, 0) : showEntry(context, entry);
-  if (!isJson) showPosition(terminal, page);
-  page.entries.forEach(show);
-  if (!follow) return EXIT.done;
-  const wanted = args.get("grep")?.toLowerCase();
-  const after = page.entries.at(-1)?.position;
-  const readAfter = (position: number | undefined) =>
-    read(context, args, { last: String(PAGE_MAX), after: position?.toString() });
+  if (!isJson) showPosition(context.terminal, page);
+  showEntries(context, page.entries, isJson);
+  if (!head) return EXIT.done;
+  // A new session has no file before its first prompt.
+  const readIfAny = (query: Readonly<Record<string, string | undefined>>) =>
+    undefinedOnRefusal("no_transcript", () => read(context, args, query));
+  const reads: FollowReads = {
+    last: (query) => readIfAny({ last: "1", ...texts(query) }),
+    matching: (query) => readIfAny({ grep, ...texts(query) }),
+  };
   await interruptible(async (signal) => {
-    for await (const entry of followEntries(readAfter, after, { clock, signal })) {
-      if (wanted === undefined || entry.text.toLowerCase().includes(wanted)) show(entry);
+    const from = { session_id: head.session_id, after: end };
+    for await (const came of follow(reads, from, { clock: context.clock, signal })) {
+      if (came.new_session !== undefined) {
+        note(context, `${head.name} began the session ${came.new_session}`, isJson);
+      }
+      if (came.left_out_before !== null) {
+        const command = `mesh transcript ${head.name} --before ${came.left_out_before}`;
+        note(context, `entries were left out here: ${command}`, isJson);
+      }
+      showEntries(context, came.entries, isJson);
     }
   });
   return EXIT.interrupted;
 }
 
-/** Yields the entries after a position as they are recorded, until the signal aborts. */
-export async function* followEntries(
-  readAfter: (position: number | undefined) => Promise<Pick<Transcript, "entries">>,
-  from: number | undefined,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
-): AsyncGenerator<Entry> {
-  let after = from;
-  while (!signal.aborted) {
-    await pause(clock, POLL_INTERVAL_MS, signal);
-    if (signal.aborted) return;
-    const { entries } = await readAfter(after);
-    yield* entries;
-    after = entries.at(-1)?.position ?? after;
+function showEntries(context: CommandContext, entries: readonly Entry[], isJson: boolean): void {
+  for (const entry of entries) {
+    if (isJson) context.terminal.printJson(entry, 0);
+    else showEntry(context, entry);
   }
+}
+
+/** Beside the entries, of which JSON has one on each line. */
+function note({ terminal }: CommandContext, text: string, isJson: boolean): void {
+  if (isJson) terminal.printError(text);
+  else terminal.print(styled("dim", text));
+}
+
+function texts(query: Readonly<Record<string, number | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]]
+    ),
+  );
 }
 
 async function read(
@@ -132,11 +146,15 @@ async function read(
   });
 }
 
-function showPosition(to: Terminal, { name, entries, before }: Transcript): void {
+function showPosition(to: Terminal, { name, entries, before, cut }: Transcript): void {
+  if (cut) {
+    to.print(styled("dim", "Earlier entries are too far from the end of the file to be read."));
+  }
   if (before !== null) {
     to.print(styled("dim", `earlier: mesh transcript ${name} --before ${before}`));
   }
-  if (entries.length === 0) to.print(before === null ? "No entries." : "No entries in this part.");
+  if (entries.length > 0) return;
+  to.print(before === null && !cut ? "No entries." : "No entries in this part.");
 }
 
 function showEntry({ clock, terminal }: CommandContext, entry: Entry): void {

@@ -977,7 +977,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "starting",
   "usage": "resume [query...]",
   "summary": "Start an agent with a session that has ended, also one from outside of the mesh",
-  "details": "The query is how the id of a session begins, or a part of its title or folder. The sessions are those in the agents' own files. If exactly one matches, its agent starts in a tmux pane, in the folder of the session; otherwise those that match are listed. A session that a live peer has is refused. Without a query, the sessions are listed.",
+  "details": "The query is how the id of a session begins, or a part of its title or folder. The sessions are those in the agents' own files. If exactly one matches, its agent starts in a tmux pane, in the folder of the session; otherwise those that match are listed. A session that a live peer has is refused. Without a query, the sessions are listed. Titles are for a person; with transcripts: peers for agents as well; with transcripts: off, only a whole id is found.",
   "example": "mesh resume \"flaky tests\" --path ~/work/api",
   "flags": {
    "--backend <backend>": "only sessions of this kind of agent",

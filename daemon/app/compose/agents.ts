@@ -35,10 +35,11 @@ import * as scheduleRows from "../../features/schedules/store.ts";
 import * as restartRows from "../../features/spawn/restarts/store.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
+import { secretsOf } from "./transcripts.ts";
 
 /** Spawns and restarts of agents. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions: Reactions) {
-  const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
+  const { config, ctx, identity, platform, shutdownSignal, history_ms } = foundation;
   const { machine, processes, terminals, hooks } = platform;
   const settings = {
     commands: config["spawn.commands"],
@@ -61,7 +62,10 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   const spawns = new Spawns(ctx, deps);
   const restarts = new Restarts(ctx, deps, spawns.launcher);
   const forks = new Forks(ctx, deps, spawns);
-  const resumptions = new Resumptions(ctx, deps, spawns);
+  const resumptions = new Resumptions(ctx, deps, spawns, {
+    readers: config.transcripts,
+    secrets: [identity.hook_token, ...secretsOf(config)],
+  });
   const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
   const spawnLog = new SpawnLogRetention(
     ctx,

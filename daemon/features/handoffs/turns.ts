@@ -10,8 +10,12 @@ export type Turn = readonly TranscriptEntry[];
 /** How many entries are read at once, and at most. */
 const PAGE_ENTRIES = 200;
 const ENTRIES_MAX = 600;
+/** How many pages are read at most: one may be empty, and is up to 8 MB of a file. */
+const PAGES_MAX = 20;
 /** How many characters of turns a bundle holds. */
 const CHARS_MAX = 200_000;
+
+const OUT_OF_REACH = "the earlier part of its session's file cannot be read";
 
 /** What a hand-over lacks, and why. */
 export interface LeftOut {
@@ -42,28 +46,33 @@ export async function lastTurns(
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;
+  /** Why there is more that is not read. */
+  let unread: string | undefined;
   try {
-    do {
+    for (let pages = 1; unread === undefined; pages++) {
       const query = { last: PAGE_ENTRIES, before: before ?? undefined };
       const page = await transcripts.read(peer_id, query, reader);
       entries.unshift(...page.entries);
+      if (page.before === null && !page.cut) break;
+      if (turnsIn() >= count) unread = `only the last ${count} were to be handed over`;
+      else if (page.before === null || page.before >= (before ?? Infinity)) unread = OUT_OF_REACH;
+      else if (entries.length >= ENTRIES_MAX) {
+        unread = "there are more entries than a hand-over reads";
+      } else if (pages >= PAGES_MAX) unread = "its session is longer than a hand-over reads";
       before = page.before;
-    } while (before !== null && turnsIn() < count && entries.length < ENTRIES_MAX);
+    }
   } catch (error) {
     const refusal = recoverableProblem(error);
     if (!refusal) throw error;
     return { turns: [], left_out: [{ what: "all turns", why: refusal.toBody().detail }] };
   }
   const all = toTurns(entries);
-  const isMore = before !== null || all.length > count;
+  if (all.length > count) unread ??= `only the last ${count} were to be handed over`;
   const { turns, left_out } = withinChars(all.slice(-count));
-  const missing = turnsIn() < count && before !== null
-    ? "there are more entries than a hand-over reads"
-    : `only the last ${count} were to be handed over`;
   return {
     turns,
     left_out: [
-      ...(isMore ? [{ what: "earlier turns", why: missing }] : []),
+      ...(unread === undefined ? [] : [{ what: "earlier turns", why: unread }]),
       ...left_out,
       ...shortened(turns),
     ],
@@ -102,7 +111,8 @@ function withinChars(turns: readonly Turn[]): LastTurns {
 }
 
 function shortened(turns: readonly Turn[]): LeftOut[] {
-  const cut = turns.flat().filter(({ text, chars }) => text.length < chars).length;
+  const cut = turns.flat()
+    .filter(({ text, chars, masked }) => text.length < chars || masked > 0).length;
   if (cut === 0) return [];
   const what = `parts of ${cut} ${cut === 1 ? "entry" : "entries"}`;
   return [{ what, why: "long texts are shortened, and secrets are masked" }];

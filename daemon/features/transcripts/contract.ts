@@ -66,6 +66,8 @@ export const readTranscript = contract({
      * a limited part of the file, so it may find fewer than `last` although there are more.
      */
     before: z.number().int().nullable(),
+    /** True if the file has earlier entries that no request reaches; `before` is null then. */
+    cut: z.boolean(),
   }),
   fails: [
     "transcripts_off",

@@ -67,7 +67,8 @@ export class Transcripts {
       toShown(entry, masks.get(entry.position) ?? 0, query.full === true)
     );
     const { name, backend } = peer;
-    return { peer_id, name, backend: backend ?? "", session_id, entries, before: page.before };
+    const { before: earlier, isCut: cut } = page;
+    return { peer_id, name, backend: backend ?? "", session_id, entries, before: earlier, cut };
   }
 
   /** The session of a peer and the files that hold it; or why there are none. */

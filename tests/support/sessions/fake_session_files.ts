@@ -33,7 +33,11 @@ export function sessionFilesOf(sessions: readonly FakeSession[]): SessionFiles {
       const page = entries.slice(-entries_max);
       const [first] = page;
       const isAll = page.length === entries.length || !first;
-      return Promise.resolve({ entries: page, before: isAll ? null : first.position });
+      return Promise.resolve({
+        entries: page,
+        before: isAll ? null : first.position,
+        isCut: false,
+      });
     },
     usage: () => Promise.resolve(null),
   };

@@ -86,19 +86,19 @@ function sessionIn(db: DatabaseSync, id: string) {
   return db.prepare("select 1 from session where id = ?").get(id);
 }
 
-const Part = z.object({
-  end: z.number(),
-  at: z.number(),
-  role: z.string(),
-  size: z.number(),
-  data: z.string(),
-});
+const PartSize = z.object({ end: z.number(), size: z.number() });
+type PartSize = z.output<typeof PartSize>;
+
+const Part = z.object({ end: z.number(), at: z.number(), role: z.string(), data: z.string() });
 type Part = z.output<typeof Part>;
 
-/** How many parts one statement returns. */
-const PARTS_AT_ONCE = 100;
+/** How many sizes one statement returns. */
+const SIZES_AT_ONCE = 100;
 
-/** The parts of a session's messages, last first. They are numbered in the order of writing. */
+/**
+ * The parts of a session's messages that can be shown, last first. They are numbered in the order
+ * of writing. Each is loaded alone, while the bytes of one read last; a larger one is left out.
+ */
 class Parts implements RecordSource<Part> {
   readonly #db: DatabaseSync;
   readonly #session_id: string;
@@ -113,27 +113,37 @@ class Parts implements RecordSource<Part> {
 
   *[Symbol.iterator](): Iterator<Part> {
     let left = READ_BYTES_MAX;
-    for (let rows = this.#next(); rows.length > 0; rows = this.#next()) {
-      for (const part of rows) {
-        left -= Math.min(part.size, READ_BYTES_MAX);
+    for (let sizes = this.#next(); sizes.length > 0; sizes = this.#next()) {
+      for (const { end, size } of sizes) {
+        left -= size;
         if (left < 0) {
-          this.unread = part.end;
+          this.unread = end;
           return;
         }
-        this.#end = part.end - 1;
-        yield part;
+        this.#end = end - 1;
+        const part = this.#load(end);
+        if (part) yield part;
       }
     }
   }
 
-  #next(): Part[] {
+  #next(): PartSize[] {
     const rows = this.#db.prepare(
-      "select p.rowid as end, p.time_created as at, m.data ->> 'role' as role, " +
-        "length(p.data) as size, iif(length(p.data) > ?, '', p.data) as data from part p " +
-        "join message m on m.id = p.message_id where p.session_id = ? and p.rowid <= ? " +
-        "order by p.rowid desc limit ?",
-    ).all(READ_BYTES_MAX, this.#session_id, this.#end, PARTS_AT_ONCE);
-    return z.array(Part).parse(rows);
+      "select rowid as end, octet_length(data) as size from part " +
+        "where session_id = ? and rowid <= ? and octet_length(data) <= ? and " +
+        "iif(json_valid(data), data ->> 'type', null) in ('text', 'tool') " +
+        "order by rowid desc limit ?",
+    ).all(this.#session_id, this.#end, READ_BYTES_MAX, SIZES_AT_ONCE);
+    return z.array(PartSize).parse(rows);
+  }
+
+  /** Undefined if opencode has removed the part meanwhile, or its message. */
+  #load(end: number): Part | undefined {
+    const row = this.#db.prepare(
+      "select p.rowid as end, p.time_created as at, m.data ->> 'role' as role, p.data as data " +
+        "from part p join message m on m.id = p.message_id where p.rowid = ?",
+    ).get(end);
+    return row && Part.parse(row);
   }
 }
 

@@ -36,16 +36,26 @@ export async function pageOf<T extends { readonly end: number }>(
     for (let at = entries.length - 1; at >= 0; at--) {
       const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);
       if (!entry || entry.position >= before) continue;
-      if (entry.position <= after) return { entries: found.toReversed(), before: null };
+      if (entry.position <= after) return toPage(found, null);
       const selected = select(entry);
       if (selected) found.push(selected);
-      if (selected && found.length >= entries_max) {
-        return { entries: found.toReversed(), before: entry.position };
-      }
+      if (selected && found.length >= entries_max) return toPage(found, entry.position);
     }
   }
-  const next = source.unread > 0 ? (source.unread + 1) * ENTRIES_PER_RECORD : null;
-  return { entries: found.toReversed(), before: next };
+  if (source.unread <= 0) return toPage(found, null);
+  // After every entry of the record that was not read, and before those of the next one.
+  const next = source.unread * ENTRIES_PER_RECORD + ENTRIES_PER_RECORD - 1;
+  // Whoever reads on from a position that does not move would read the same for ever.
+  return next < before ? toPage(found, next) : toPage(found, null, true);
+}
+
+/** The entries were found last first. */
+function toPage(
+  found: readonly SessionEntry[],
+  before: number | null,
+  isCut = false,
+): SessionPage {
+  return { entries: found.toReversed(), before, isCut };
 }
 
 function entryAt(position: number, parsed: ParsedEntry | undefined): SessionEntry | undefined {

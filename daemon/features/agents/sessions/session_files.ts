@@ -39,6 +39,8 @@ export interface SessionPage {
    * of bytes, so a page may be empty although there is more.
    */
   readonly before: number | null;
+  /** Whether there is something earlier that no read reaches; `before` is null then. */
+  readonly isCut: boolean;
 }
 
 /** How many bytes of a session's file one read looks at. A longer record is not shown. */

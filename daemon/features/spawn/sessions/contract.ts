@@ -61,7 +61,10 @@ export const EndedSession = z.object({
   backend: Backend,
   /** The agent's own id. */
   session_id: z.string(),
-  /** The title that the agent or its user gave it, or how its first prompt begins. */
+  /**
+   * The title that the agent or its user gave it, or how its first prompt begins; with secrets
+   * masked. Null if it has none, or if titles are hidden from the caller.
+   */
   title: z.string().nullable(),
   folder: z.string().nullable(),
   updated_at: Instant,
@@ -79,7 +82,8 @@ export const listSessions = contract({
   tunnel: "admin",
   query: z.object({
     query: shortText(200).optional().describe(
-      "How an id begins; else a part of a title or of a folder, in any case",
+      "How an id begins; else a part of a title that the caller may see, or of a folder, in any " +
+        "case. With transcripts: off, a complete id",
     ),
     backend: Backend.optional(),
     path: shortText(4096, 1).optional().describe("Only sessions of this folder"),
@@ -88,8 +92,13 @@ export const listSessions = contract({
     sessions: z.array(EndedSession).describe("Last changed first"),
     /** False if older sessions may be missing, because only the latest files are looked into. */
     complete: z.boolean(),
+    /**
+     * Whether titles are neither shown nor searched. They are for a proved person, for agents of
+     * this machine with transcripts: peers, and for nobody with transcripts: off.
+     */
+    titles_hidden: z.boolean(),
   }),
-  fails: ["spawn_disabled", "path_not_allowed"],
+  fails: ["transcripts_off", "spawn_disabled", "path_not_allowed"],
 });
 export type SessionListQuery = z.output<typeof listSessions.query>;
 export type EndedSessions = z.output<typeof listSessions.returns>;

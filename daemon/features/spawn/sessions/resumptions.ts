@@ -2,8 +2,10 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { cleanText } from "kit/core/text.ts";
 import type { Backend } from "../../agents/contract.ts";
 import { AGENTS } from "../../agents/registry.ts";
+import { maskSecrets } from "../../agents/sessions/secrets.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,
@@ -28,33 +30,85 @@ import {
 /** Shorter beginnings of ids would match by chance, such as a title that begins with "a". */
 const ID_PREFIX_MIN = 4;
 
+/** Who asks for sessions. */
+interface Viewer {
+  readonly isHuman: boolean;
+  /** Whether the request comes through a relay or from another machine. */
+  readonly isElsewhere: boolean;
+}
+
+/** What session files may be opened for. */
+export interface SessionPrivacy {
+  /** The setting `transcripts`. */
+  readonly readers: "human" | "peers" | "off";
+  /** The secrets of the configuration. */
+  readonly secrets: readonly string[];
+}
+
 export class Resumptions {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
   readonly #spawns: Spawns;
+  readonly #privacy: SessionPrivacy;
   /** The sessions that are being started. */
   readonly #starting = new Set<string>();
 
-  constructor(ctx: Context, deps: SpawnDeps, spawns: Spawns) {
+  constructor(ctx: Context, deps: SpawnDeps, spawns: Spawns, privacy: SessionPrivacy) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#spawns = spawns;
+    this.#privacy = privacy;
   }
 
   /** The sessions that match, of agents that have a command and whose sessions can be resumed. */
-  async list({ query = "", backend, path }: SessionListQuery): Promise<EndedSessions> {
+  async list(
+    { query = "", backend, path }: SessionListQuery,
+    viewer: Viewer,
+  ): Promise<EndedSessions> {
     await this.#spawns.launcher.mustBeEnabled();
     const backends = AGENTS.map(({ id }) => id).filter((id) =>
       (backend === undefined || id === backend) && this.#deps.settings.commands[id] !== undefined &&
       this.#deps.transports.adapterOf(id)?.resume !== undefined
     );
     const folder = path === undefined ? undefined : await this.#mustBeAllowed(path);
-    const found = await Promise.all(backends.map((id) => this.#matching(id, query, folder)));
+    if (this.#privacy.readers === "off") return await this.#exactly(query, backends, folder);
+    const hidden = !this.#maySeeTitles(viewer);
+    const found = await Promise.all(
+      backends.map((id) => this.#matching(id, { query, folder, hidden })),
+    );
     const byId = found.flatMap(({ byId }) => byId);
     const matches = byId.length > 0 ? byId : found.flatMap(({ byWords }) => byWords);
     matches.sort((a, b) => b.updated_at - a.updated_at);
     const complete = matches.length <= SESSIONS_MAX && found.every(({ complete }) => complete);
-    return { sessions: matches.slice(0, SESSIONS_MAX), complete };
+    return { sessions: matches.slice(0, SESSIONS_MAX), complete, titles_hidden: hidden };
+  }
+
+  #maySeeTitles({ isHuman, isElsewhere }: Viewer): boolean {
+    return !isElsewhere && (isHuman || this.#privacy.readers === "peers");
+  }
+
+  /** The session with this id. Nothing is searched for, because that would open other sessions. */
+  async #exactly(
+    session_id: string,
+    backends: readonly Backend[],
+    folder: string | undefined,
+  ): Promise<EndedSessions> {
+    const found = await Promise.all(backends.map(async (backend) => {
+      const session = await this.#find(backend, session_id);
+      const isWanted = session && (folder === undefined || session.folder === folder);
+      return isWanted ? [this.#toEnded(backend, { ...session, title: null })] : [];
+    }));
+    const sessions = found.flat();
+    if (sessions.length === 0) throw new Problem("transcripts_off", {});
+    return { sessions, complete: true, titles_hidden: true };
+  }
+
+  /** The session with this id; only its own file is opened. */
+  async #find(backend: Backend, session_id: string): Promise<FoundSession | undefined> {
+    const files = await this.#deps.sessionFilesOf(backend);
+    if (files?.locate(session_id) === undefined) return undefined;
+    const { sessions } = await files.list({ id_prefix: session_id, limit: SESSIONS_MAX });
+    return sessions.find((session) => session.session_id === session_id);
   }
 
   /**
@@ -82,9 +136,7 @@ export class Resumptions {
     tmux_socket: string | undefined,
   ): Promise<LaunchedAgent> {
     await this.#spawns.launcher.mustBeEnabled();
-    const files = await this.#deps.sessionFilesOf(backend);
-    const found = (await files?.list({ id_prefix: session_id, limit: SESSIONS_MAX }))?.sessions
-      .find((session) => session.session_id === session_id);
+    const found = await this.#find(backend, session_id);
     if (!found) throw new Problem("unknown_session", { backend, session_id });
     const earlier = this.#peerOf(backend, session_id);
     this.#mustNotRun(backend, session_id, earlier);
@@ -105,7 +157,14 @@ export class Resumptions {
   }
 
   /** Sessions by the beginning of their id, and those whose title or folder has the words. */
-  async #matching(backend: Backend, query: string, folder: string | undefined) {
+  async #matching(
+    backend: Backend,
+    { query, folder, hidden }: {
+      query: string;
+      folder: string | undefined;
+      hidden: boolean;
+    },
+  ) {
     const files = await this.#deps.sessionFilesOf(backend);
     const none: SessionList = { sessions: [], complete: true };
     const isId = query.length >= ID_PREFIX_MIN && /^[\w-]+$/.test(query);
@@ -116,11 +175,21 @@ export class Resumptions {
     const words = query.toLowerCase();
     const hasWords = ({ title, folder }: FoundSession) =>
       [title, folder].some((text) => text?.toLowerCase().includes(words) === true) || words === "";
+    // What is hidden or masked cannot be searched for.
+    const shown = (session: FoundSession): FoundSession => ({
+      ...session,
+      title: hidden || session.title === null ? null : this.#masked(session.title),
+    });
+    const ended = (session: FoundSession) => this.#toEnded(backend, session);
     return {
-      byId: byId.sessions.map((session) => this.#toEnded(backend, session)),
-      byWords: all.sessions.filter(hasWords).map((session) => this.#toEnded(backend, session)),
+      byId: byId.sessions.map(shown).map(ended),
+      byWords: all.sessions.map(shown).filter(hasWords).map(ended),
       complete: byId.sessions.length > 0 ? byId.complete : all.complete,
     };
+  }
+
+  #masked(title: string): string {
+    return maskSecrets(cleanText(title), this.#privacy.secrets).text;
   }
 
   #toEnded(backend: Backend, session: FoundSession): EndedSession {

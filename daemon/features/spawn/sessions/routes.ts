@@ -53,7 +53,11 @@ export function sessionRoutes(
       ...replay,
       again: (before) => spawns.refresh(before),
     }),
-    route(listSessions, ({ query }) => resumptions.list(query)),
+    route(listSessions, ({ query, caller, headers }) =>
+      resumptions.list(query, {
+        isHuman: deps.isProvenHuman(caller, headers),
+        isElsewhere: caller.via === "relay" || caller.via === "machine",
+      })),
     route(resumeSession, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };

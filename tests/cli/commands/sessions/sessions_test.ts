@@ -6,9 +6,12 @@ import { agentInPane } from "../../../support/daemon/restarts.ts";
 import { type FakeSession, sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import { spawningWorld } from "../../../support/daemon/spawns.ts";
 
-async function fixture() {
+async function fixture(transcripts = "peers") {
   const sessions: FakeSession[] = [];
-  const inner = await spawningWorld({ sessionFiles: { codex: sessionFilesOf(sessions) } });
+  const inner = await spawningWorld({
+    settings: { transcripts },
+    sessionFiles: { codex: sessionFilesOf(sessions) },
+  });
   const { mesh, stop } = serveDaemon(inner.w);
   const { folder } = inner;
   sessions.push(
@@ -51,4 +54,17 @@ Deno.test("mesh resume starts the one session that matches, and lists several", 
   assert.equal(code, 0);
   assert.equal(JSON.parse(out).session_id, "aaaaaaaa-1");
   assert.deepEqual(terminals.launches[0]?.argv.slice(-2), ["resume", "aaaaaaaa-1"]);
+});
+
+Deno.test("mesh resume says that titles are hidden, and finds a whole id with transcripts: off", async () => {
+  await using human = await fixture("human");
+  const hidden = await human.mesh(["resume", "--list"]);
+  assert.match(hidden.out, /aaaaaaaa-1[^]*Titles are hidden/);
+  assert.doesNotMatch(hidden.out, /flaky/);
+  await using off = await fixture("off");
+  const refused = await off.mesh(["resume", "flaky"]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /Reading transcripts is off/);
+  assert.equal((await off.mesh(["resume", "aaaaaaaa-1"])).code, 0);
+  assert.deepEqual(off.terminals.launches[0]?.argv.slice(-2), ["resume", "aaaaaaaa-1"]);
 });

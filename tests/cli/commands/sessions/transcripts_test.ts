@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { followEntries } from "../../../../cli/commands/sessions/transcripts.ts";
-import { SwiftClock } from "../../../support/swift_clock.ts";
 import { answeringDaemon, PEER, refusal } from "../../../support/cli/answering_daemon.ts";
 
 const AT = "2026-11-26T13:07:45.190Z";
@@ -30,6 +28,7 @@ const PAGE = {
     },
   ],
   before: 7,
+  cut: false,
 };
 const ROUTE = "GET /peers/api/transcript";
 
@@ -43,6 +42,15 @@ Deno.test("transcript shows time, kind and text, and where earlier entries are [
   );
 });
 
+Deno.test("transcript says that earlier entries cannot be read", async () => {
+  const page = { ...PAGE, entries: [], before: null };
+  await using whole = answeringDaemon({ [ROUTE]: () => page });
+  assert.equal((await whole.mesh(["transcript", "api"])).out, "No entries.\n");
+  await using cut = answeringDaemon({ [ROUTE]: () => ({ ...page, cut: true }) });
+  const { out } = await cut.mesh(["transcript", "api", "--before", "90"]);
+  assert.match(out, /^Earlier entries are too far .* to be read\.\nNo entries in this part\.\n$/);
+});
+
 Deno.test("transcript passes its flags to the daemon, and prints its answer with --json", async () => {
   await using p = answeringDaemon({ [ROUTE]: () => PAGE });
   const flags = ["--last", "5", "--grep", "port", "--before", "90", "--full", "--json"];
@@ -54,27 +62,29 @@ Deno.test("transcript passes its flags to the daemon, and prints its answer with
   }
 });
 
-Deno.test("what comes after the last entry is followed, until the signal aborts [4.transcript.cli]", async () => {
-  const later = { ...ENTRY, position: 9, kind: "text" as const, text: "Later" };
-  const abort = new AbortController();
-  const asked: unknown[] = [];
-  const readAfter = (position: number | undefined) => {
-    asked.push(position);
-    if (asked.length === 3) abort.abort();
-    return Promise.resolve({ entries: asked.length === 2 ? [later] : [] });
-  };
-  const clock = new SwiftClock();
-  const seen = [];
-  const { signal } = abort;
-  const following = followEntries(readAfter, 8, { clock, signal });
-  const first = following.next();
-  await clock.advance(2_000);
-  seen.push((await first).value);
-  const end = following.next();
-  await clock.advance(1_000);
-  assert.equal((await end).done, true);
-  assert.deepEqual(seen, [later]);
-  assert.deepEqual(asked, [8, 8, 9]);
+Deno.test("what is followed is searched by the daemon, after the last entry of any text", async () => {
+  const head = { ...ENTRY, position: 40, text: "other" };
+  let heads = 0;
+  await using p = answeringDaemon({
+    [ROUTE]: ({ route }) => {
+      const query = new URL(route.slice("GET ".length), "http://daemon").searchParams;
+      if (query.has("after") && query.has("grep")) {
+        return refusal(403, { error: "transcripts_off" });
+      }
+      if (query.has("grep")) return PAGE;
+      return { ...PAGE, entries: [heads++ === 0 ? head : { ...head, position: 41 }] };
+    },
+  });
+  const { out } = await p.mesh(["transcript", "api", "--follow", "--grep", "port", "--full"]);
+  assert.match(out, /Read it/);
+  const queries = p.received.filter(({ route }) => route.startsWith(ROUTE))
+    .map(({ route }) => route.split("?")[1]?.split("&").sort().join(" "));
+  assert.deepEqual(queries, [
+    "full=true last=1",
+    "before=41 full=true grep=port",
+    "after=40 full=true last=1",
+    "after=40 before=42 full=true grep=port last=200",
+  ]);
 });
 
 Deno.test("usage shows tokens and how full the context is, or that nothing is recorded [4.transcript.cli]", async () => {

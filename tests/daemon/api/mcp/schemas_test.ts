@@ -192,6 +192,7 @@ const TRANSCRIPT = {
     { position: 1, at: null, kind: "text", tool: null, text: "Yes", chars: 3, masked: 0 },
   ],
   before: null,
+  cut: false,
 };
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {

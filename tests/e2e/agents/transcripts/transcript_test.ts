@@ -17,7 +17,7 @@ async function test(): Promise<void> {
   const { lab } = fixture;
   const config = {
     daemon: { port: 0, circle_boundary: "machine" },
-    transcripts: { readers: "peers" },
+    transcripts: "peers",
   };
   lab.write("home/.claude/settings.json", { permissions: { allow: ["mcp__mesh"] } });
   await lab.mesh.setUp({ agent: "claude-code", config });

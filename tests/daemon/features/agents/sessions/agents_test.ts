@@ -5,7 +5,11 @@ import { codexSessionFiles } from "../../../../../daemon/features/agents/codex/s
 import { copilotSessionFiles } from "../../../../../daemon/features/agents/copilot/session_files.ts";
 import { geminiSessionFiles } from "../../../../../daemon/features/agents/gemini/session_files.ts";
 import { opencodeSessionFiles } from "../../../../../daemon/features/agents/opencode/session_files.ts";
-import type { SessionFiles } from "../../../../../daemon/features/agents/sessions/session_files.ts";
+import {
+  READ_BYTES_MAX,
+  type SessionFiles,
+  type SessionPage,
+} from "../../../../../daemon/features/agents/sessions/session_files.ts";
 import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
 interface Recorded {
@@ -205,4 +209,32 @@ Deno.test("what Codex puts in the user's place is no prompt, in older releases a
   const older = text.replaceAll("content_item_kinds", "none");
   const page = await open(folder, older).read(id, { entries_max: 50 });
   assert.equal(page?.entries.filter(({ kind }) => kind === "prompt").length, 2);
+});
+
+Deno.test("opencode's parts that a read passes over do not stop the reads before them", async () => {
+  using folder = new SessionsFolder();
+  const { id, text, open } = opencode;
+  const files = open(folder, text);
+  const whole = (await files.read(id, { entries_max: 50 }))?.entries.map(({ text }) => text) ?? [];
+  using db = new DatabaseSync(files.locate(id) ?? "");
+  const add = (part: string, type: string, chars: number) =>
+    db.prepare(
+      "insert into part (id, message_id, session_id, time_created, time_updated, data) " +
+        "select ?, message_id, session_id, 0, 0, json_object('type', ?, 'text', " +
+        "printf('%.*c', ?, 'x'), 'time', json_object('end', 1)) from part " +
+        "where session_id = ? order by rowid limit 1",
+    ).run(part, type, chars, id);
+  // Two that are too large for any read, images, and more than one read loads.
+  for (const name of ["a", "b"]) add(name, "text", READ_BYTES_MAX);
+  for (const name of ["c", "d", "e"]) add(name, "file", 4_000_000);
+  for (const name of ["f", "g", "h"]) add(name, "text", 4_000_000);
+  const pages: string[][] = [];
+  let before: number | null | undefined;
+  for (let reads = 0; reads < 5 && before !== null; reads++) {
+    const page: SessionPage | undefined = await files.read(id, { entries_max: 50, before });
+    pages.unshift(page?.entries.map(({ text }) => text) ?? []);
+    before = page?.before ?? null;
+  }
+  assert.deepEqual(pages.map(({ length }) => length), [whole.length + 1, 2], "8 MB each");
+  assert.deepEqual(pages[0]?.slice(0, -1), whole);
 });

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
 import { BackwardLines } from "../../../../../daemon/features/agents/sessions/lines.ts";
+import {
+  entriesOf,
+  MessageRecords,
+} from "../../../../../daemon/features/agents/gemini/messages.ts";
 import { endOf, pageOf } from "../../../../../daemon/features/agents/sessions/pages.ts";
 import {
   ENTRY_CHARS_MAX,
@@ -89,4 +93,31 @@ Deno.test("an entry keeps its first characters, and says how many there were", a
   );
   const [entry] = page.entries;
   assert.deepEqual([entry?.text.length, entry?.chars], [ENTRY_CHARS_MAX, ENTRY_CHARS_MAX + 5]);
+});
+
+Deno.test("what Gemini CLI recorded before the last part of a long file is reported as cut, not read for ever", async () => {
+  const lines = Array.from(
+    { length: 20 },
+    (_, index) =>
+      JSON.stringify({
+        id: `m${index}`,
+        timestamp: null,
+        type: "user",
+        content: `prompt ${index}`,
+      }),
+  );
+  using at = withFile(lines.join("\n"));
+  const read = (before?: number) =>
+    pageOf(new MessageRecords(new BackwardLines(at.file, Infinity, 400)), entriesOf, {
+      entries_max: 50,
+      before,
+    });
+  const last = await read();
+  assert.equal(last.entries.at(-1)?.text, "prompt 19");
+  assert(last.before !== null && !last.isCut && last.entries.length < 20);
+  assert.deepEqual(await read(last.before), { entries: [], before: null, isCut: true });
+  const whole = await pageOf(new MessageRecords(new BackwardLines(at.file)), entriesOf, {
+    entries_max: 50,
+  });
+  assert.deepEqual([whole.entries.length, whole.before, whole.isCut], [20, null, false]);
 });

@@ -48,12 +48,49 @@ Deno.test("what is named as a secret is masked, and its name is kept", () => {
   }
 });
 
+Deno.test("a secret is masked to its end, whatever characters it has", () => {
+  const cases = {
+    "postgres://u:p@ssw0rd@host/db": `postgres://u:${MASK}@host/db`,
+    '{"password":"a\\"bcdefg12345"}': `{"password":"${MASK}"}`,
+    '{"password":"ends with \\\\","user":"bob"}': `{"password":"${MASK}","user":"bob"}`,
+    'password: "correct horse battery", user: "bob"': `password: "${MASK}", user: "bob"`,
+    "passphrase='correct horse battery' make": `passphrase='${MASK}' make`,
+    "PASSWORD=Tr0ub(4dor)secretpart": `PASSWORD=${MASK}`,
+    "PASSWORD=Tr0ub,4dor;secretpart make": `PASSWORD=${MASK} make`,
+    "token=12345678": `token=${MASK}`,
+    '"token": 1234,': `"token": ${MASK},`,
+    "secret_key=abcdefgh12345": `secret_key=${MASK}`,
+    "AWS_SECRET_ACCESS_KEY=abcd/efgh+12345": `AWS_SECRET_ACCESS_KEY=${MASK}`,
+    "token=$ABCdef123realsecret": `token=${MASK}`,
+    "password=process.env.X||hunter2hunter2": `password=${MASK}`,
+    'secret = "not closed at the end': `secret = "${MASK}`,
+    "secret = 'not closed\nnext line": `secret = '${MASK}\nnext line`,
+    [JSON.stringify({ command: 'TOKEN="a b\\"c d" make' })]: JSON.stringify({
+      command: `TOKEN="${MASK}" make`,
+    }),
+    [JSON.stringify({ body: JSON.stringify({ password: 'a"b c\\', user: "bob" }) })]: JSON
+      .stringify({ body: JSON.stringify({ password: MASK, user: "bob" }) }),
+    '{"command":"echo token=abcd1234"}': `{"command":"echo token=${MASK}"}`,
+    '{"command":"echo \\"token=abcd1234\\""}': `{"command":"echo \\"token=${MASK}\\""}`,
+  };
+  for (const [text, shown] of Object.entries(cases)) {
+    assert.deepEqual(maskSecrets(text, []), { text: shown, masked: 1 });
+  }
+  const part = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
+  assert.equal(maskSecrets(`password=${part}!rest`, []).text, `password=${MASK}`);
+  const known = maskSecrets('password: "known-part and the rest"', ["known-part"]);
+  assert.equal(known.text, `password: "${MASK}"`);
+});
+
 Deno.test("ordinary text is left as it is", () => {
   for (
     const text of [
       "input_tokens: 41230, output_tokens: 512",
       "token: string; password: null; secret = process.env.SECRET",
       "export API_KEY=$OPENAI_KEY",
+      "curl -H token:${TOKEN}; function read(token: string): void {}",
+      'log("the token: " + name + " is read"); log("token: ", name, "is read")',
+      "if (token === undefined) return; max_token: 512",
       "the bearer of news, the basic idea",
       "see https://example.com:8080/path and task-1234567890abcdef",
       "AKIA is the beginning of a key",

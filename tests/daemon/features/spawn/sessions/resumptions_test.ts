@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { get, post } from "../../../../support/daemon/peer_clients.ts";
+import { get, post, signIn } from "../../../../support/daemon/peer_clients.ts";
 import { agentInPane, restart } from "../../../../support/daemon/restarts.ts";
 import {
   type FakeSession,
@@ -11,13 +11,21 @@ import {
   generic,
   registerSpawned,
   spawningWorld,
+  type WorldSettings,
 } from "../../../../support/daemon/spawns.ts";
 import { texts } from "../../../../support/daemon/message_log.ts";
 
 /** A world in whose folder sessions of Codex have ended. */
-async function worldWith(sessions: (folder: string) => readonly FakeSession[]) {
+async function worldWith(
+  sessions: (folder: string) => readonly FakeSession[],
+  settings: WorldSettings = { transcripts: "peers" },
+) {
   const found: FakeSession[] = [];
-  const fixture = await spawningWorld({ sessionFiles: { codex: sessionFilesOf(found) } });
+  const sessionFiles = { codex: sessionFilesOf(found) };
+  const fixture = await spawningWorld({
+    sessionFiles,
+    settings: { "human.name": "sam", ...settings },
+  });
   found.push(...sessions(fixture.folder));
   return fixture;
 }
@@ -54,6 +62,62 @@ Deno.test("sessions are found by the beginning of an id, by title and by folder,
     null,
     true,
   ]);
+});
+
+Deno.test("titles are shown to a proved person, to agents only with transcripts: peers, and masked", async () => {
+  const secret = "the token=abcd1234 of the docs";
+  const cases = [["human", false], ["human", true], ["peers", false]] as const;
+  for (const [transcripts, isHuman] of cases) {
+    await using fixture = await worldWith(
+      (folder) => [session("aaaa1111", secret, folder)],
+      { transcripts },
+    );
+    const { w, folder } = fixture;
+    const headers = isHuman ? await signIn(w) : {};
+    const list = async (query: string) =>
+      await (await w.fetch(`/spawn/sessions?query=${query}`, { headers })).json();
+    const isShown = isHuman || transcripts === "peers";
+    for (const query of ["", "aaaa1111", folder]) {
+      const { sessions: [found], titles_hidden } = await list(query);
+      assert.equal(found.title, isShown ? "the token=[masked] of the docs" : null, query);
+      assert.deepEqual([found.folder, titles_hidden], [folder, !isShown]);
+    }
+    assert.equal((await list("docs")).sessions.length, isShown ? 1 : 0);
+    assert.deepEqual((await list("abcd1234")).sessions, [], "what is masked is not found");
+  }
+});
+
+Deno.test("with transcripts: off nothing is searched, and a session is resumed by its whole id", async () => {
+  const opened: string[] = [];
+  const found: FakeSession[] = [];
+  const files = sessionFilesOf(found);
+  await using fixture = await spawningWorld({
+    settings: { transcripts: "off", "human.name": "sam" },
+    sessionFiles: {
+      codex: {
+        ...files,
+        list: (query) => {
+          opened.push(query.id_prefix ?? "");
+          return files.list(query);
+        },
+      },
+    },
+  });
+  const { w, folder, terminals } = fixture;
+  found.push(session("aaaa1111", "Docs", folder), session("aaaa11112", "Docs", folder));
+  const headers = await signIn(w);
+  for (const query of ["", "?query=aaaa", "?query=docs", "?path=" + folder]) {
+    const answer = await w.fetch(`/spawn/sessions${query}`, { headers });
+    assert.deepEqual([answer.status, (await answer.json()).error], [403, "transcripts_off"]);
+  }
+  const short = await post(w, "/spawn/resume", { backend: "codex", session_id: "aaaa" });
+  assert.equal(short.error, "unknown_session");
+  assert.deepEqual(opened, []);
+  const { sessions } = await get(w, "/spawn/sessions?query=aaaa1111");
+  assert.deepEqual([idsOf({ sessions }), sessions[0].title], [["aaaa1111"], null]);
+  const resumed = await post(w, "/spawn/resume", { backend: "codex", session_id: "aaaa1111" });
+  assert.equal(resumed.status, 200);
+  assert.equal(terminals.launches.length, 1);
 });
 
 Deno.test("at most 50 sessions are listed, and the answer says that there are more", async () => {
