@@ -68,8 +68,8 @@ export const DISPATCH_TARGETS: readonly Target[] = [
       ],
       [
         "the reason why a message waits is not stored",
-        "this.#recordBlocked(message, reasons",
-        "void (reasons",
+        "this.#recordBlocked(message, result",
+        "void (result",
       ],
       [
         "a second message in one pass is forgotten",

@@ -8,7 +8,7 @@ import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
-import type { Directory } from "../peers/directory.ts";
+import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
@@ -23,6 +23,7 @@ import type {
   ToolContext,
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
+import { PromptMessages } from "./prompt_messages.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { ToolCallMessages } from "./tool_call_messages.ts";
 
@@ -61,15 +62,12 @@ export interface HookAnswer {
 export class HookEvents {
   readonly #ctx: Context;
   readonly #deps: HookEventsDeps;
-  /**
-   * The messages in the answer to each session's last prompt. The next event proves them seen,
-   * unless it says that the model was not called or did not answer.
-   */
-  readonly #contextMessages = new Map<string, readonly string[]>();
+  readonly #promptMessages: PromptMessages;
 
   constructor(ctx: Context, deps: HookEventsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#promptMessages = new PromptMessages(ctx, deps.receipts);
   }
 
   /** Records one hook event of an agent, and answers it in the agent's own format. */
@@ -124,18 +122,15 @@ export class HookEvents {
 
   /** What this event proves the model to have read of earlier answers. */
   #proveHandedOver(report: HookReport): void {
-    const { session_id, turn_error, interrupted, before_request, after_request } = report;
-    const { db } = this.#ctx;
-    if (interrupted) return db.afterCommit(() => this.#forgetHandedOver(session_id));
+    const { session_id, interrupted } = report;
+    if (interrupted) return this.#ctx.db.afterCommit(() => this.#forgetHandedOver(session_id));
+    this.#promptMessages.prove(report);
     this.#deps.toolCallMessages.prove(report);
-    if (turn_error !== undefined) {
-      db.afterCommit(() => this.#contextMessages.delete(session_id));
-    } else if (!before_request && after_request !== false) this.#markContextSeen(session_id);
   }
 
   /** What the session has not proved stays without a proof, and is named at a later prompt. */
   #forgetHandedOver(session_id: string): void {
-    this.#contextMessages.delete(session_id);
+    this.#promptMessages.forget(session_id);
     this.#deps.toolCallMessages.forget(session_id);
   }
 
@@ -149,7 +144,7 @@ export class HookEvents {
     if (reader.context_event === event) return this.#context(peer_id, session_id);
     const tool = reader.tool_context;
     if (tool?.event !== event) return this.#reminder(peer_id, report);
-    if (!this.#deps.directory.takesHookMessages(peer_id)) return null;
+    if (!takesHookMessages(this.#deps.directory, peer_id)) return null;
     return this.#urgent(peer_id, report, { agent: backend, tool });
   }
 
@@ -249,8 +244,7 @@ export class HookEvents {
    * message whose arrival is unproved.
    */
   #context(peer_id: string, session_id: string): string | null {
-    const { db } = this.#ctx;
-    const contextMessages = this.#deps.directory.takesHookMessages(peer_id)
+    const contextMessages = takesHookMessages(this.#deps.directory, peer_id)
       ? this.#deps.handover.handToHook(peer_id, LIMITS)
       : [];
     const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
@@ -261,18 +255,11 @@ export class HookEvents {
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
-    if (contextMessages.length > 0) {
-      const ids = contextMessages.map(({ delivery_id }) => delivery_id);
-      db.afterCommit(() => this.#contextMessages.set(session_id, ids));
-    }
+    this.#promptMessages.remember(
+      session_id,
+      contextMessages.map(({ delivery_id }) => delivery_id),
+    );
     return lines.length > 0 ? lines.join("\n") : null;
-  }
-
-  #markContextSeen(session_id: string): void {
-    const contextMessages = this.#contextMessages.get(session_id);
-    if (!contextMessages) return;
-    this.#deps.receipts.proveHandedOver(contextMessages);
-    this.#ctx.db.afterCommit(() => this.#contextMessages.delete(session_id));
   }
 }
 

@@ -7,7 +7,7 @@ import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
-import type { Directory } from "../peers/directory.ts";
+import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { waitForWake } from "./contract.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
@@ -21,7 +21,7 @@ const REGISTRATION_WAIT_MS_MAX = 2_000;
 export interface WakeHooksDeps {
   readonly transports: AgentTransports;
   readonly agentPeers: AgentPeers;
-  readonly directory: Pick<Directory, "takesHookMessages">;
+  readonly directory: Pick<Directory, "address">;
   /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
@@ -81,7 +81,7 @@ export class WakeHooks {
   /** Whether a session's hooks hand it messages, and no other transport does. */
   async #needsHook(peer: AgentPeer): Promise<boolean> {
     const { directory, transports } = this.#deps;
-    return directory.takesHookMessages(peer.peer_id) &&
+    return takesHookMessages(directory, peer.peer_id) &&
       !await transports.isReachableWithoutHook(peer);
   }
 

@@ -97,11 +97,6 @@ export class Directory {
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
   }
 
-  /** Whether the hooks of a peer hand it messages: its owner can turn that off. */
-  takesHookMessages(peer_id: string): boolean {
-    return this.address(peer_id)?.hook_messages === 1;
-  }
-
   /** Whether a peer may come online again. An unregistered one may, a retired one may not. */
   canReturn(peer_id: string): boolean {
     const found = rows.get(this.#ctx.db, peer_id);
@@ -279,4 +274,9 @@ function mustBeValidName(name: string): void {
 /** Whether a peer is online or busy, and registered. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
+}
+
+/** Whether the hooks of a peer hand it messages: its owner can turn that off. */
+export function takesHookMessages(directory: Pick<Directory, "address">, peer_id: string): boolean {
+  return directory.address(peer_id)?.hook_messages === 1;
 }

@@ -4,7 +4,9 @@
  */
 
 import type { Context } from "kit/data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
 import type { DeliveryState } from "../../messages/machine.ts";
+import type { ExecutorPeer } from "../executors.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
@@ -126,27 +128,19 @@ export class Turns {
   /** Called when a turn of this peer ends. Completes its armed fires that are not held open. */
   finalMessageSeen(peer_id: string, last_message: string): void {
     this.#ctx.db.transact(() => {
-      for (const job of this.#inTurn(peer_id)) this.complete(job, { result_summary: last_message });
+      for (const job of jobsInTurn(this.#ctx.db, peer_id)) {
+        this.complete(job, { result_summary: last_message });
+      }
     });
   }
 
   /** Called when an error ends a turn of this peer. Fails what the turn would have completed. */
   turnFailed(peer_id: string, error_class: string): void {
-    const state_reason = "turn_failed" satisfies JobReason;
     const error = `An error ended the executor's turn: ${error_class}`;
-    this.#ctx.db.transact(() => {
-      for (const job of this.#inTurn(peer_id)) {
-        this.#deps.steps.settle(job, "failed", { state_reason, error });
-      }
-    });
-  }
-
-  /** The jobs whose armed fires the end of this peer's turn ends. */
-  #inTurn(peer_id: string): StoredJob[] {
+    const why = { state_reason: "turn_failed" satisfies JobReason, error };
     const { db } = this.#ctx;
-    return attempts.openOf(db, peer_id).flatMap((attempt) => {
-      const job = attempt.state === "running" ? rows.get(db, attempt.job_id) : undefined;
-      return job?.state === "running" && job.phase === TURN_STARTED ? [job] : [];
+    db.transact(() => {
+      for (const job of jobsInTurn(db, peer_id)) this.#deps.steps.settle(job, "failed", why);
     });
   }
 
@@ -215,18 +209,15 @@ export class Turns {
       const lost = reconciles && this.#unreconciled.has(attempt_id) &&
         executors.isUntraceable(executor_peer_id);
       if (lost || executors.isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
-      else if (this.#maybeEnded.has(attempt_id) && this.#isIdle(executor_peer_id)) {
+      else if (
+        this.#maybeEnded.has(attempt_id) &&
+        isIdleSince(this.#started_at, executors.get(executor_peer_id))
+      ) {
         this.#fail(attempt, "turn_end_unseen");
       }
     }
     // An executor that goes offline later may come back.
     if (reconciles) this.#unreconciled.clear();
-  }
-
-  #isIdle(peer_id: string): boolean {
-    const { status, turn_state, turn_at } = this.#deps.executors.get(peer_id) ?? {};
-    const isOnline = status === "online" || status === "busy";
-    return isOnline && turn_state === "idle" && (turn_at ?? 0) >= this.#started_at;
   }
 
   #delivered(job: StoredJob, attempt: StoredAttempt): void {
@@ -253,6 +244,20 @@ export class Turns {
       this.#deps.steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
     });
   }
+}
+
+/** The jobs whose armed fires the end of this peer's turn ends. */
+function jobsInTurn(db: Reader, peer_id: string): StoredJob[] {
+  return attempts.openOf(db, peer_id).flatMap((attempt) => {
+    const job = attempt.state === "running" ? rows.get(db, attempt.job_id) : undefined;
+    return job?.state === "running" && job.phase === TURN_STARTED ? [job] : [];
+  });
+}
+
+/** Whether a peer is online, and its turn was reported as ended at this time or later. */
+function isIdleSince(at: number, peer: ExecutorPeer | undefined): boolean {
+  const isOnline = peer?.status === "online" || peer?.status === "busy";
+  return isOnline && peer.turn_state === "idle" && (peer.turn_at ?? 0) >= at;
 }
 
 const ERRORS = {

@@ -11,7 +11,7 @@ import { pause } from "kit/core/timeout.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
-import type { Directory } from "../../peers/directory.ts";
+import { type Directory, takesHookMessages } from "../../peers/directory.ts";
 import type { Peers } from "../../peers/peers.ts";
 import type { Reachability } from "../../peers/records.ts";
 import * as ledger from "../ledger/ledger.ts";
@@ -23,7 +23,7 @@ import { OutgoingCache } from "./outgoing_cache.ts";
 
 export interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
-  readonly directory: Pick<Directory, "canQueueFor" | "takesHookMessages">;
+  readonly directory: Pick<Directory, "canQueueFor" | "address">;
   readonly peers: Pick<Peers, "recordDelivery">;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
@@ -134,7 +134,7 @@ export class Dispatcher {
     );
     if (!outgoing) return undefined;
     const reasons: string[] = [];
-    const takesHooks = this.#deps.directory.takesHookMessages(peer_id);
+    const takesHooks = takesHookMessages(this.#deps.directory, peer_id);
     const awaitsToolCall = this.#deps.urgentMessages.awaitsToolCall(addressee, message);
     for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
       if (transport.name === "hook" && !takesHooks) {

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
-import type { Directory } from "../../peers/directory.ts";
+import { type Directory, takesHookMessages } from "../../peers/directory.ts";
 import type { StoredMessage } from "../contract.ts";
 import { peersWithUrgent } from "../ledger/queued.ts";
 import type { Markers } from "./markers.ts";
@@ -20,7 +20,7 @@ const SESSIONS_MAX = 1_000;
 
 export interface UrgentMessagesDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
-  readonly directory: Pick<Directory, "takesHookMessages">;
+  readonly directory: Pick<Directory, "address">;
   readonly hooks: Hooks;
   readonly markers: Markers;
 }
@@ -86,7 +86,7 @@ export class UrgentMessages {
   /** Undefined unless the peer is in a turn of an agent with such a hook. */
   #toolContextAtWork(peer: AgentPeer): ToolContext | undefined {
     const { peer_id, backend, runtime_session_id, turn_state, turn_at } = peer;
-    if (!this.#deps.directory.takesHookMessages(peer_id)) return undefined;
+    if (!takesHookMessages(this.#deps.directory, peer_id)) return undefined;
     if (backend === null || runtime_session_id === null) return undefined;
     if (turn_state !== "working" && turn_state !== "awaiting_input") return undefined;
     const tool = this.#deps.hooks[backend]?.tool_context;

@@ -51,7 +51,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["PostToolUse",       { is_within_turn: true, model: "fake-1" }],
   ["PostModelRequest",  { is_within_turn: true, after_request: true, model: "fake-1" }],
   ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
-  ["Interrupt",         { turn_state: "idle", model: "fake-1" }],
+  ["Interrupt",         { turn_state: "idle", interrupted: true, model: "fake-1" }],
   ["Stop",              { turn_state: "idle", last_message: "hello", may_hold_turn: true, after_request: true, model: "fake-1" }],
   ["SessionEnd",        { end_reason: "other", model: undefined }],
 ];
