@@ -16,7 +16,8 @@ async function turnsOf(read: (before: number) => { before: number | null; cut?: 
       return Promise.resolve({ ...session, entries, ...page });
     },
   };
-  const found = await lastTurns(transcripts, { peer_id: "p", count: 10, isElsewhere: false });
+  const requester = { peer_id: "p", isHuman: false, isElsewhere: false };
+  const found = await lastTurns(transcripts, { peer_id: "p", count: 10, requester });
   return { reads, left_out: found.left_out };
 }
 
