@@ -13,6 +13,11 @@ import { FakeSockets } from "../../../support/world.ts";
 import { fileText, handoffWorld, PROMPT, TEXT } from "../../../support/sessions/handoffs.ts";
 
 const OWN = { from_peer: "api", to_peer: "web" };
+/** The session's one prompt holds a token. */
+const MASKED = {
+  what: "parts of 1 entry",
+  why: "long texts are shortened, and secrets are masked",
+};
 
 /** The manifest of a bundle, which is its first block. */
 function manifestIn(text: string): Manifest {
@@ -40,7 +45,7 @@ Deno.test("a peer hands its work over as one file, with the manifest first, and 
     web.peer_id,
   ]);
   assert.deepEqual([sent.kind, sent.correlation_id], ["notify", null]);
-  assert.deepEqual(sent.manifest.left_out, []);
+  assert.deepEqual(sent.manifest.left_out, [MASKED]);
   const text = await fileText(w, sent.attachment_id);
   assert.match(text, /^# Hand-over of the work of @api to @web\n/);
   assert.deepEqual(manifestIn(text).counts, sent.manifest.counts);
@@ -102,6 +107,7 @@ Deno.test("the manifest says what was left out, and why", async () => {
   assert.deepEqual([manifest.counts.turns, manifest.counts.entries], [1, 4]);
   assert.deepEqual(manifest.left_out, [
     { what: "earlier turns", why: "only the last 1 were to be handed over" },
+    MASKED,
     {
       what: "the files that git sees changed",
       why: "its folder is in no repository with a commit, or git failed",
