@@ -10,7 +10,7 @@ import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { CodexLab, sessionIds } from "../../support/e2e/codex_lab.ts";
-import { withLab } from "../../support/e2e/lab.ts";
+import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -123,10 +123,8 @@ test("a draft stays as it is", async () => {
   assert(!lab.model.requests.some(({ raw }) => raw.includes("half a thought")));
 });
 
-/** Codex unloads a session a minute after its last terminal left; `deno task agents` waits. */
-const isPatient = Deno.env.has("MESH_ALL_AGENTS");
-
-if (isPatient) {
+// Codex unloads a session a minute after its last terminal left.
+if (ALL_AGENTS) {
   test("a session that was left is offline, and is the same peer once it is resumed", async () => {
     await using lab = await new CodexLab(RULES, ["api"]).open();
     const api = await lab.startCodex("api");

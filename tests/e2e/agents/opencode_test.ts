@@ -8,7 +8,7 @@ import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
-import { withLab } from "../../support/e2e/lab.ts";
+import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { ANSWERS, ANSWERS_LATER, TOUCHES } from "../../support/e2e/model_rules.ts";
@@ -89,28 +89,30 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   assert.equal(child.name, "api-opencode.general-1");
 }, opencodeCli);
 
-withLab(import.meta.url, "opencode: asked in a turn that its user interrupts", async () => {
-  await using lab = new OpencodeLab(RULES);
-  await lab.mesh.setUp({ agent: "opencode" });
-  await lab.mesh.up();
-  await lab.start();
-  await lab.connected("pending_first_turn");
-  await lab.enterWeb();
-  const { release } = lab.model.hold();
-  await lab.sendPrompt("Take your time");
-  await lab.connected("working");
-  await until("the model's turn", () => lab.model.turns.length > 0);
-  const id = await lab.ask("Which port?");
-  await lab.reached(id, "seen");
-  lab.press("Escape");
-  await until("the warning", () => lab.screen.includes("again to interrupt"));
-  lab.press("Escape");
-  await until("its end", () => !lab.screen.includes("again to interrupt"));
-  release();
-  await answered(lab, id);
-  assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
-  assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
-}, opencodeCli);
+if (ALL_AGENTS) {
+  withLab(import.meta.url, "opencode: asked in a turn that its user interrupts", async () => {
+    await using lab = new OpencodeLab(RULES);
+    await lab.mesh.setUp({ agent: "opencode" });
+    await lab.mesh.up();
+    await lab.start();
+    await lab.connected("pending_first_turn");
+    await lab.enterWeb();
+    const { release } = lab.model.hold();
+    await lab.sendPrompt("Take your time");
+    await lab.connected("working");
+    await until("the model's turn", () => lab.model.turns.length > 0);
+    const id = await lab.ask("Which port?");
+    await lab.reached(id, "seen");
+    lab.press("Escape");
+    await until("the warning", () => lab.screen.includes("again to interrupt"));
+    lab.press("Escape");
+    await until("its end", () => !lab.screen.includes("again to interrupt"));
+    release();
+    await answered(lab, id);
+    assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
+    assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
+  }, opencodeCli);
+}
 
 withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
   await using lab = new OpencodeLab(RULES);

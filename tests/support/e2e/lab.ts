@@ -71,6 +71,9 @@ export function withLab(
   });
 }
 
+/** Whether there is time for every agent: `deno task agents` runs what is left out otherwise. */
+export const ALL_AGENTS = Deno.env.has("MESH_ALL_AGENTS");
+
 /** How long an agent may take to end after its terminal has gone. */
 const HANGUP_MS_MAX = 20_000;
 
@@ -213,10 +216,7 @@ export class Lab implements AsyncDisposable {
     await until("the end of the tmux server", () => !isAlive(Number(panes[0])));
   }
 
-  /**
-   * Ends the panes and their programs, and waits until they are gone. One that does not end with its
-   * pane is killed.
-   */
+  /** Ends the panes and their programs, and waits. What outlives its pane is killed. */
   async endAgents(): Promise<void> {
     const pids = [...this.#pids, ...processesIn(this)];
     run("tmux", ["-S", this.tmux_socket, "kill-server"]); // It may have ended with its last pane.
