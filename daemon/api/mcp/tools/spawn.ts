@@ -10,6 +10,16 @@ import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 
+/** An agent that was started and has not registered yet. */
+const Started = z.object({
+  spawn_id: z.string(),
+  display_name: z.string(),
+  pane_id: z.string(),
+  tmux_session: z.string(),
+  registration_state: z.string(),
+  seed_state: maybe,
+});
+
 const spawn = tool({
   name: "spawn_peer",
   title: "Start an agent",
@@ -30,15 +40,7 @@ const spawn = tool({
     message: Text.optional().describe("A message for the agent once it has registered"),
     idempotency_key,
   }),
-  output: z.object({
-    spawn_id: z.string(),
-    display_name: z.string(),
-    pane_id: z.string(),
-    tmux_session: z.string(),
-    registration_state: z.string(),
-    seed_state: maybe,
-    warnings: z.array(z.string()),
-  }),
+  output: Started.extend({ warnings: z.array(z.string()) }),
   async run({ idempotency_key, ...fields }, { caller, call }) {
     const headers = idempotencyHeaders(idempotency_key);
     const body = { ...fields, from_peer: callerId(caller) };
@@ -71,13 +73,7 @@ const fork = tool({
     message: Text.optional().describe("A message for the copy once it has registered"),
     idempotency_key,
   }),
-  output: z.object({
-    spawn_id: z.string(),
-    display_name: z.string(),
-    pane_id: z.string(),
-    tmux_session: z.string(),
-    registration_state: z.string(),
-    seed_state: maybe,
+  output: Started.extend({
     source_peer_id: z.string(),
     session_id: z.string(),
     source_turn_state: maybe,

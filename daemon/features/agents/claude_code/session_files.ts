@@ -5,14 +5,13 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readHead, readTail } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { BackwardLines } from "../sessions/lines.ts";
-import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
+import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
+import type { ParsedEntry } from "../sessions/pages.ts";
 import {
   type FoundSession,
   HEAD_BYTES,
   type SessionFiles,
   TAIL_BYTES,
-  USAGE_BYTES_MAX,
 } from "../sessions/session_files.ts";
 import { Block, Content, toolResultText } from "./content.ts";
 import { folderNamedIn, projectFolders, SESSION_ID, transcriptOf } from "./transcripts.ts";
@@ -47,21 +46,9 @@ export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles
     if (!SESSION_ID.test(id)) return undefined;
     return config_dirs.map((dir) => transcriptOf(dir, id)).find((file) => file !== undefined);
   };
-  return {
-    locate,
-    list: (query) => foundIn(config_dirs.flatMap(filesUnder), query, describe),
-    read: (id, options) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      const lines = new BackwardLines(file, endOf(options.before));
-      return pageOf(lines, ({ text }) => entriesOf(text), options);
-    },
-    usage: (id) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX));
-    },
-  };
+  const list: SessionFiles["list"] = (query) =>
+    foundIn(config_dirs.flatMap(filesUnder), query, describe);
+  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
 }
 
 function filesUnder(config_dir: string): SessionFile[] {

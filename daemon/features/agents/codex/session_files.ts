@@ -5,13 +5,9 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { BackwardLines } from "../sessions/lines.ts";
-import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
-import {
-  type FoundSession,
-  type SessionFiles,
-  USAGE_BYTES_MAX,
-} from "../sessions/session_files.ts";
+import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
+import type { ParsedEntry } from "../sessions/pages.ts";
+import { type FoundSession, type SessionFiles } from "../sessions/session_files.ts";
 import { rolloutFile, rolloutFiles } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
 import { usageIn } from "./usage.ts";
@@ -62,21 +58,8 @@ const Meta = z.object({
 
 export function codexSessionFiles(codex_home: string): SessionFiles {
   const locate = (id: string) => isThreadId(id) ? rolloutFile(codex_home, id) : undefined;
-  return {
-    locate,
-    list: (query) => foundIn(rolloutsOf(codex_home), query, describe),
-    read: (id, options) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      const lines = new BackwardLines(file, endOf(options.before));
-      return pageOf(lines, ({ text }) => entriesOf(text), options);
-    },
-    usage: (id) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX));
-    },
-  };
+  const list: SessionFiles["list"] = (query) => foundIn(rolloutsOf(codex_home), query, describe);
+  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
 }
 
 function rolloutsOf(codex_home: string): SessionFile[] {

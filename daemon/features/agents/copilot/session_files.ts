@@ -5,14 +5,9 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { BackwardLines } from "../sessions/lines.ts";
-import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
-import {
-  type FoundSession,
-  HEAD_BYTES,
-  type SessionFiles,
-  USAGE_BYTES_MAX,
-} from "../sessions/session_files.ts";
+import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
+import type { ParsedEntry } from "../sessions/pages.ts";
+import { type FoundSession, HEAD_BYTES, type SessionFiles } from "../sessions/session_files.ts";
 import { folderOf, SESSION_ID } from "./sessions.ts";
 import { usageIn } from "./usage.ts";
 
@@ -44,26 +39,13 @@ export function copilotSessionFiles(config_dir: string): SessionFiles {
     const file = SESSION_ID.test(id) ? recordsOf(id) : undefined;
     return file !== undefined && changedAt(file) !== undefined ? file : undefined;
   };
-  return {
-    locate,
-    list: (query) => {
-      const files = namesIn(join(config_dir, "session-state"))
-        .filter((id) => SESSION_ID.test(id))
-        .map((session_id) => ({ session_id, file: recordsOf(session_id) }));
-      return foundIn(files, query, (found) => describe(found, config_dir));
-    },
-    read: (id, options) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      const lines = new BackwardLines(file, endOf(options.before));
-      return pageOf(lines, ({ text }) => entriesOf(text), options);
-    },
-    usage: (id) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX));
-    },
+  const list: SessionFiles["list"] = (query) => {
+    const files = namesIn(join(config_dir, "session-state"))
+      .filter((id) => SESSION_ID.test(id))
+      .map((session_id) => ({ session_id, file: recordsOf(session_id) }));
+    return foundIn(files, query, (found) => describe(found, config_dir));
   };
+  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
 }
 
 function describe(

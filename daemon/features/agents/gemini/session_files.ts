@@ -6,6 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { BackwardLines } from "../sessions/lines.ts";
+import { sessionsInFiles } from "../sessions/one_file.ts";
 import { paced } from "../sessions/pacing.ts";
 import { pageOf } from "../sessions/pages.ts";
 import {
@@ -26,26 +27,17 @@ const FILES_MAX = 2 * LISTED_FILES_MAX;
 
 export function geminiSessionFiles(config_dir: string): SessionFiles {
   const locate = (id: string) => SESSION_ID.test(id) ? fileOf(config_dir, id) : undefined;
-  return {
-    locate,
-    list: (query) => {
-      const folders = new Map(
-        Object.entries(projectSlugs(config_dir))
-          .map(([path, slug]) => [join(config_dir, "tmp", slug, "chats"), path]),
-      );
-      return foundIn(allFiles(config_dir), query, ({ file }) => describe(file, folders));
-    },
-    read: (id, options) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      return pageOf(new MessageRecords(linesOf(file)), entriesOf, options);
-    },
-    usage: (id) => {
-      const file = locate(id);
-      if (file === undefined) return Promise.resolve(undefined);
-      return usageIn(new MessageRecords(linesOf(file)));
-    },
+  const list: SessionFiles["list"] = (query) => {
+    const folders = new Map(
+      Object.entries(projectSlugs(config_dir))
+        .map(([path, slug]) => [join(config_dir, "tmp", slug, "chats"), path]),
+    );
+    return foundIn(allFiles(config_dir), query, ({ file }) => describe(file, folders));
   };
+  return sessionsInFiles({ locate, list }, {
+    read: (file, options) => pageOf(new MessageRecords(linesOf(file)), entriesOf, options),
+    usage: (file) => usageIn(new MessageRecords(linesOf(file))),
+  });
 }
 
 /** From the end, because a later record may change or remove an earlier one. */

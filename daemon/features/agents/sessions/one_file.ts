@@ -1,0 +1,50 @@
+/** Session files of an agent that keeps each session in one file. */
+
+import { BackwardLines } from "./lines.ts";
+import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
+import {
+  type ReadOptions,
+  type SessionFiles,
+  type SessionPage,
+  type SessionUsage,
+  USAGE_BYTES_MAX,
+} from "./session_files.ts";
+
+/** How the file of a session is read. */
+export interface FileReader {
+  read(file: string, options: ReadOptions): Promise<SessionPage>;
+  usage(file: string): Promise<SessionUsage | null>;
+}
+
+/** Finds the file of a session before it is read. */
+export function sessionsInFiles(
+  { locate, list }: Pick<SessionFiles, "locate" | "list">,
+  reader: FileReader,
+): SessionFiles {
+  return {
+    locate,
+    list,
+    async read(id, options) {
+      const file = locate(id);
+      return file === undefined ? undefined : await reader.read(file, options);
+    },
+    async usage(id) {
+      const file = locate(id);
+      return file === undefined ? undefined : await reader.usage(file);
+    },
+  };
+}
+
+/** Reads a file with a record in each line, from its end. */
+export function lineReader(
+  entriesOf: (line: string) => readonly ParsedEntry[],
+  usageIn: (lines: BackwardLines) => Promise<SessionUsage | null>,
+): FileReader {
+  return {
+    read: (file, options) => {
+      const lines = new BackwardLines(file, endOf(options.before));
+      return pageOf(lines, ({ text }) => entriesOf(text), options);
+    },
+    usage: (file) => usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX)),
+  };
+}
