@@ -115,8 +115,8 @@ function collect(value: unknown, at: string, into: CollectState): void {
 }
 
 /**
- * The key that a variable sets: `MESH_DAEMON__PORT` is `daemon.port`. Undefined for a variable that
- * is no setting. One with `__` is meant as a setting, even if there is no such key.
+ * The key that a variable sets: `MESH_DAEMON__PORT` sets `daemon.port`. Undefined if the variable
+ * sets none. A variable with `__` always has a key, so that a misspelt one can be reported.
  */
 export function keyOfVariable(table: Settings, variable: string): string | undefined {
   if (!variable.startsWith("MESH_")) return undefined;

@@ -18,7 +18,7 @@ function readReference(inner: string): string {
       return label ? `@${label.replace(/^@/, "")}` : target;
     case "#": // A channel.
       return label ? `#${label}` : target;
-    case "!": // A group of people, or a date with a text for those who cannot show dates.
+    case "!": // A mention of a group, or a date with its fallback text.
       return label || `@${target.slice(1)}`;
     default:
       return readLink(target, label);

@@ -44,10 +44,10 @@ export function toMarkdown({ manifest, note, asksTo, asksFrom, files, turns }: B
   return `${sections.join("\n\n")}\n`;
 }
 
-/** Asks are addressed to a peer: who asked chose it, and only that peer can answer. */
+/** The asker chose the peer that it asked, and only that peer can answer. */
 function whoAnswers({ from, to }: Manifest): string {
   if (from.peer_id === to.peer_id) return "They are yours to answer: you are the same peer.";
-  return `They stay with @${from.name}: whoever asked chose it. Answer none of them in its place; ` +
+  return `They stay with @${from.name}: their askers chose it. Answer none of them in its place; ` +
     "write to those who asked, if the work is yours now.";
 }
 

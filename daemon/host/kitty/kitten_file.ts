@@ -9,7 +9,7 @@ export class KittenFile {
   readonly #folder: string;
   #isWritten = false;
 
-  /** `folder` is private (0700): whoever writes there has kitty run any program. */
+  /** `folder` is private (0700): a program that can write there can make kitty run any program. */
   constructor(folder: string) {
     this.#folder = folder;
   }

@@ -32,7 +32,7 @@ export interface TerminalServer {
   screen(
     pane_id: string,
   ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure>;
-  /** Gets keys ready to be typed. Types nothing. */
+  /** Prepares keys for typing, without typing them. */
   prepare(keys: readonly Keystroke[]): Promise<{ ok: true; prepared: PreparedKeys } | Failure>;
   /** Runs `work` exclusively for this pane, in the order of the calls. */
   runExclusive<T>(pane_id: string, work: () => Promise<T>): Promise<T>;

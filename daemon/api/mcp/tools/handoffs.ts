@@ -26,7 +26,7 @@ const handOffTool = tool({
   input: z.object({
     peer,
     circle,
-    note: shortText(NOTE_CHARS_MAX).describe("What it must know, and what is to be done next"),
+    note: shortText(NOTE_CHARS_MAX).describe("What the recipient must know, and what to do next"),
     last: z.number().int().min(1).max(TURNS_MAX).default(TURNS_DEFAULT)
       .describe("How many of your turns"),
     files: z.array(shortText(1_024, 1)).max(NAMED_FILES_MAX).optional()

@@ -45,7 +45,7 @@ export async function pageOf<T extends { readonly end: number }>(
   if (source.unread <= 0) return toPage(found, null);
   // After every entry of the record that was not read, and before those of the next one.
   const next = source.unread * ENTRIES_PER_RECORD + ENTRIES_PER_RECORD - 1;
-  // Whoever reads on from a position that does not move would read the same for ever.
+  // A reader that continued from an unmoved position would read the same page for ever.
   return next < before ? toPage(found, next) : toPage(found, null, true);
 }
 

@@ -19,8 +19,8 @@ interface SessionFeatures {
 
 export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf"> {
   /**
-   * Why whoever sends a request may not have a copy of a peer, which can be asked for all that the
-   * peer has read; undefined if it may.
+   * Why the caller may not copy a peer; undefined if it may. A copy can be asked for everything
+   * that the peer has read.
    */
   refusalOfCopy(
     source: StoredPeer,

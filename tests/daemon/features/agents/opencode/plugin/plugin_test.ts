@@ -334,7 +334,7 @@ Deno.test("a plugin does not connect to the address of a daemon that has ended",
   assert.equal(other.lines.length, 0);
 });
 
-Deno.test("an error that ends a turn is reported by its class, and an interruption is none", async () => {
+Deno.test("an error that ends a turn is reported by its class, and an interruption is not reported", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
