@@ -1,5 +1,6 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
+import { stopwatch } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
@@ -173,14 +174,14 @@ export function systemRoutesOf(
   },
 ): Route[] {
   const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
-  const started_at = ctx.clock.now();
+  const uptimeMs = stopwatch(ctx.clock);
   const health = (): Health => {
     const storage = ctx.db.failures.report();
     return {
       status: storage.status === "ok" ? "ok" : "degraded",
       version: VERSION,
       daemon_id: identity.daemon_id,
-      uptime_seconds: Math.floor((ctx.clock.now() - started_at) / 1000),
+      uptime_seconds: Math.floor(uptimeMs() / 1000),
       pid: platform.pid,
       peers: peerRows.count(ctx.db),
       schema_version: migrations.length,

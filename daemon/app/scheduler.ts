@@ -1,6 +1,6 @@
 /** The scheduler: calls each feature's `tick` once a second. */
 
-import { pause } from "kit/core/timeout.ts";
+import { repeat } from "kit/core/timeout.ts";
 import type { Api } from "./api.ts";
 import type { Features } from "./compose/compose.ts";
 
@@ -43,15 +43,7 @@ export async function runScheduler(
   { ctx: { clock, log }, meters, shutdownSignal: signal }: Features,
   onTick: () => void,
 ): Promise<void> {
-  for (let due = clock.now() + TICK_MS; !signal.aborted; due += TICK_MS) {
-    await pause(clock, Math.max(0, due - clock.now()), signal);
-    if (signal.aborted) return;
-    meters.delayed(clock.now() - due);
-    due = Math.max(due, clock.now() - TICK_MS);
-    try {
-      onTick();
-    } catch (error) {
-      log.error("A tick failed", { error });
-    }
-  }
+  const delayed = (ms: number) => meters.delayed(ms);
+  const failed = (error: unknown) => log.error("A tick failed", { error });
+  await repeat(clock, { every_ms: TICK_MS, signal, delayed, failed }, onTick);
 }

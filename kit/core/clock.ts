@@ -1,16 +1,35 @@
 /** Time and randomness. No other file reads the clock or draws random bytes. */
 
+/** A reading of `Clock.monotonic()`. Only readings of one process can be compared. */
+export type Monotonic = number & { readonly reading: "monotonic" };
+
+/**
+ * Two clocks. The time of day is for instants that are shown, stored or agreed on with others: due
+ * times, the expiry of stored records, tokens, certificates, cron. Somebody, NTP or a snapshot may
+ * set it forwards or back at any moment. The monotonic clock is for durations within one process:
+ * pauses, timeouts, rate limits, back-off, uptime.
+ *
+ * While the machine is suspended, the time of day goes on, and the monotonic clock and the timers
+ * stand still (Linux: CLOCK_MONOTONIC; macOS: CLOCK_UPTIME_RAW). So no pause may be as long as the
+ * time until something is due: the scheduler compares due times with the time of day every second,
+ * and everything that fell due in the night runs within a second of waking.
+ */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** The time of day: milliseconds since the epoch. */
   now(): number;
-  /** Calls `callback` at `now() + ms`. The returned function cancels the timer. */
+  /** Milliseconds since an arbitrary moment. Never goes back, and ignores when the clock is set. */
+  monotonic(): Monotonic;
+  /** Calls `callback` at `monotonic() + ms`. The returned function cancels the timer. */
   setTimer(ms: number, callback: () => void): () => void;
-  /** Resolves at `now() + ms`. If the signal aborts first, rejects with the signal's reason. */
+  /** Resolves at `monotonic() + ms`. If the signal aborts first, rejects with its reason. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+const monotonic = () => performance.now() as Monotonic;
+
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic,
   setTimer(ms, callback) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
@@ -25,6 +44,7 @@ export const systemClock: Clock = {
  */
 export const briefClock: Clock = {
   now: () => Date.now(),
+  monotonic,
   setTimer(ms, callback) {
     const signal = AbortSignal.timeout(ms);
     signal.addEventListener("abort", callback, { once: true });
@@ -62,10 +82,10 @@ export function hasPassed(ms: number, since: number, now: number): boolean {
   return now < since || now - since >= ms;
 }
 
-/** Measures how long work takes, in milliseconds with fractions. Not a time of day. */
-export function stopwatch(): () => number {
-  const started = performance.now();
-  return () => performance.now() - started;
+/** Measures the time from this call on, in milliseconds with fractions. Not a time of day. */
+export function stopwatch(clock: Pick<Clock, "monotonic"> = systemClock): () => number {
+  const started = clock.monotonic();
+  return () => clock.monotonic() - started;
 }
 
 export interface Ids {

@@ -1,4 +1,4 @@
-/** Waiting with a limit: a pause that an abort can end, work with a timeout, growing pauses. */
+/** Waiting with a limit: pauses that an abort can end, timeouts, repeated work, growing pauses. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 
@@ -11,6 +11,35 @@ export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Pro
   const cancel = onTimeoutOrAbort(clock, ms, signal, resolve);
   await promise;
   cancel();
+}
+
+/**
+ * Calls `work` every `every_ms` until the signal aborts; a failure is reported and ends nothing.
+ * The time between two calls is monotonic, so a clock that is set neither holds a call up nor
+ * hastens it. After a stall, calls that were missed are not repeated.
+ */
+export async function repeat(
+  clock: Clock,
+  { every_ms, signal, delayed, failed }: {
+    readonly every_ms: number;
+    readonly signal: AbortSignal;
+    /** Called before each call, with how late it is. */
+    delayed(ms: number): void;
+    failed(error: unknown): void;
+  },
+  work: () => void,
+): Promise<void> {
+  for (let due = clock.monotonic() + every_ms; !signal.aborted; due += every_ms) {
+    await pause(clock, Math.max(0, due - clock.monotonic()), signal);
+    if (signal.aborted) return;
+    delayed(clock.monotonic() - due);
+    due = Math.max(due, clock.monotonic() - every_ms);
+    try {
+      work();
+    } catch (error) {
+      failed(error);
+    }
+  }
 }
 
 /**

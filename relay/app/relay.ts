@@ -1,8 +1,8 @@
 /** The relay's composition root: creates all services and runs their periodic tasks. */
 
-import type { Clock, Ids } from "kit/core/clock.ts";
+import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
-import { pause } from "kit/core/timeout.ts";
+import { repeat } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Route, route, type RouteGuard } from "kit/http/route.ts";
@@ -50,7 +50,8 @@ export class Relay implements AsyncDisposable {
   readonly sessions: Sessions;
   readonly oauth: OAuth | undefined;
   readonly features: RelayFeatures;
-  readonly started_at: number;
+  /** Milliseconds since the start. */
+  readonly uptimeMs: () => number;
   readonly #bodyLimiter: BodyLimiter;
   /** Answers a request. `remote` is the remote address of the request's socket, if it has one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -59,7 +60,7 @@ export class Relay implements AsyncDisposable {
   constructor(platform: RelayPlatform) {
     this.platform = platform;
     const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
-    this.started_at = clock.now();
+    this.uptimeMs = stopwatch(clock);
     this.#bodyLimiter = new BodyLimiter(clock);
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
     const machines = this.machines = new MachineRegistry({
@@ -69,7 +70,7 @@ export class Relay implements AsyncDisposable {
       ...(telemetry && { forward: (request, send) => telemetry.forward(request, send) }),
     });
     const spans = () => ({ ...telemetry?.exporter.counts });
-    this.metrics = new RelayMetrics({ machines, spans, started_at: this.started_at });
+    this.metrics = new RelayMetrics({ machines, spans, started_at: clock.now() });
     const hasConnectedMachine = (namespace: string) => machines.list(namespace).length > 0;
     const sessions = this.sessions = new Sessions({
       ...platform,
@@ -102,17 +103,10 @@ export class Relay implements AsyncDisposable {
   /** Calls `tick` once a second until the shutdown. */
   async run(): Promise<void> {
     const { clock, log } = this.platform;
-    for (let due = clock.now() + TICK_MS; !this.shutdownSignal.aborted; due += TICK_MS) {
-      await pause(clock, Math.max(0, due - clock.now()), this.shutdownSignal);
-      if (this.shutdownSignal.aborted) return;
-      this.metrics.delayed(clock.now() - due);
-      due = Math.max(due, clock.now() - TICK_MS);
-      try {
-        this.tick();
-      } catch (error) {
-        log.error("A tick failed", { error });
-      }
-    }
+    const signal = this.shutdownSignal;
+    const delayed = (ms: number) => this.metrics.delayed(ms);
+    const failed = (error: unknown) => log.error("A tick failed", { error });
+    await repeat(clock, { every_ms: TICK_MS, signal, delayed, failed }, () => this.tick());
   }
 
   /** Runs the periodic tasks of all services. */
@@ -192,11 +186,11 @@ function routesOf(
   ];
 }
 
-function health({ platform, started_at, machines, oauth }: Relay) {
+function health({ uptimeMs, machines, oauth }: Relay) {
   return {
     status: "ok" as const,
     version: VERSION,
-    uptime_seconds: Math.floor((platform.clock.now() - started_at) / 1000),
+    uptime_seconds: Math.floor(uptimeMs() / 1000),
     daemons: machines.size,
     oauth: oauth ? "enabled" as const : "disabled" as const,
   };

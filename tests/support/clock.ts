@@ -1,22 +1,31 @@
-/** A fake clock: its time stands still until a test advances it. */
+/** A fake clock: its time stands still until a test advances it, or sets the time of day. */
 
-import { type Clock, sleepWithTimer } from "kit/core/clock.ts";
+import { type Clock, type Monotonic, sleepWithTimer } from "kit/core/clock.ts";
+
+/** Far from any time of day, so that a mix-up of the two clocks is off by decades. */
+const MONOTONIC_START_MS = 5_000_000;
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
-  #now: number;
+  #monotonic = MONOTONIC_START_MS;
+  /** The time of day minus the monotonic time. */
+  #offset_ms: number;
   #sleepers: { due: number; wake: () => void }[] = [];
 
   constructor(now = "2030-01-01T00:00:00Z") {
-    this.#now = Date.parse(now);
+    this.#offset_ms = Date.parse(now) - MONOTONIC_START_MS;
   }
 
   now(): number {
-    return this.#now;
+    return this.#monotonic + this.#offset_ms;
+  }
+
+  monotonic(): Monotonic {
+    return this.#monotonic as Monotonic;
   }
 
   setTimer(ms: number, ring: () => void): () => void {
-    const sleeper = { due: this.#now + ms, wake: ring };
+    const sleeper = { due: this.#monotonic + ms, wake: ring };
     this.#sleepers.push(sleeper);
     return () => {
       this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
@@ -34,13 +43,13 @@ export class FakeClock implements Clock {
 
   async advance(ms: number): Promise<void> {
     await this.settle();
-    const until = this.#now + ms;
+    const until = this.#monotonic + ms;
     for (let next = this.#first(until); next; next = this.#first(until)) {
-      this.#now = next.due;
+      this.#monotonic = Math.max(this.#monotonic, next.due);
       next.wake();
       await this.settle();
     }
-    this.#now = until;
+    this.#monotonic = until;
   }
 
   /** Lets sleeps of no time pass until some work is done. */
@@ -52,12 +61,11 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * The machine sleeps: the time of day goes on, while timers stand still, as those of a process
-   * do. A negative time sets the clock back.
+   * Sets the time of day forwards, or back by a negative number; monotonic time and timers go on.
+   * To a process, a machine that was suspended looks like a clock that was set forwards.
    */
-  sleepMachine(ms: number): void {
-    this.#now += ms;
-    for (const sleeper of this.#sleepers) sleeper.due += ms;
+  step(ms: number): void {
+    this.#offset_ms += ms;
   }
 
   #first(until: number): { due: number; wake: () => void } | undefined {

@@ -20,7 +20,7 @@ const NIGHT_MS = 8 * HOUR_MS;
 
 /** Sleeps, and runs the first ticks after it. Timers go on where they were. */
 async function sleepNight(w: World): Promise<void> {
-  w.clock.sleepMachine(NIGHT_MS);
+  w.clock.step(NIGHT_MS);
   for (let second = 0; second < 3; second++) await w.tick();
 }
 
@@ -90,7 +90,7 @@ Deno.test("an ask expires after 24 hours of the clock, a night of sleep included
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
   const old = await ask(w, "ada", "bob", "old");
-  w.clock.sleepMachine(17 * HOUR_MS);
+  w.clock.step(17 * HOUR_MS);
   const young = await ask(w, "ada", "bob", "young");
   await sleepNight(w);
   const states = await Promise.all([old, young].map((id) => get(w, `/asks/${id}`)));
@@ -137,7 +137,7 @@ Deno.test("a clock that is set back fires nothing again and loses nobody", async
   const bob = await connectPeer(w, "bob");
   await schedule(w, { fire_at: "10m" });
   await w.tick(601);
-  w.clock.sleepMachine(-HOUR_MS);
+  w.clock.step(-HOUR_MS);
   for (let seconds = 0; seconds < 90; seconds += 10) {
     await answerPings(bob);
     await w.tick(10);

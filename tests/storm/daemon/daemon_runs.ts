@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { DeliveryStep } from "kit/data/events.ts";
 import { countingIds } from "../../support/ids.ts";
-import { JumpingClock } from "../../support/jumping_clock.ts";
+import { SwiftClock } from "../../support/swift_clock.ts";
 import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import type { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
@@ -37,7 +37,7 @@ export interface RunsDeps {
 
 export class DaemonRuns implements AsyncDisposable {
   readonly tmux: StormTmux;
-  readonly clock = new JumpingClock();
+  readonly clock = new SwiftClock();
   readonly processes = new FakeProcesses();
   /** The daemon of the current run. */
   w!: World;

@@ -58,6 +58,6 @@ export async function failCommit(storm: RelayStorm): Promise<void> {
 /** Keys are kept for a day by the clock of their machine, so it never jumps far. */
 export async function jump(storm: RelayStorm): Promise<void> {
   const ms = storm.chance.pick(JUMPS_MS);
-  storm.clock.jump(storm.chance.oneIn(2) ? ms : -ms);
+  storm.clock.step(storm.chance.oneIn(2) ? ms : -ms);
   await storm.tick(1);
 }

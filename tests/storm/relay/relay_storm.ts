@@ -1,7 +1,7 @@
 /** A storm on a relay with daemons of two accounts and their remote clients. */
 
 import assert from "node:assert/strict";
-import { JumpingClock } from "../../support/jumping_clock.ts";
+import { SwiftClock } from "../../support/swift_clock.ts";
 import {
   OTHER_SECRET,
   type RelayWorld,
@@ -63,7 +63,7 @@ export interface RelayStormOptions extends SimulationOptions {
 
 export class RelayStorm implements Simulation {
   readonly chance: Chance;
-  readonly clock = new JumpingClock();
+  readonly clock = new SwiftClock();
   readonly faults = new SqliteFaults();
   readonly uncaught = new UncaughtErrors();
   readonly daemons: readonly RemoteDaemon[];

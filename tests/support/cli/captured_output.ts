@@ -1,6 +1,6 @@
 /** A terminal and a clock for tests of the CLI. */
 
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { type Device, Terminal } from "../../../cli/output/terminal.ts";
 
 /** A terminal that records its output. */
@@ -27,5 +27,6 @@ export function instantClock(): Clock {
     queueMicrotask(callback);
     return () => undefined;
   };
-  return { now: () => 0, setTimer, sleep: () => Promise.resolve() };
+  const monotonic = () => 0 as Monotonic;
+  return { now: () => 0, monotonic, setTimer, sleep: () => Promise.resolve() };
 }

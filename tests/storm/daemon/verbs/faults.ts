@@ -135,7 +135,7 @@ async function receiptsOutOfOrder(storm: Storm): Promise<void> {
 async function jump(storm: Storm): Promise<void> {
   const { chance, runs } = storm;
   const ms = chance.pick(JUMPS_MS);
-  runs.clock.jump(chance.oneIn(2) ? ms : -ms);
+  runs.clock.step(chance.oneIn(2) ? ms : -ms);
   storm.keyed.length = 0; // Keys are kept for a day.
   if (chance.oneIn(3)) await crash(storm, () => Promise.resolve());
   if (chance.oneIn(2)) await storm.tick();
