@@ -212,9 +212,10 @@ export class BusConnection implements Bus {
     try {
       const answers = Promise.all([bus.roundTrip(), bus.backlog()]);
       const measured = await timeout(clock, MEASURING_MS_MAX, answers);
-      if (measured) this.#measured = { at: now, latency_ms: measured[0], ...measured[1] };
+      this.#measured = measured && { at: now, latency_ms: measured[0], ...measured[1] };
     } catch (error) {
       if (!(error instanceof BusError)) throw error;
+      this.#measured = undefined;
       this.#ctx.log.debug("The bus was not measured", { why: error.message });
     }
   }

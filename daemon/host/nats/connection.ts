@@ -1,6 +1,8 @@
 /** One connection to one NATS server, encrypted unless its address allows otherwise. */
 
+import { systemClock } from "kit/core/clock.ts";
 import { type Address, showAddress } from "./addresses.ts";
+import { BusLink } from "./link.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
 import { inboxPrefix } from "./names.ts";
 
@@ -14,24 +16,45 @@ export interface ConnectionOptions {
   readonly daemonId: string;
   /** Shown in the server's list of connections. */
   readonly name: string;
+  /** Between two proofs that the server is there. */
+  readonly ping_ms?: number;
+  readonly connect_ms_max?: number;
 }
 
 const CONNECT_MS_MAX = 10_000;
-/** A connection that breaks without a word is noticed after two of these. */
-const PING_MS = 15_000;
+/** A connection that passes nothing any more is noticed after three of these. */
+const PING_MS = 10_000;
 const PINGS_OUT_MAX = 2;
 
-/** Connects once; the client never connects again by itself. Rejects with the client's error. */
+/**
+ * Connects once; the client never connects again by itself. Rejects with the client's error. The
+ * link ends the connection, also while it is being made.
+ */
 export async function connectTo(
   address: Address,
   options: ConnectionOptions,
+  link = new BusLink(systemClock),
+): Promise<NatsConnection> {
+  try {
+    return await Promise.race([connect(address, options, link), link.ended]);
+  } catch (error) {
+    link.destroy(); // The client leaves a socket open whose handshake did not end in time.
+    throw error;
+  }
+}
+
+async function connect(
+  address: Address,
+  options: ConnectionOptions,
+  link: BusLink,
 ): Promise<NatsConnection> {
   const { transport } = await libraries();
   const { ca_path } = options;
   // The files are read for each connection: a renewed one is used without a restart.
   const ca = ca_path === undefined ? undefined : await Deno.readTextFile(ca_path);
   const tls = { host: address.host, ...(ca !== undefined && { ca }) };
-  return await transport.connect({
+  const client_options = {
+    link,
     servers: showAddress(address),
     authenticator: await authenticator(options.credentials),
     name: options.name,
@@ -40,10 +63,11 @@ export async function connectTo(
     ...((address.tls_required || ca !== undefined) && { tls }),
     reconnect: false,
     ignoreClusterUpdates: true,
-    timeout: CONNECT_MS_MAX,
-    pingInterval: PING_MS,
+    timeout: options.connect_ms_max ?? CONNECT_MS_MAX,
+    pingInterval: options.ping_ms ?? PING_MS,
     maxPingOut: PINGS_OUT_MAX,
-  });
+  };
+  return await transport.connect(client_options);
 }
 
 async function authenticator(credentials: BusCredentials) {

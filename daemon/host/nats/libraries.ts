@@ -3,7 +3,7 @@
  * packages are in the CommonJS form, of which the bundler exports only the default.
  */
 
-import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
+import { watchSockets } from "./link.ts";
 
 export type { NatsConnection } from "@nats-io/transport-node";
 
@@ -15,24 +15,8 @@ async function load() {
     import("@nats-io/jetstream"),
     import("@nats-io/kv"),
   ]);
-  catchSocketErrors(NodeTransport.prototype);
+  watchSockets(NodeTransport.prototype);
   return { transport: transport.default, jetstream: jetstream.default, kv: kv.default };
-}
-
-/**
- * Keeps an error listener on each socket of the client. The client removes all listeners between
- * two steps of connecting, and keeps none on the socket under TLS: a reset at that moment would end
- * the process. The socket's end still reaches the client, as its close or as its timeout.
- */
-export function catchSocketErrors(transport: Pick<NodeTransport, "dial">): void {
-  const dial = transport.dial;
-  transport.dial = async function (this: NodeTransport, address) {
-    const socket = await dial.call(this, address);
-    const removeAll = socket.removeAllListeners;
-    const ignore = () => undefined;
-    socket.removeAllListeners = (...event) => removeAll.apply(socket, event).on("error", ignore);
-    return socket.on("error", ignore);
-  };
 }
 
 export type Libraries = Awaited<ReturnType<typeof load>>;

@@ -7,6 +7,8 @@ import { type Bus, type BusBacklog, BusError, type BusListener, type BusStatus }
 import { type Address, parseAddresses } from "./addresses.ts";
 import { type ConnectionOptions, connectTo } from "./connection.ts";
 import { Directory } from "./directory.ts";
+import type { NatsConnection } from "./libraries.ts";
+import { BusLink } from "./link.ts";
 import { reasonOf } from "./reasons.ts";
 import { Session } from "./session.ts";
 import { DEFAULT_LIMITS, type StoreLimits } from "./store.ts";
@@ -47,6 +49,8 @@ class NatsBus implements Bus {
   readonly #running: Promise<void>;
   #status: BusStatus;
   #session: Session | undefined;
+  /** Of the connection that is open or being made. */
+  #link: BusLink | undefined;
 
   constructor(
     ctx: NatsBusContext,
@@ -109,7 +113,8 @@ class NatsBus implements Bus {
   async close(): Promise<void> {
     this.#closed.abort();
     this.#directory.close();
-    await this.#session?.close();
+    if (this.#session) await this.#session.close();
+    else this.#link?.destroy();
     await this.#running;
   }
 
@@ -129,8 +134,8 @@ class NatsBus implements Bus {
         const error = await this.#session.ended;
         const session = this.#session;
         this.#session = undefined;
-        await session.close();
         if (!signal.aborted) this.#change("down", await reasonOf(address, error));
+        await session.close();
       }
       if (signal.aborted) return;
       const delay_ms = backoffMs(ids, { ...RECONNECT_MS, failures: failures++ });
@@ -144,9 +149,10 @@ class NatsBus implements Bus {
     const reasons: string[] = [];
     for (const address of this.#addresses) {
       try {
-        const connection = await connectTo(address, this.#options);
-        if (signal.aborted) return void await connection.close();
-        this.#session = await this.#open(connection);
+        const link = this.#link = new BusLink(this.#ctx.clock);
+        const connection = await connectTo(address, this.#options, link);
+        if (signal.aborted) return void link.destroy();
+        this.#session = await this.#open(connection, link);
         const others = this.#addresses.filter((other) => other !== address);
         this.#addresses = [address, ...others];
         return address;
@@ -159,7 +165,7 @@ class NatsBus implements Bus {
     return undefined;
   }
 
-  #open(connection: Awaited<ReturnType<typeof connectTo>>): Promise<Session> {
+  #open(connection: NatsConnection, link: BusLink): Promise<Session> {
     return Session.open(connection, {
       clock: this.#ctx.clock,
       ids: this.#ctx.ids,
@@ -168,6 +174,7 @@ class NatsBus implements Bus {
       limits: this.#options.limits ?? DEFAULT_LIMITS,
       directory: this.#directory,
       listener: this.#listener,
+      link,
     });
   }
 

@@ -97,6 +97,13 @@ export function isUnanswered(error: unknown): boolean {
   return false;
 }
 
+/** Whether the server left a request without an answer. */
+export async function isTimeout(error: unknown): Promise<boolean> {
+  const { TimeoutError } = (await libraries()).transport;
+  return error instanceof TimeoutError ||
+    error instanceof Error && error.cause instanceof TimeoutError;
+}
+
 /** The error of the bus for a failed request to JetStream. */
 export async function busError(error: unknown): Promise<BusError> {
   if (error instanceof BusError) return error;

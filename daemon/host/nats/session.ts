@@ -10,12 +10,14 @@ import { BatchReader } from "./batches.ts";
 import { Calls } from "./calls.ts";
 import type { Directory } from "./directory.ts";
 import { BusFiles } from "./files.ts";
+import type { BusLink } from "./link.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
 import { DAEMON_ID, DIRECTORY, STREAM, SUBJECTS } from "./names.ts";
 import {
   apiCodeOf,
   busError,
   deniedSubject,
+  isTimeout,
   isUnanswered,
   STREAM_NOT_FOUND_CODE,
 } from "./reasons.ts";
@@ -23,6 +25,10 @@ import { prepareStore, type StoreLimits } from "./store.ts";
 
 /** How long the server may take to answer a request. */
 const ANSWER_MS_MAX = 10_000;
+/** Requests in a row that nobody answered, after which the connection is of no use. */
+const TIMEOUTS_MAX = 3;
+/** How long the client may take to end a connection; then its socket is ended. */
+const CLOSE_MS_MAX = 2000;
 /** The part of the server's limit of a message that a header may take. */
 const HEADER_BYTES_MAX = 1024;
 
@@ -34,6 +40,7 @@ export interface SessionDeps {
   readonly limits: StoreLimits;
   readonly directory: Directory;
   readonly listener: BusListener;
+  readonly link: BusLink;
 }
 
 export class Session {
@@ -47,6 +54,7 @@ export class Session {
   #kv: KV | undefined;
   #unwatch: (() => void) | undefined;
   #sees_stream = true;
+  #timeouts = 0;
 
   private constructor(connection: NatsConnection, client: JetStreamClient, deps: SessionDeps) {
     this.#connection = connection;
@@ -115,14 +123,12 @@ export class Session {
     return this.#request(() => this.#files.delete(name));
   }
 
-  roundTrip(): Promise<number> {
-    return this.#request(async () => {
-      const elapsed_ms = stopwatch();
-      const answered = this.#connection.flush().then(() => elapsed_ms());
-      const ms = await timeout(this.#deps.clock, ANSWER_MS_MAX, answered);
-      if (ms === undefined) throw new BusError("unreachable", "The bus does not answer", "no");
-      return ms;
-    });
+  async roundTrip(): Promise<number> {
+    const elapsed_ms = stopwatch();
+    const answered = this.#connection.flush().then(() => elapsed_ms());
+    const ms = await timeout(this.#deps.clock, ANSWER_MS_MAX, answered).catch(busError);
+    if (typeof ms === "number") return ms;
+    throw ms ?? new BusError("unreachable", "The bus does not answer", "no");
   }
 
   async backlog(): Promise<BusBacklog> {
@@ -153,7 +159,9 @@ export class Session {
     this.#unwatch?.();
     this.#batches?.close();
     this.#calls?.close();
-    await this.#connection.close();
+    const { clock, link } = this.#deps;
+    await timeout(clock, CLOSE_MS_MAX, this.#connection.close());
+    link.destroy();
   }
 
   async #bind(): Promise<void> {
@@ -204,12 +212,21 @@ export class Session {
 
   async #request<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await work();
+      const result = await work();
+      this.#timeouts = 0;
+      return result;
     } catch (error) {
       // Without a store the session is of no use: the next one makes it, or says who must.
       if (isUnanswered(error)) this.#fail(new Error("its store for machines does not answer"));
+      await this.#countTimeout(error);
       throw await busError(error);
     }
+  }
+
+  /** A server that answers pings and no requests is of no use, either. */
+  async #countTimeout(error: unknown): Promise<void> {
+    if (!await isTimeout(error)) this.#timeouts = 0;
+    else if (++this.#timeouts >= TIMEOUTS_MAX) this.#fail(error);
   }
 
   #fail(error: unknown): void {
@@ -218,6 +235,7 @@ export class Session {
 
   async #watchStatus(): Promise<void> {
     for await (const status of this.#connection.status()) {
+      if (status.type === "staleConnection") this.#fail(new Error("it does not answer"));
       if (status.type === "ldm") this.#fail(new Error("it is shutting down"));
       if (status.type === "error") {
         this.#deps.log.debug("The bus refused something", { error: status.error });

@@ -2,6 +2,7 @@
 
 import { hasPassed } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
@@ -22,6 +23,9 @@ export const RENEW_MS = 20_000;
 
 /** How long a machine counts as online after its last entry. */
 export const LEASE_MS = 60_000;
+
+/** How long a shutdown waits until the bus has removed the entry of this machine. */
+const LEAVE_MS_MAX = 2000;
 
 /** The maximum number of machines of which refusals are remembered. */
 const REFUSED_MACHINES_MAX = 2000;
@@ -134,11 +138,16 @@ export class MachineDirectory {
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
+    // The bus drops the entry when it is not renewed.
+    await timeout(this.#ctx.clock, LEAVE_MS_MAX, this.#withdraw());
+  }
+
+  async #withdraw(): Promise<void> {
     await this.#publishing;
     if (!this.#deps.isConnected()) return;
     try {
       await this.#deps.bus.withdraw();
-    } catch (error) { // The bus drops the entry when it is not renewed.
+    } catch (error) {
       this.#ctx.log.warn("The entry of this machine was not withdrawn", { why: messageOf(error) });
     }
   }

@@ -1,0 +1,102 @@
+/** The socket of one connection of the client: what it may write, and an end that cannot hang. */
+
+import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
+import type { Clock } from "kit/core/clock.ts";
+
+type Socket = NodeTransport["socket"];
+
+/** Passed to the client as one of its options, so that its transport finds it. */
+export class BusLink {
+  readonly #clock: Clock;
+  readonly #sockets: Socket[] = [];
+  readonly #ended = Promise.withResolvers<never>();
+  #is_closed = false;
+  /** When the server sent bytes last, in milliseconds since 1970; null before the first ones. */
+  heard_at: number | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#ended.promise.catch(() => undefined);
+  }
+
+  /** Rejects once the link is destroyed. */
+  get ended(): Promise<never> {
+    return this.#ended.promise;
+  }
+
+  heard(): void {
+    this.heard_at = this.#clock.now();
+  }
+
+  add(socket: Socket): void {
+    this.#sockets.push(socket);
+    if (this.#is_closed) socket.destroy();
+  }
+
+  /** Ends every socket, also in the middle of a handshake; the client notices it as their close. */
+  destroy(): void {
+    this.#is_closed = true;
+    this.#ended.reject(new Error("this machine closed the connection"));
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+/** Has the client's transport hand its sockets to the link among its options. */
+export function watchSockets(
+  transport: Pick<NodeTransport, "dial" | "startTLS" | "setupHandlers">,
+): void {
+  const { dial, startTLS, setupHandlers } = transport;
+  transport.dial = async function (this: NodeTransport, address) {
+    return keep(await dial.call(this, address), linkOf(this));
+  };
+  transport.startTLS = async function (this: NodeTransport) {
+    return keep(await startTLS.call(this), linkOf(this));
+  };
+  transport.setupHandlers = function (this: NodeTransport) {
+    const link = linkOf(this);
+    link?.heard();
+    this.socket.on("data", () => link?.heard());
+    setupHandlers.call(this);
+  };
+}
+
+function linkOf({ options }: NodeTransport): BusLink | undefined {
+  return "link" in options && options.link instanceof BusLink ? options.link : undefined;
+}
+
+function keep<S extends Socket>(socket: S, link: BusLink | undefined): S {
+  link?.add(socket);
+  return adaptSocket(socket);
+}
+
+export function adaptSocket<S extends Socket>(socket: S): S {
+  return catchErrors(skipEmptyWrites(socket));
+}
+
+/**
+ * Keeps an error listener on the socket. The client removes all listeners between two steps of
+ * connecting, and keeps none on the socket under TLS: a reset at that moment would end the
+ * process. The socket's end still reaches the client, as its close or as its timeout.
+ */
+function catchErrors<S extends Socket>(socket: S): S {
+  const removeAll = socket.removeAllListeners;
+  const ignore = () => undefined;
+  socket.removeAllListeners = (...event) => removeAll.apply(socket, event).on("error", ignore);
+  return socket.on("error", ignore);
+}
+
+/**
+ * Writes nothing where nothing is to be written. In Deno 2.9.6 an empty write to a TLS socket never
+ * calls back and blocks all later ones, and the client makes one when it ends a stale connection.
+ * `tests/daemon/host/nats/empty_write_test.ts` says when the runtime has mended it.
+ */
+function skipEmptyWrites<S extends Socket>(socket: S): S {
+  const write = socket.write;
+  socket.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
+    if (chunk.length > 0) return Reflect.apply(write, socket, [chunk, ...rest]);
+    const done = rest.find((argument) => typeof argument === "function");
+    if (done) queueMicrotask(() => done());
+    return !socket.writableNeedDrain;
+  };
+  return socket;
+}
