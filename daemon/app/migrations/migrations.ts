@@ -28,6 +28,7 @@ import subagents from "./025_subagents.sql" with { type: "text" };
 import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
 import handoffs from "./027_handoffs.sql" with { type: "text" };
 import numberGaps from "./028_number_gaps.sql" with { type: "text" };
+import restoredMachines from "./029_restored_machines.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -58,4 +59,5 @@ export const migrations: readonly string[] = [
   urgentMessages,
   handoffs,
   numberGaps,
+  restoredMachines,
 ];
