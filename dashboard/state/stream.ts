@@ -61,11 +61,6 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
 let last_id: number | undefined;
 let is_open = false;
 
-/** The id of the newest event that arrived; 0 before the first. */
-export function lastEventId(): number {
-  return last_id ?? 0;
-}
-
 const stream = new SharedStream({
   types: [...Object.keys(CONCERNS), "delivery", "turn", "gap"],
   address() {

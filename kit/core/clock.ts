@@ -95,6 +95,10 @@ export interface Ids {
   secret(bytes: number): string;
   /** Random bytes in lowercase hex, for trace ids. */
   hex(bytes: number): string;
+  /** A random integer from 1 to `max`. */
+  distance(max: number): number;
+  /** Forgets what was drawn ahead: another process may have a copy of this memory. */
+  renew(): void;
 }
 
 /** How many random bytes are drawn at once for ids: a draw costs as much as 200 bytes. */
@@ -105,21 +109,41 @@ let used = DRAWN_BYTES;
 /** Random bytes that no other call gets. Not for secrets, as they stay in memory for a while. */
 function drawIdBytes(bytes: number): Uint8Array {
   if (used + bytes > DRAWN_BYTES) {
-    crypto.getRandomValues(drawn);
+    fillRandomly(drawn);
     used = 0;
   }
   used += bytes;
   return drawn.subarray(used - bytes, used);
 }
 
+/**
+ * Fills an array with random bytes. A virtual machine that is restored with its memory goes on with
+ * the generator of the one it was copied from, so the time is mixed in: XOR with anything leaves
+ * random bytes as random as they are.
+ */
+function fillRandomly(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  crypto.getRandomValues(bytes);
+  // xorshift32 (Marsaglia, 2003), which must not begin with 0.
+  let state = ((Date.now() ^ Math.imul(performance.now() * 1000, 0x9e3779b1)) >>> 0) || 1;
+  for (const [index, byte] of bytes.entries()) {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    bytes[index] = byte ^ (state >>> 24);
+  }
+  return bytes;
+}
+
 export const randomIds: Ids = {
   next: (prefix) => `${prefix}-${randomIds.hex(6)}`,
   hex: (bytes) => drawIdBytes(bytes).toHex(),
   secret: (bytes) =>
-    crypto.getRandomValues(new Uint8Array(bytes)).toBase64({
-      alphabet: "base64url",
-      omitPadding: true,
-    }),
+    fillRandomly(new Uint8Array(bytes)).toBase64({ alphabet: "base64url", omitPadding: true }),
+  distance: (max) => {
+    const [high = 0, low = 0] = new Uint32Array(fillRandomly(new Uint8Array(8)).buffer);
+    return 1 + Math.floor((high * 2 ** -32 + (low >>> 11) * 2 ** -53) * max);
+  },
+  renew: () => void (used = DRAWN_BYTES),
 };
 
 /**

@@ -85,6 +85,8 @@ export const REASONS = {
   job_expired:          "its job expired",
   // How a message to another machine ended.
   expired_on_the_way:   "it expired before the other machine got it",
+  id_reused:            "the other machine has another message with its id",
+  unknown_ask:          "the other machine has no such ask",
   forged_sender:        "the other machine knows its sender as a peer of another machine",
   unknown_entry:        "the daemon on the other machine does not know this kind of message",
   unknown_peer:         "the other machine has no such peer, or does not share it",

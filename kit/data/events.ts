@@ -1,9 +1,10 @@
 /** The event log. Events are written inside of a transaction and published after its commit. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { bulkInsert } from "kit/data/deferred_inserts.ts";
+import { followerOf, numberBefore, RunNumbers } from "kit/data/run_numbers.ts";
 import type { Database } from "kit/data/sqlite.ts";
 
 const id = z.string();
@@ -187,18 +188,19 @@ export class EventLog {
   readonly #listeners = new Set<Listener>();
   /** The id of the last event that is on the disk. Readers see no later events. */
   #lastCommittedId: number;
-  /** The id of the last event, committed or not. Ids are never used again. */
-  #lastId: number;
+  /** The ids of this run. No other run of this daemon gives them. */
+  readonly #numbers: RunNumbers;
   /** `prune` does nothing before this time. */
   #nextPruneAt = 0;
 
-  constructor(db: Database, clock: Clock, log: Log) {
+  constructor(db: Database, clock: Clock, ids: Pick<Ids, "distance" | "renew">, log: Log) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;
     this.#lastCommittedId = this.#bounds().last ?? 0;
     const used = db.value(z.number(), "select seq from sqlite_sequence where name = 'events'");
-    this.#lastId = Math.max(used ?? 0, this.#lastCommittedId);
+    const last = Math.max(used ?? 0, this.#lastCommittedId);
+    this.#numbers = new RunNumbers({ db, clock, ids }, "events", last);
   }
 
   /** The id of the last committed event; 0 if there is none. */
@@ -211,15 +213,31 @@ export class EventLog {
     return this.#bounds().oldest ?? 0;
   }
 
+  /**
+   * Whether the log has each event that followed this one. It has not, if some were deleted, or if
+   * the id is not of this log: the database was restored, and the event is of the time that is lost.
+   */
+  continuesAfter(id: number): boolean {
+    if (id === this.#lastCommittedId) return true;
+    const follower = followerOf(this.#db, "events", id);
+    if (follower > this.#lastCommittedId) return false;
+    const exists = "select 1 from events where id = :follower";
+    return this.#db.value(z.number(), exists, { follower }) !== undefined;
+  }
+
+  /** The id before the newest `count` events. */
+  idBefore(count: number): number {
+    return numberBefore(this.#db, "events", { newest: this.#lastCommittedId, count });
+  }
+
   append<T extends EventType>(type: T, fields: z.input<(typeof EVENTS)[T]>): void {
     const at = this.#clock.now();
     const data = EVENTS[type].parse(fields);
     const id = this.#db.transact((tx) => {
-      const before = this.#lastId;
-      this.#db.afterRollback(() => this.#lastId = before);
-      this.#lastId = before + 1;
-      tx.insertLater(INSERT, [this.#lastId, at, type, JSON.stringify(data)]);
-      return this.#lastId;
+      const id = this.#numbers.next(tx);
+      this.#db.afterRollback(() => this.#numbers.takeBack(id));
+      tx.insertLater(INSERT, [id, at, type, JSON.stringify(data)]);
+      return id;
     });
     const event = { id, type, at, data } as MeshEvent;
     this.#db.afterCommit(() => {
@@ -256,7 +274,7 @@ export class EventLog {
       const to = Math.min(last, from + SEARCH_STEP_EVENTS);
       found.push(...this.#readUntil(to, { since: from, limit: limit - found.length, type }));
       if (found.length >= limit) break;
-      from = to;
+      from = Math.max(to, this.#firstAfter(to, last) - 1); // A run begins far after the one before.
       if (from < last) await this.#clock.sleep(0);
     }
     return found;
@@ -290,6 +308,11 @@ export class EventLog {
       "select (select min(id) from events) as oldest, (select max(id) from events) as last",
     );
     return found ?? { oldest: null, last: null };
+  }
+
+  #firstAfter(id: number, last: number): number {
+    const first = "select min(id) from events where id > :id";
+    return this.#db.value(z.number().nullable(), first, { id }) ?? last + 1;
   }
 
   #readUntil(last: number, { since, limit, type }: Range): MeshEvent[] {

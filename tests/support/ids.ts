@@ -13,6 +13,8 @@ export function countingIds(after = 0): Ids {
     next: (prefix) => `${prefix}-${(++count).toString(16).padStart(12, "0")}`,
     hex: (bytes) => (++count).toString(16).padStart(bytes * 2, "0"),
     secret: (bytes) => String(++count).padStart(Math.ceil(bytes * 4 / 3), "0"),
+    distance: () => 1, // No number is skipped.
+    renew: () => undefined,
   };
 }
 

@@ -60,12 +60,22 @@ export const listEvents = contract({
   access: "caller",
   tunnel: "open",
   query: z.object({
-    since: QueryNumber.default(0),
+    since: QueryNumber.optional(),
+    /** The newest events, in place of those after `since`. */
+    replay: QueryNumber.optional(),
     type: z.string().optional(),
     limit: QueryNumber.pipe(z.number().min(1)).default(100)
       .transform((limit) => Math.min(limit, 1000)),
   }),
-  returns: z.object({ events: z.array(WireEvent), next: z.number().int().nullable() }),
+  returns: z.object({
+    events: z.array(WireEvent),
+    next: z.number().int().nullable(),
+    /**
+     * There if events after `since` are missing: they were deleted, or `since` is of a time that the
+     * daemon lost when its database was restored. `oldest` is the first event that is stored.
+     */
+    gap: z.object({ oldest: z.number().int() }).optional(),
+  }),
 });
 
 export const streamEvents = contract({

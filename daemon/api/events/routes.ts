@@ -1,5 +1,6 @@
 /** The daemon's own routes: health, events, metrics and API description. */
 
+import type * as z from "zod";
 import { openapi } from "kit/http/openapi.ts";
 import type { EventLog, MeshEvent } from "kit/data/events.ts";
 import type { Clock } from "kit/core/clock.ts";
@@ -37,11 +38,7 @@ export function systemRoutes(deps: SystemDeps): Route[] {
   return [
     route(contracts.getHealth, () => deps.health()),
     route(contracts.getStatus, () => deps.health()),
-    route(contracts.listEvents, async ({ query }) => {
-      const found = await events.search(query);
-      const next = found.length === query.limit ? found.at(-1)?.id ?? null : null;
-      return { events: found.map(toWire), next };
-    }),
+    route(contracts.listEvents, ({ query }) => list(events, query)),
     rawRoute(contracts.streamEvents, (request) => stream(deps, request)),
     route(contracts.getFigures, () => ({
       ...meters.hour.figures(),
@@ -58,6 +55,22 @@ export function systemRoutes(deps: SystemDeps): Route[] {
       (request) => docsPage(document(), deps.contracts(), new URL(request.url).origin),
     ),
   ];
+}
+
+async function list(
+  events: EventLog,
+  { since, replay, ...range }: z.output<typeof contracts.listEvents.query>,
+) {
+  const start = since ?? (replay === undefined ? 0 : events.idBefore(replay));
+  const hasGap = since !== undefined && !events.continuesAfter(Math.max(0, since));
+  const found = await events.search({ ...range, since: start });
+  const last = found.length === range.limit ? found.at(-1)?.id ?? null : null;
+  return {
+    events: found.map(toWire),
+    // From a position beyond the end, a reader goes on with what is new.
+    next: start > events.last ? events.last : last,
+    ...(hasGap && { gap: { oldest: events.oldest } }),
+  };
 }
 
 /**

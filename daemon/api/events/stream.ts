@@ -46,9 +46,11 @@ export async function* eventFrames(
 ): AsyncGenerator<string> {
   const receiveBuffer = new ReceiveBuffer();
   using _subscription = log.subscribe(receiveBuffer);
-  let cursor = startTimeOf(log, options); // The stream starts after this event.
+  const { since } = options;
+  const hasGap = since !== undefined && !log.continuesAfter(since);
+  let cursor = startOf(log, options); // The stream starts after this event.
   yield frame("ready", { last: log.last });
-  if (cursor < log.oldest - 1) yield frame("gap", { oldest: log.oldest });
+  if (hasGap) yield frame("gap", { oldest: log.oldest });
   for (let batch = log.read({ since: cursor, limit: BACKFILL_BATCH }); batch.length > 0;) {
     for (const event of batch) {
       yield eventFrame(event);
@@ -118,11 +120,11 @@ class ReceiveBuffer {
   }
 }
 
-function startTimeOf(log: EventLog, { since, replay }: StreamOptions): number {
+function startOf(log: EventLog, { since, replay }: StreamOptions): number {
   if (since !== undefined) return Math.min(since, log.last); // An id of another log may be high.
   if (replay === undefined) return log.last;
   // Fewer stored events than requested are not a gap.
-  return Math.max(0, log.last - replay, log.oldest - 1);
+  return log.idBefore(replay);
 }
 
 function eventFrame(event: MeshEvent): string {

@@ -19,7 +19,7 @@ export type Foundation = ReturnType<typeof openFoundation>;
 export function openFoundation(config: Config, db_path: string, platform: Platform) {
   const { clock, ids, log } = platform;
   const db = new Database(db_path, migrations, log, clock);
-  const events = new EventLog(db, clock, log);
+  const events = new EventLog(db, clock, ids, log);
   const ctx: Context = { db, events, clock, ids, log };
   const identity = readIdentity(db, ids);
   const idCodec = platform.idCodec(identity.number_key);

@@ -27,6 +27,8 @@ import peerGroups from "./024_peer_groups.sql" with { type: "text" };
 import subagents from "./025_subagents.sql" with { type: "text" };
 import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
 import handoffs from "./027_handoffs.sql" with { type: "text" };
+import numberGaps from "./028_number_gaps.sql" with { type: "text" };
+import restoredMachines from "./029_restored_machines.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -56,4 +58,6 @@ export const migrations: readonly string[] = [
   subagents,
   urgentMessages,
   handoffs,
+  numberGaps,
+  restoredMachines,
 ];

@@ -1,6 +1,8 @@
 /** Accepts messages, sends or queues them, and withdraws those that are no longer needed. */
 
 import type { Context } from "kit/data/context.ts";
+import { RunNumbers } from "kit/data/run_numbers.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "./attachments/contract.ts";
@@ -68,12 +70,13 @@ const ANSWER_REASONS: ReadonlySet<string> = new Set([
 export class Delivery {
   readonly #ctx: Context;
   readonly #deps: DeliveryDeps;
-  #last_seq: number;
+  /** Row numbers, of which ids are made: no other run of this daemon gives them. */
+  readonly #numbers: RunNumbers;
 
   constructor(ctx: Context, deps: DeliveryDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#last_seq = ledger.lastSeq(ctx.db);
+    this.#numbers = new RunNumbers(ctx, "messages", ledger.lastSeq(ctx.db));
   }
 
   /** Accepts a message. The turn's commit stores it; it is sent after the commit. */
@@ -86,7 +89,7 @@ export class Delivery {
     const session = isSent ? this.#deps.sockets.caughtUpSession(peer_id) : undefined;
     return db.transact((tx) => {
       const hops = this.#deps.limits.checkAndCount(draft, !session && !isForInbox);
-      const message = this.#toMessage(draft, session);
+      const message = this.#toMessage(tx, draft, session);
       const { kind, correlation_id, opening } = draft;
       ledger.insert(tx, message, opening);
       // Few messages begin with a reason, so the insert leaves it out.
@@ -220,10 +223,10 @@ export class Delivery {
   }
 
   /** Takes the next row number. If the request is refused afterwards, the number stays unused. */
-  #toMessage(draft: MessageDraft, session: Session | undefined): StoredMessage {
+  #toMessage(tx: Tx, draft: MessageDraft, session: Session | undefined): StoredMessage {
     const now = this.#ctx.clock.now();
     const { kind, from, to, opening } = draft;
-    const seq = ++this.#last_seq;
+    const seq = this.#numbers.next(tx);
     const ident = this.#deps.idCodec.ident(seq);
     const isForInbox = isLocalHuman(to); // The inbox receives the message in this transaction.
     // The queue of a peer on another machine is there, and the way to it has a limit of its own.

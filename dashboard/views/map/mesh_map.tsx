@@ -10,7 +10,6 @@ import type { Hour } from "../../state/hour/pages.ts";
 import type { LogEvent, Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { now, peers } from "../../state/store.ts";
-import { lastEventId } from "../../state/stream.ts";
 import { curvesOf, Graph } from "./graph.tsx";
 import { Happened, Scrubber, Sign } from "./history.tsx";
 import { type Layout, layoutMap } from "./layout.ts";
@@ -72,8 +71,8 @@ function MapOf({ hour: { messages, truncated }, peers }: { hour: Hour; peers: re
 /** The newest events of the log, oldest first. */
 function useEvents(): readonly LogEvent[] {
   const load = async () => {
-    const since = String(Math.max(0, lastEventId() - EVENTS_MAX));
-    const { events } = await call(at.eventList, { query: { since, limit: String(EVENTS_MAX) } });
+    const newest = String(EVENTS_MAX);
+    const { events } = await call(at.eventList, { query: { replay: newest, limit: newest } });
     return events.filter(({ timestamp }) => Date.parse(timestamp) > Date.now() - HOUR_MS);
   };
   const topics = ["peers", "jobs", "schedules"] as const;

@@ -34,7 +34,7 @@ export interface FleetMember {
 
 const log = jsonLog(systemClock, "error", () => undefined);
 const db = new Database(":memory:", migrations, log, systemClock);
-const events = new EventLog(db, systemClock, log);
+const events = new EventLog(db, systemClock, randomIds, log);
 const ctx: Context = { db, events, clock: systemClock, ids: randomIds, log };
 const clients: RelayClient[] = [];
 /** When each dial began. */

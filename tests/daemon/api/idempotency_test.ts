@@ -38,7 +38,7 @@ const replay = {
 function fixture(routesOf: (db: Database) => Route[]) {
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const db = new Database(":memory:", migrations, log, clock);
-  const events = new EventLog(db, clock, log);
+  const events = new EventLog(db, clock, countingIds(), log);
   const idempotencyStore = new Idempotency({ db, events, clock, ids: countingIds(), log });
   const fetch = serve(routesOf(db), {
     admit: () => {},

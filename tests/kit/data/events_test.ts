@@ -8,6 +8,7 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { countingIds } from "../../support/ids.ts";
 import { recordStatements } from "../../support/storage/query_plans.ts";
 
 const SECRET = "the text of a message";
@@ -18,7 +19,7 @@ function log() {
   const clock = new FakeClock();
   const own = jsonLog(clock, "debug", (line) => logged.push(JSON.parse(line).what));
   const db = new Database(":memory:", migrations, own, clock);
-  const events = new EventLog(db, clock, own);
+  const events = new EventLog(db, clock, countingIds(), own);
   const received: MeshEvent[] = [];
   events.subscribe({ event: (event) => void received.push(event) });
   const retire = () => db.transact(() => events.append("peer_retired", ADA));
@@ -119,7 +120,7 @@ Deno.test("ids continue after a restart, even when all events were pruned", asyn
   l.retire();
   await l.db.whenDurable();
   assert.deepEqual([l.events.oldest, l.events.last], [2, 2]);
-  assert.equal(new EventLog(l.db, l.clock, jsonLog(l.clock, "error", () => {})).last, 2);
+  assert.equal(new EventLog(l.db, l.clock, countingIds(), jsonLog(l.clock, "error", () => {})).last, 2);
 });
 
 Deno.test("prune deletes the oldest first, up to its limit, and no newer event", async () => {
@@ -148,7 +149,7 @@ Deno.test("a search by type finds events between many others, and lets other wor
        from copy join events on events.id = 1`,
     )
   );
-  const reopened = new EventLog(l.db, l.clock, jsonLog(l.clock, "error", () => {}));
+  const reopened = new EventLog(l.db, l.clock, countingIds(), jsonLog(l.clock, "error", () => {}));
   let finished = false;
   const search = (type: string) => reopened.search({ since: 0, limit: 3, type });
   const rare = search("peer_removed").finally(() => finished = true);

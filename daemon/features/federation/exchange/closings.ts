@@ -4,6 +4,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
+import { sentenceOf } from "kit/core/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { TOOL_PERMISSION } from "../../asks/answers.ts";
 import type { ClosingDetails } from "../../asks/ask_closer.ts";
@@ -48,11 +49,14 @@ export class Closings {
     return { message, known: message && rows.bySeq(tx, message.seq) };
   }
 
-  #tell(tx: Tx, ask: Ask, { daemon_id, sent, correlation_id }: rows.RemoteMessage): void {
+  #tell(tx: Tx, ask: Ask, known: rows.RemoteMessage): void {
+    const { daemon_id, sent, correlation_id, delivery_id, digest } = known;
     if (correlation_id === null || ask.correlation_id === this.#applied) return;
     const entry: ClosedEntry = {
       sent,
       correlation_id,
+      delivery_id,
+      digest: digest ?? undefined,
       close_reason: ask.close_reason ?? "send_failed",
       outcome: ask.outcome ?? "failed",
       reply: ask.reply,
@@ -72,7 +76,7 @@ export class Closings {
     const { daemon_id } = machine;
     const { correlation_id, close_reason } = entry;
     // The same ask is `sent` on one side and received on the other.
-    const known = rows.byAsk(tx, { daemon_id, sent: !entry.sent, correlation_id });
+    const known = rows.byReport(tx, { ...entry, daemon_id, sent: !entry.sent });
     const message = known && ledger.findMessageBySeq(tx, known.seq);
     if (!known || !message?.correlation_id) throw new Problem("unknown_ask", { correlation_id });
     const ask = this.#deps.asks.mustGet(message.correlation_id);
@@ -91,8 +95,8 @@ export class Closings {
 
   /** Tells the peer whose answer came too late. */
   applyLate(tx: Tx, { daemon_id, name }: KnownMachine, entry: LateEntry): void {
-    const { correlation_id, close_reason } = entry;
-    const known = rows.byAsk(tx, { daemon_id, sent: false, correlation_id });
+    const { close_reason } = entry;
+    const known = rows.byReport(tx, { ...entry, daemon_id, sent: false });
     const message = known && ledger.findMessageBySeq(tx, known.seq);
     // A machine that repeats itself must not fill the queue of the peer with notices.
     if (!known || known.reported !== null) return;
@@ -101,6 +105,23 @@ export class Closings {
     const detail = `${message.from_peer_name} closed it on ${name} before: ${close_reason}`;
     const { delivery_id } = message;
     insertStage(tx, { delivery_id, stage: "answer_late", ts: this.#ctx.clock.now(), detail });
+    const what = `The answer to ${message.correlation_id} was not delivered`;
+    this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
+  }
+
+  /**
+   * The other machine does not know the ask that was answered here: its database was restored, and
+   * the ask is of the time that was lost. Who answered is told.
+   */
+  refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
+    const known = entry.sent ? undefined : rows.byReport(tx, { ...entry, daemon_id, sent: false });
+    const message = known && ledger.findMessageBySeq(tx, known.seq);
+    if (!known || known.reported !== null || !message?.correlation_id) return;
+    rows.setReported(tx, known.seq, TOLD);
+    const detail = `the asker's machine does not take it: ${sentenceOf(reason)}`;
+    const { delivery_id } = message;
+    insertStage(tx, { delivery_id, stage: "answer_refused", ts: this.#ctx.clock.now(), detail });
+    if (entry.responder === null) return;
     const what = `The answer to ${message.correlation_id} was not delivered`;
     this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
   }
@@ -124,6 +145,8 @@ export class Closings {
     if (!known.sent || entry.responder === null || !hasAnswer) return;
     const late: LateEntry = {
       correlation_id: entry.correlation_id,
+      delivery_id: entry.delivery_id,
+      digest: entry.digest,
       close_reason: ask.close_reason,
     };
     this.#deps.links.append(tx, daemon_id, "late", late);

@@ -17,6 +17,9 @@ const Id = z.string().min(1).max(255);
 /** A code, or words of an agent; shown to people and to other agents as one line. */
 const Line = z.string().max(1000).transform(cleanLine);
 
+/** What a message says, so that no report of another one with its id is applied to it. */
+const Digest = z.string().max(255).optional();
+
 /** A message to a peer of the receiving machine. Ids are those of its origin. */
 export const MessageEntry = z.object({
   delivery_id: Id,
@@ -48,6 +51,7 @@ export type MessageEntry = z.output<typeof MessageEntry>;
 /** How far a message is at the machine of its recipient, by the clock of that machine. */
 export const StepEntry = z.object({
   delivery_id: Id,
+  digest: Digest,
   state: z.enum(["accepted", "seen", "failed", "expired", "dropped"]),
   reason: Line.nullable(),
   transport: Line.nullable(),
@@ -63,6 +67,9 @@ export type StepEntry = z.output<typeof StepEntry>;
 export const ClosedEntry = z.object({
   sent: z.boolean(),
   correlation_id: Id,
+  /** An asker may choose an id twice; the daemon gives that of the delivery once. */
+  delivery_id: Id.optional(),
+  digest: Digest,
   close_reason: CloseReasons,
   outcome: Outcome,
   reply: TextOrEmpty.nullable(),
@@ -75,7 +82,12 @@ export const ClosedEntry = z.object({
 export type ClosedEntry = z.output<typeof ClosedEntry>;
 
 /** An answer came after its ask was closed at the origin, so that the asker never gets it. */
-export const LateEntry = z.object({ correlation_id: Id, close_reason: CloseReasons.nullable() });
+export const LateEntry = z.object({
+  correlation_id: Id,
+  delivery_id: Id.optional(),
+  digest: Digest,
+  close_reason: CloseReasons.nullable(),
+});
 export type LateEntry = z.output<typeof LateEntry>;
 
 /** The bodies by the kinds of entries. */

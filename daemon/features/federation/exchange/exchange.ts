@@ -89,8 +89,11 @@ export class Exchange implements LinkHandlers {
     for (const message of messagesOf(entries)) this.outgoing.confirmed(tx, message);
   }
 
-  refused(tx: Tx, _to: string, entry: LinkEntry, reason: string): void {
+  refused(tx: Tx, daemon_id: string, entry: LinkEntry, reason: string): void {
     for (const message of messagesOf([entry])) this.outgoing.refused(tx, message, reason);
+    if (entry.kind === "closed") {
+      this.#closings.refused(tx, { daemon_id }, ENTRIES.closed.parse(entry.body), reason);
+    }
   }
 
   expired(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {

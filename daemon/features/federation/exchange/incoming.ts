@@ -13,6 +13,7 @@ import * as ledger from "../../messages/ledger/ledger.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "../../peers/schemas.ts";
 import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
 import type { MessageEntry } from "./entries.ts";
+import { digestOf } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
 
 export class IncomingMessages {
@@ -31,7 +32,9 @@ export class IncomingMessages {
   apply(tx: Tx, machine: KnownMachine, entry: MessageEntry): void {
     const { daemon_id } = machine;
     const { delivery_id, correlation_id, kind, hops } = entry;
+    const digest = digestOf(entry);
     const before = rows.byDelivery(tx, { daemon_id, sent: false, delivery_id });
+    if (before && !isRepeat(tx, before, { entry, digest })) throw new EntryRefused("id_reused");
     if (before) return;
     const created_at = toOwnClock(entry.created_at, machine);
     const draft = this.#toDraft(tx, machine, entry, created_at);
@@ -46,6 +49,7 @@ export class IncomingMessages {
       hops,
       entry_tag: null,
       reported: null,
+      digest,
     });
     insertStage(tx, {
       delivery_id: message.delivery_id,
@@ -165,6 +169,22 @@ export class IncomingMessages {
     const known = rows.byAsk(tx, { daemon_id, sent: !reply_to.sent, correlation_id });
     return (known && ledger.findMessageBySeq(tx, known.seq)?.correlation_id) ?? null;
   }
+}
+
+/**
+ * Whether a message is the one that came with its id before, so that it is confirmed and not applied
+ * again. The sender's machine may have given the id twice: its database was restored.
+ */
+function isRepeat(
+  tx: Tx,
+  before: rows.RemoteMessage,
+  { entry, digest }: { readonly entry: MessageEntry; readonly digest: string },
+): boolean {
+  if (before.digest !== null) return before.digest === digest;
+  // Of an earlier version: its text is followed by the lines for missing files.
+  const message = ledger.findMessageBySeq(tx, before.seq);
+  const isSameText = message === undefined || message.text.startsWith(entry.text);
+  return before.correlation_id === entry.correlation_id && isSameText;
 }
 
 /** A text, followed by lines about it, such as those for missing files. */

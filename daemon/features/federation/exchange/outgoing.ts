@@ -13,7 +13,7 @@ import type { SteppedMessage } from "../../messages/ledger/steps.ts";
 import type { RemoteDelivery } from "../../messages/remote_delivery.ts";
 import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
 import type { MessageEntry, StepEntry } from "./entries.ts";
-import { toEntry } from "./outgoing_entry.ts";
+import { digestOf, toEntry } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
 
 /** The stages of a report, each with its instant. */
@@ -41,6 +41,7 @@ export class OutgoingMessages implements RemoteDelivery {
       hops,
       entry_tag,
       reported: null,
+      digest: digestOf(entry),
     });
   }
 
@@ -118,7 +119,8 @@ export class OutgoingMessages implements RemoteDelivery {
   /** Applies what the other machine reports of a message. */
   reported(tx: Tx, machine: KnownMachine, entry: StepEntry): void {
     const { daemon_id } = machine;
-    const known = rows.byDelivery(tx, { daemon_id, sent: true, delivery_id: entry.delivery_id });
+    const { delivery_id, digest } = entry;
+    const known = rows.byReport(tx, { daemon_id, sent: true, delivery_id, digest });
     const message = known && ledger.findMessageBySeq(tx, known.seq);
     if (!known || !message) return;
     this.#noteStages(tx, machine, { message, entry, known });

@@ -1,6 +1,7 @@
 /** The entry that takes a message to another machine. */
 
 import type { Tx } from "kit/data/sqlite.ts";
+import { sha256 } from "kit/host/node_library.ts";
 import type { StoredMessage } from "../../messages/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import type { ExchangeDeps } from "./deps.ts";
@@ -45,6 +46,22 @@ export function toEntry(
     created_at,
     expires_at,
   };
+}
+
+/**
+ * What a message says, in fields that both machines have exactly alike. Files and questions are
+ * left out: each machine stores them in its own form.
+ */
+export function digestOf(
+  { kind, correlation_id, from, to_peer_id, text, created_at }:
+    & Pick<
+      MessageEntry,
+      "kind" | "correlation_id" | "to_peer_id" | "text" | "created_at"
+    >
+    & { readonly from: Pick<MessageEntry["from"], "peer_id"> },
+): string {
+  const said = [kind, correlation_id, from.peer_id, to_peer_id, text, created_at];
+  return sha256(JSON.stringify(said), "base64url");
 }
 
 /** The ask that a message follows up on, if the other machine knows it, too. */

@@ -48,6 +48,7 @@ export class Reports {
     const { reason, transport, attempted_at, sent_at, accepted_at, seen_at } = message;
     const entry: StepEntry = {
       delivery_id: known.delivery_id,
+      digest: known.digest ?? undefined,
       state: REPORTED.parse(message.state),
       reason,
       transport,

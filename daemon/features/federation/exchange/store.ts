@@ -16,6 +16,8 @@ export const RemoteMessage = z.object({
   /** The tag of its link entry while that may be withdrawn; null after that, and if received. */
   entry_tag: z.string().nullable(),
   reported: z.string().nullable(),
+  /** What the message says; null if it came from an earlier version of the daemon. */
+  digest: z.string().nullable(),
 });
 export type RemoteMessage = z.output<typeof RemoteMessage>;
 
@@ -52,7 +54,35 @@ export function byDelivery(
   );
 }
 
-/** The ask that has this id at its origin. */
+/**
+ * The message that a report is about. Undefined if there is none, or if it is another one than that
+ * of the report: the machine of either had its database restored, or an asker chose an id again.
+ */
+export function byReport(
+  db: Reader,
+  report: {
+    readonly daemon_id: string;
+    readonly sent: boolean;
+    readonly correlation_id?: string;
+    /** Absent, as the digest, in reports of earlier versions. */
+    readonly delivery_id?: string | undefined;
+    readonly digest?: string | undefined;
+  },
+): RemoteMessage | undefined {
+  const { daemon_id, sent, correlation_id = null, delivery_id, digest } = report;
+  const found = delivery_id !== undefined
+    ? byDelivery(db, { daemon_id, sent, delivery_id })
+    : correlation_id === null
+    ? undefined
+    : byAsk(db, { daemon_id, sent, correlation_id });
+  if (!found || (correlation_id !== null && found.correlation_id !== correlation_id)) {
+    return undefined;
+  }
+  const isOther = digest !== undefined && found.digest !== null && found.digest !== digest;
+  return isOther ? undefined : found;
+}
+
+/** The newest ask that has this id at its origin. */
 export function byAsk(
   db: Reader,
   { daemon_id, sent, correlation_id }: {
@@ -64,7 +94,8 @@ export function byAsk(
   return db.get(
     Row,
     `select * from remote_messages
-     where daemon_id = :daemon_id and sent = :sent and correlation_id = :correlation_id`,
+     where daemon_id = :daemon_id and sent = :sent and correlation_id = :correlation_id
+     order by seq desc limit 1`,
     { daemon_id, sent: Number(sent), correlation_id },
   );
 }

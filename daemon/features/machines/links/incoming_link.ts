@@ -50,7 +50,7 @@ export class IncomingLink {
     const { db } = this.#deps;
     const { outgoing } = this.#answers;
     if (this.#isInOrder(tx, batch.previous)) {
-      this.#applyNew(tx, batch.entries);
+      if (!this.#applyNew(tx, batch.entries)) this.#goBack(tx, batch);
       if (batch.applied !== null) this.#confirm(tx, batch.applied);
       if (batch.entries.length > 0 || batch.confirm) {
         db.afterCommit(() => outgoing.answer("confirmation"));
@@ -75,9 +75,11 @@ export class IncomingLink {
     return store.knownTags(db, this.#daemonId, [previous]).has(previous);
   }
 
-  #applyNew(tx: Tx, entries: readonly BatchEntry[]): void {
+  /** Returns whether any was new. */
+  #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
     const { clock } = this.#deps;
     const known = store.knownTags(tx, this.#daemonId, entries.map(({ tag }) => tag));
+    const isNew = entries.some(({ tag }) => !known.has(tag));
     let lastApplied: string | undefined;
     for (const entry of entries) {
       if (known.has(entry.tag)) continue;
@@ -92,6 +94,19 @@ export class IncomingLink {
       lastApplied = entry.tag;
     }
     if (lastApplied !== undefined) store.setLastTag(tx, this.#daemonId, lastApplied);
+    return isNew;
+  }
+
+  /**
+   * All entries of a batch were applied before. The sender may have had its database restored, so
+   * that it does not know the last entry that was applied: name the last one that it knows. A batch
+   * that the bus repeats may do so, too; the next entry, or the next probe, ends that.
+   */
+  #goBack(tx: Tx, { previous, entries, confirm }: Batch): void {
+    const last = entries.at(-1)?.tag ?? previous;
+    const current = store.lastTag(tx, this.#daemonId);
+    const isChain = previous === null || previous === current || confirm;
+    if (last !== null && last !== current && isChain) store.setLastTag(tx, this.#daemonId, last);
   }
 
   #apply(tx: Tx, entry: BatchEntry): void {

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
+import { numberBefore } from "kit/data/run_numbers.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
@@ -76,7 +77,9 @@ export class Retention {
   #step(now: number): boolean {
     const { db } = this.#ctx;
     const { history_ms, messages_max } = this.#limits;
-    const limits = { before: now - history_ms, below: ledger.lastSeq(db) - messages_max };
+    const newest = ledger.lastSeq(db);
+    const below = numberBefore(db, "messages", { newest, count: messages_max });
+    const limits = { before: now - history_ms, below };
     const scanned = scan(db, { ...limits, after: this.#cursor, limit: STEP_ROWS });
     const done = scanned.filter((row) => row.done);
     if (done.length > 0) db.transact((tx) => this.#remove(tx, done));

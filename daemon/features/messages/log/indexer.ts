@@ -44,11 +44,17 @@ export class Indexer {
   /** Indexes at rest: a flood of messages gets the whole core. */
   tick(): void {
     const lastSeq = ledger.lastSeq(this.#ctx.db);
-    const isFlood = lastSeq - this.#lastSeq > FLOOD_ROWS;
+    const isFlood = this.#isFlood(lastSeq);
     this.#lastSeq = lastSeq;
     if (isFlood && ++this.#skippedTicks <= SKIPPED_TICKS_MAX) return void this.#tickCount++;
     this.#skippedTicks = 0;
     if (this.#isBehind()) this.#step(++this.#tickCount, { rows: 0, ms: 0 });
+  }
+
+  /** A run of the daemon begins far after the last number, so numbers alone tell no flood. */
+  #isFlood(lastSeq: number): boolean {
+    if (lastSeq - this.#lastSeq <= FLOOD_ROWS) return false;
+    return rows.countAfter(this.#ctx.db, this.#lastSeq, FLOOD_ROWS + 1) > FLOOD_ROWS;
   }
 
   /** Indexes new messages, up to a limit. After a flood, the ticks index the rest. */

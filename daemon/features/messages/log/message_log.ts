@@ -17,11 +17,11 @@ import { type Search, snippetOf, toSearch } from "./search_terms.ts";
  * continues there.
  */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/**
- * How many messages one scan reads, and how many scans make one page. They bound a request's time.
- */
+/** How many messages one scan reads at most, and how many one page. They bound a request's time. */
 const SCANNED_MAX = 5000;
-const SCANS_MAX = 8;
+const PAGE_SCANNED_MAX = 8 * SCANNED_MAX;
+/** A scan costs as much as reading this many messages, however few there are between two gaps. */
+const SCAN_COST = 50;
 /** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
 /**
@@ -42,6 +42,8 @@ export interface MessagesDeps {
 /** The result of one scan. `next` is where the next scan starts; null at the end. */
 interface PageScan {
   readonly hits: readonly Hit[];
+  /** How many messages it may have read. */
+  readonly scanned: number;
   readonly next: number | null;
 }
 
@@ -76,18 +78,10 @@ export class Messages {
    */
   startingWith(digits: string): Message[] {
     const { db } = this.#ctx;
-    const { idCodec } = this.#deps;
-    const newest = rows.newestBelow(db, NO_TIME_LIMIT)?.seq ?? 0;
-    const found = new Set<number>();
-    const check = (seq: number) => {
-      if (idCodec.ident(seq).startsWith(digits)) found.add(seq);
-    };
-    const older = Math.max(0, newest - IDS_SCANNED_MAX);
-    for (let seq = newest; seq > older; seq--) check(seq);
-    rows.openAsks(db, older, IDS_SCANNED_MAX).forEach(check);
+    const limits = { scanned_max: IDS_SCANNED_MAX, limit: SHORT_ID_MATCHES_MAX };
+    const found = rows.startingWith(db, { digits, ...limits });
     const chosen = rows.chosenIds(db, `ask-${digits}`).flatMap((id) => rows.find(db, id) ?? []);
-    const numbered = rows.bySeqs(db, [...found].slice(0, SHORT_ID_MATCHES_MAX));
-    return [...chosen, ...numbered].map(toMessage);
+    return [...chosen, ...rows.bySeqs(db, found)].map(toMessage);
   }
 
   /**
@@ -130,7 +124,7 @@ export class Messages {
   #collect(request: PageRequest, search: Search | null): { hits: Hit[]; next: number | null } {
     const hits: Hit[] = [];
     let next: number | null = Math.min(request.before, this.#seqAtOrAfter(request.filter.until));
-    for (let scans = 0; scans < SCANS_MAX && next !== null; scans++) {
+    for (let scanned = 0; scanned < PAGE_SCANNED_MAX && next !== null;) {
       const remaining: PageRequest = {
         ...request,
         before: next,
@@ -138,29 +132,33 @@ export class Messages {
       };
       const scan: PageScan = search ? this.#search(search, remaining) : this.#scan(remaining);
       hits.push(...scan.hits);
+      scanned += scan.scanned + SCAN_COST;
       next = scan.next;
       if (hits.length >= request.limit) break;
     }
     return { hits, next };
   }
 
-  /** Scans downwards by number, and skips the gaps that retention has left. */
+  /** Scans downwards by number, and skips gaps: of deleted messages, and before each run. */
   #scan(request: PageRequest): PageScan {
     const { db } = this.#ctx;
     const newest = rows.newestBelow(db, request.before);
-    if (!newest) return { hits: [], next: null };
+    if (!newest) return { hits: [], scanned: 0, next: null };
     const floor = Math.max(0, newest.seq - SCANNED_MAX + 1);
     const hits = rows.hits(db, request, floor);
-    return { hits, next: this.#nextFloor(floor, request.filter) };
+    const scanned = newest.seq - rows.oldestFrom(db, floor) + 1;
+    return { hits, scanned, next: this.#nextFloor(floor, request.filter) };
   }
 
   #search({ match }: Search, request: PageRequest): PageScan {
     const { db } = this.#ctx;
-    const searchParams = { match, scanned_max: SCANNED_MAX };
+    const scanned = SCANNED_MAX;
+    const searchParams = { match, scanned_max: scanned };
     const hits = rows.search(db, request, searchParams);
-    if (hits.length >= request.limit) return { hits, next: hits.at(-1)?.seq ?? null };
+    if (hits.length >= request.limit) return { hits, scanned, next: hits.at(-1)?.seq ?? null };
     const last = rows.lastScanned(db, { ...searchParams, before: request.before });
-    return { hits, next: last === undefined ? null : this.#nextFloor(last, request.filter) };
+    const next = last === undefined ? null : this.#nextFloor(last, request.filter);
+    return { hits, scanned, next };
   }
 
   /** The number below which the next scan starts; null if all older messages are before `since`. */

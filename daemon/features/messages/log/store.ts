@@ -21,13 +21,25 @@ export function find(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
 }
 
-/** The numbers of the latest open asks among the messages up to a number. */
-export function openAsks(db: Reader, up_to: number, limit: number): number[] {
+/**
+ * The numbers of messages whose ids begin with these digits: among the `scanned_max` newest ones,
+ * and among as many of the open asks.
+ */
+export function startingWith(
+  db: Reader,
+  params: { digits: string; scanned_max: number; limit: number },
+): number[] {
   return db.values(
     z.number(),
-    `select seq from messages indexed by messages_open
-     where ask_state = 'open' and seq <= :up_to order by created_at desc, seq desc limit :limit`,
-    { up_to, limit },
+    `select seq from (select seq, ident from messages order by seq desc limit :scanned_max)
+     where substr(ident, 1, length(:digits)) = :digits
+     union
+     select seq from messages where seq in (
+       select seq from messages indexed by messages_open
+       where ask_state = 'open' order by created_at desc, seq desc limit :scanned_max)
+       and substr(ident, 1, length(:digits)) = :digits
+     order by seq desc limit :limit`,
+    params,
   );
 }
 
@@ -151,6 +163,12 @@ export function lastScanned(
 
 const Position = z.object({ seq: z.number(), created_at: z.number() });
 
+/** The number of the oldest message from a number on. */
+export function oldestFrom(db: Reader, floor: number): number {
+  const oldest = "select min(seq) from messages where seq >= :floor";
+  return db.value(z.number().nullable(), oldest, { floor }) ?? floor;
+}
+
 /** The newest message below a number. */
 export function newestBelow(db: Reader, before: number) {
   return db.get(
@@ -185,6 +203,15 @@ export function textsAfter(db: Reader, seq: number, limit: number): MessageTexts
     "select seq, text, reply from messages where seq > :seq order by seq limit :limit",
     { seq, limit },
   );
+}
+
+/** How many messages come after a number; counts up to `limit` only. */
+export function countAfter(db: Reader, seq: number, limit: number): number {
+  return db.value(
+    z.number(),
+    "select count(*) from (select 1 from messages where seq > :seq limit :limit)",
+    { seq, limit },
+  ) ?? 0;
 }
 
 export function textsOf(db: Reader, correlation_id: string): MessageTexts | undefined {

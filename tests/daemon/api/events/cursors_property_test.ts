@@ -81,14 +81,15 @@ Deno.test("from any cursor the log is continued, or the cursor is refused", asyn
   await fc.assert(
     fc.asyncProperty(anyCursor, fc.integer({ min: 1, max: 15 }), async (since, limit) => {
       const query = `since=${encodeURIComponent(since)}&limit=${limit}`;
-      const { status, events, next } = await get(w, `/events?${query}`);
+      const { status, events, next, gap } = await get(w, `/events?${query}`);
       if (status === 422) return assert.equal(/^\d{1,15}$/.test(since), false, since);
       assert.equal(status, 200);
       const ids: number[] = events.map(({ id }: { id: number }) => id);
       const from = Number(since);
       const all = Array.from({ length: 12 }, (_, index) => index + 1).filter((id) => id > from);
       assert.deepEqual(ids, all.slice(0, limit));
-      assert.equal(next, ids.length === limit ? ids.at(-1) : null);
+      assert.equal(next, from > 12 ? 12 : ids.length === limit ? ids.at(-1) : null);
+      assert.deepEqual(gap, from > 12 ? { oldest: 1 } : undefined);
     }),
     { numRuns: RUNS },
   );

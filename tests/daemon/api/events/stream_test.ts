@@ -112,10 +112,10 @@ Deno.test("a stream resumes after Last-Event-ID or ?since=, without repeats and 
   }
 });
 
-Deno.test("a malformed id, or one of another log, starts the stream live", async () => {
+Deno.test("a malformed id starts the stream live", async () => {
   await using w = world();
   await addPeer(w, "ada");
-  for (const since of ["abc", "-1", "1.5", "", "99999", "9".repeat(30)]) {
+  for (const since of ["abc", "-1", "1.5", "", "9".repeat(30)]) {
     const reader = await Reader.open(w, `?since=${since}`);
     await reader.next();
     const live = reader.next();

@@ -1,0 +1,120 @@
+/** Messages between two machines after the sender's database was restored from a backup. */
+
+import assert from "node:assert/strict";
+import { listInbox, replyInboxItem } from "../../../../../daemon/features/inbox/contract.ts";
+import { startAskBlocking } from "../../../../support/daemon/blocking_questions.ts";
+import { TERMINAL_PROGRAM_PID } from "../../../../support/world.ts";
+import { restorableMachines } from "../../../../support/federation/restored_machines.ts";
+
+const texts = (frames: readonly { text: string }[]) => frames.map(({ text }) => text);
+const NUMBERS = Array.from({ length: 5 }, (_, index) => index);
+
+Deno.test("after the sender was restored, each new message arrives and has a new id", async () => {
+  await using mesh = await restorableMachines();
+  await mesh.backUp("laptop");
+  const lost: string[] = [];
+  for (const n of NUMBERS) lost.push(await mesh.notify("laptop", `A${n}`));
+  lost.push(await mesh.ask("laptop", "AQ"));
+  await mesh.pass(2);
+  await mesh.restore("laptop");
+  const sent: string[] = [];
+  for (const n of NUMBERS) sent.push(await mesh.notify("laptop", `B${n}`));
+  const asked = await mesh.ask("laptop", "BQ");
+  await mesh.pass(2);
+  assert.deepEqual(sent.filter((id) => lost.includes(id)), []);
+  assert.deepEqual(texts(mesh.got("buildbox", "notify")), [
+    ...NUMBERS.map((n) => `A${n}`),
+    ...NUMBERS.map((n) => `B${n}`),
+  ]);
+  // The answer to the ask that laptop has lost closes no other ask, and who gave it is told.
+  await mesh.answer("buildbox", "AQ", "for the lost ask");
+  await mesh.pass(2);
+  assert.equal((await mesh.asked("laptop", asked)).state, "open");
+  assert.match(mesh.machines.buildbox.socket.of("notify").at(-1)?.text ?? "", /not delivered/);
+  const [lostAsk] = mesh.got("buildbox", "ask");
+  assert.match(
+    (await mesh.stages("buildbox", lostAsk?.correlation_id ?? "")).join("\n"),
+    /answer_refused .*no such ask/,
+  );
+  await mesh.answer("buildbox", "BQ", "for the new one");
+  await mesh.pass(2);
+  assert.equal((await mesh.asked("laptop", asked)).reply, "for the new one");
+});
+
+Deno.test("an id that another message had is refused, told to the sender, and confirmed never", async () => {
+  await using mesh = await restorableMachines({ repeatsNumbers: true });
+  await mesh.backUp("laptop");
+  const old = [await mesh.notify("laptop", "A"), await mesh.ask("laptop", "AQ")];
+  await mesh.pass(2);
+  await mesh.restore("laptop");
+  const again = [await mesh.notify("laptop", "B"), await mesh.ask("laptop", "BQ")];
+  assert.deepEqual(again, old, "as daemons did that skip no numbers");
+  await mesh.pass(2);
+  for (const id of again) assert.equal(await mesh.stateOf("laptop", id), "failed id_reused");
+  assert.deepEqual(texts(mesh.got("buildbox", "notify")), ["A"]);
+  assert.deepEqual(texts(mesh.got("buildbox", "ask")), ["AQ"]);
+  // A third ask has the id of none, and the answer to the lost one closes no ask.
+  const third = await mesh.ask("laptop", "CQ");
+  await mesh.answer("buildbox", "AQ", "old");
+  await mesh.pass(2);
+  assert.equal((await mesh.asked("laptop", third)).state, "open");
+  assert.equal((await mesh.asked("laptop", again[1] ?? "")).close_reason, "send_failed");
+});
+
+Deno.test("a permission that is asked again under the id that its asker chose gets its own answer", async () => {
+  await using mesh = await restorableMachines({
+    settings: { buildbox: { "mesh.bus.human_home": "laptop" } },
+  });
+  await mesh.backUp("buildbox");
+  await startAskBlocking(mesh.machines.buildbox.world, { from_peer: "api", prompt: "Run rm?" });
+  await mesh.pass(2);
+  await mesh.restore("buildbox");
+  const again = { from_peer: "api", prompt: "Run ls?" };
+  const question = await startAskBlocking(mesh.machines.buildbox.world, again);
+  await mesh.pass(2);
+  const { laptop } = mesh.machines;
+  const { items } = await laptop.world.call(listInbox, { query: {} });
+  const allow = async (index: number) => {
+    const params = { id: items[index]?.item_id ?? "" };
+    const body = { text: "", option_id: "allow" };
+    const headers = { "x-mesh-terminal": String(TERMINAL_PROGRAM_PID) };
+    await laptop.world.call(replyInboxItem, { params, body, headers });
+    await mesh.pass(2);
+  };
+  assert.equal(items.length, 2);
+  await allow(1); // The older one.
+  assert.equal(question.done, false);
+  await allow(0);
+  assert.equal((await question.answer).option_id, "allow");
+});
+
+Deno.test("what was on its way when the sender was restored arrives once, and is confirmed", async () => {
+  await using mesh = await restorableMachines();
+  mesh.network.bus.setReachable(mesh.machines.buildbox.world.daemon_id, false);
+  const waiting = await mesh.notify("laptop", "before the backup");
+  await mesh.pass();
+  await mesh.backUp("laptop");
+  mesh.network.bus.setReachable(mesh.machines.buildbox.world.daemon_id, true);
+  await mesh.pass(2);
+  await mesh.notify("laptop", "after it");
+  await mesh.pass(2);
+  await mesh.restore("laptop"); // The confirmation is of the time that is lost.
+  await mesh.pass(2);
+  assert.deepEqual(texts(mesh.got("buildbox", "notify")), ["before the backup", "after it"]);
+  assert.equal(await mesh.stateOf("laptop", waiting), "accepted");
+});
+
+Deno.test("an older backup, restored twice, still loses and repeats nothing that is new", async () => {
+  await using mesh = await restorableMachines();
+  await mesh.backUp("laptop");
+  for (const round of NUMBERS.slice(0, 3)) {
+    await mesh.notify("laptop", `note ${round}`);
+    const id = await mesh.ask("laptop", `ask ${round}`);
+    await mesh.pass(2);
+    await mesh.answer("buildbox", `ask ${round}`, `answer ${round}`);
+    await mesh.pass(2);
+    assert.equal((await mesh.asked("laptop", id)).reply, `answer ${round}`);
+    if (round < 2) await mesh.restore("laptop");
+  }
+  assert.deepEqual(texts(mesh.got("buildbox", "notify")), ["note 0", "note 1", "note 2"]);
+});
