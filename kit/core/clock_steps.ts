@@ -5,16 +5,11 @@ import type { Clock } from "kit/core/clock.ts";
 /** A step is larger than this. Time servers slew smaller differences, which is none. */
 const STEP_MS = 1000;
 
-/** The time of day, and a time that nobody sets. A clock without the latter never steps. */
-export interface TwoClocks extends Pick<Clock, "now"> {
-  monotonic?(): number;
-}
-
 export class ClockSteps {
-  readonly #clock: TwoClocks;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
   #offset_ms: number;
 
-  constructor(clock: TwoClocks) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">) {
     this.#clock = clock;
     this.#offset_ms = this.#offset();
   }
@@ -27,7 +22,6 @@ export class ClockSteps {
   }
 
   #offset(): number {
-    const monotonic = this.#clock.monotonic?.();
-    return monotonic === undefined ? 0 : this.#clock.now() - monotonic;
+    return this.#clock.now() - this.#clock.monotonic();
   }
 }

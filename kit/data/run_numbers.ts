@@ -8,8 +8,8 @@
  */
 
 import * as z from "zod";
-import type { Ids } from "kit/core/clock.ts";
-import { ClockSteps, type TwoClocks } from "kit/core/clock_steps.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
+import { ClockSteps } from "kit/core/clock_steps.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
 /** Numbers have 48 bits: 12 hex digits, 15 decimal ones, exact in every JSON reader. */
@@ -29,7 +29,7 @@ type Gap = z.output<typeof Gap>;
 
 interface RunNumbersDeps {
   readonly db: Database;
-  readonly clock: TwoClocks;
+  readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly ids: Pick<Ids, "distance" | "renew">;
 }
 

@@ -3,27 +3,9 @@
 import { join } from "node:path";
 import { randomIds } from "kit/core/clock.ts";
 import { keyedIdCodec } from "../../../daemon/features/messages/id_codec.ts";
-import { FakeClock } from "../clock.ts";
 import { SwiftClock } from "../swift_clock.ts";
 import { countingIds } from "../ids.ts";
 import { world, type WorldOptions } from "../world.ts";
-
-/** A clock whose time of day is set, as a virtual machine's is when it is restored. */
-export class SetClock extends FakeClock {
-  #set_ms = 0;
-
-  override now(): number {
-    return super.now() + this.#set_ms;
-  }
-
-  monotonic(): number {
-    return super.now();
-  }
-
-  set(ms: number): void {
-    this.#set_ms += ms;
-  }
-}
 
 /** Ids of records that count up, and real distances between the numbers of two runs. */
 export function skippingIds() {

@@ -5,8 +5,9 @@ import * as z from "zod";
 import { randomIds } from "kit/core/clock.ts";
 import { NUMBER_MAX } from "kit/data/run_numbers.ts";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
+import { FakeClock } from "../../../support/clock.ts";
 import { startAskBlocking } from "../../../support/daemon/blocking_questions.ts";
-import { backedUpState, SetClock, skippingIds } from "../../../support/daemon/rolled_back.ts";
+import { backedUpState, skippingIds } from "../../../support/daemon/rolled_back.ts";
 import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../../support/world.ts";
 
@@ -66,7 +67,7 @@ Deno.test("two daemons that run at once on copies of one file give different ids
 });
 
 Deno.test("a machine that goes on from a memory image gives other ids once its clock is set", async () => {
-  const clocks = [new SetClock(), new SetClock()];
+  const clocks = [new FakeClock(), new FakeClock()];
   using state = backedUpState();
   await runOf(state, 1);
   // Two copies of one memory: all that is random has been drawn already.
@@ -81,18 +82,18 @@ Deno.test("a machine that goes on from a memory image gives other ids once its c
   let renewed = 0;
   second.ids.distance = randomIds.distance;
   second.ids.renew = () => void renewed++;
-  second.clock.set(3_600_000);
+  second.clock.step(3_600_000);
   assert.deepEqual(shared(await idsOf(first.w, 3), await idsOf(second.w, 3)), []);
   assert.equal(renewed, 2, "once for messages, once for events");
 });
 
 Deno.test("a clock that time servers slew is no reason to skip numbers", async () => {
-  const clock = new SetClock();
+  const clock = new FakeClock();
   await using w = world({ clock, ids: skippingIds() });
   await addPeer(w, "bob");
   const seqs = async () => {
     for (let index = 0; index < 5; index++) {
-      clock.set(300);
+      clock.step(300);
       await notify(w, "ada", "bob");
     }
     await w.clock.settle();
