@@ -1,6 +1,6 @@
 /** The client of the local daemon: finds its address, sends the token, and resolves the sender. */
 
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, stopwatch } from "kit/core/clock.ts";
 import {
   ApiError,
   type Call,
@@ -191,14 +191,14 @@ type Named = Pick<PlainRequest | Request, "method" | "url">;
 /** Reports each request in one line: method, address, status and time. */
 function reporter(clock: Clock, report: (line: string) => void) {
   return async <R extends PlainResponse>(request: Named, responding: Promise<R>): Promise<R> => {
-    const started = clock.now();
+    const elapsedMs = stopwatch(clock);
     const name = `${request.method} ${request.url}`;
     try {
       const response = await responding;
-      report(`${name} → ${response.status} in ${clock.now() - started} ms`);
+      report(`${name} → ${response.status} in ${Math.round(elapsedMs())} ms`);
       return response;
     } catch (error) {
-      report(`${name} → ${messageOf(error)} after ${clock.now() - started} ms`);
+      report(`${name} → ${messageOf(error)} after ${Math.round(elapsedMs())} ms`);
       throw error;
     }
   };

@@ -82,8 +82,8 @@ export async function startDaemon(
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;
   child.status.then((status) => ended = status);
-  const deadline = clock.now() + START_MS_MAX;
-  while (clock.now() < deadline) {
+  const deadline = clock.monotonic() + START_MS_MAX;
+  while (clock.monotonic() < deadline) {
     const health = runningDaemon(env) && await getHealth(getClient());
     if (health) return { url: getClient().url, pid: health.pid, log_file, started: true };
     if (ended) {

@@ -33,7 +33,7 @@ const EventData = z.object({
 type EventData = z.infer<typeof EventData>;
 
 export async function runDemo({ env, clock, terminal }: CommandContext): Promise<number> {
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   const harness = new DemoHarness(env, clock);
   let failed: unknown;
   await interruptible(async (interrupted) => {
@@ -54,7 +54,7 @@ export async function runDemo({ env, clock, terminal }: CommandContext): Promise
   if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);
   terminal.print(
     styled("green", "Done"),
-    ` in ${((clock.now() - startedAt) / 1000).toFixed(1)} s.`,
+    ` in ${((clock.monotonic() - startedAt) / 1000).toFixed(1)} s.`,
   );
   return EXIT.done;
 }

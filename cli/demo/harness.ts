@@ -57,8 +57,8 @@ export class DemoHarness {
     this.#daemonErrors = new Response(child.stderr).text();
     let ended = false;
     child.status.then(() => ended = true);
-    const deadline = this.#clock.now() + START_MS_MAX;
-    while (!ended && this.#clock.now() < deadline) {
+    const deadline = this.#clock.monotonic() + START_MS_MAX;
+    while (!ended && this.#clock.monotonic() < deadline) {
       const daemon = runningDaemon(this.#env) &&
         createDaemonClient(this.#env, false, readClientSettings(this.#env));
       if (daemon && await getHealth(daemon)) return daemon;

@@ -3,7 +3,7 @@
  * agent.
  */
 
-import { briefClock } from "kit/core/clock.ts";
+import { briefClock, stopwatch } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { kindOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
@@ -72,7 +72,7 @@ async function forward(
 ): Promise<string | undefined> {
   // Standard input is read even if no daemon runs, so that the agent never writes into a pipe that
   // nobody reads.
-  const started_at = briefClock.now();
+  const elapsedMs = stopwatch(briefClock);
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
   const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
@@ -82,7 +82,7 @@ async function forward(
     return undefined;
   }
   const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
-  const remaining_ms = TOTAL_MS_MAX - (briefClock.now() - started_at);
+  const remaining_ms = TOTAL_MS_MAX - elapsedMs();
   const request = { path: `/hooks/${agent}`, hooks, env, body };
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
 }

@@ -30,9 +30,9 @@ export class Refresher {
   async #after(loading: Promise<void> | undefined): Promise<void> {
     await loading?.catch(() => undefined); // Its own callers are told.
     const { clock, signal, interval_ms } = this.#options;
-    const wait_ms = this.#startedAt + interval_ms - clock.now();
+    const wait_ms = this.#startedAt + interval_ms - clock.monotonic();
     if (wait_ms > 0) await pause(clock, wait_ms, signal);
-    this.#startedAt = clock.now();
+    this.#startedAt = clock.monotonic();
     this.#loading = this.#next;
     this.#next = undefined;
     if (!signal.aborted) await this.#load();

@@ -117,7 +117,7 @@ export class Screen implements Disposable {
     if (!this.#isEntered || at >= this.#timerDue) return;
     this.#cancel();
     this.#timerDue = at;
-    this.#cancelTimer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), () => {
+    this.#cancelTimer = this.#clock.setTimer(Math.max(0, at - this.#clock.monotonic()), () => {
       this.#timerDue = Infinity;
       this.#draw();
     });
@@ -131,7 +131,7 @@ export class Screen implements Disposable {
   #draw(): void {
     const size = this.#terminal.size();
     const frame = this.#render(size);
-    this.#drawnAt = this.#clock.now();
+    this.#drawnAt = this.#clock.monotonic();
     const rows = Array.from({ length: size.rows }, (_, row) => this.#rowText(frame, row));
     const isNew = this.#shown.length !== rows.length;
     const changed = rows.flatMap((text, row) => isNew || text !== this.#shown[row] ? [text] : []);

@@ -190,6 +190,11 @@ export class TestHarness {
     return this.#clock.now();
   }
 
+  /** For how long something takes. */
+  monotonic(): number {
+    return Math.round(this.#clock.monotonic());
+  }
+
   exists(path: string): boolean {
     return existsSync(path);
   }
@@ -260,11 +265,11 @@ async function waitUntil<A>(
   probe: () => A | Promise<A>,
   { clock, maxMs, signal }: WaitOptions,
 ): Promise<NonNullable<A>> {
-  const deadline = clock.now() + maxMs;
+  const deadline = clock.monotonic() + maxMs;
   while (true) {
     const found = await probe();
     if (found) return found;
-    if (clock.now() > deadline) {
+    if (clock.monotonic() > deadline) {
       throw new CommandError(`Timed out after ${maxMs / 1000} s waiting for ${description}`);
     }
     await clock.sleep(POLL_INTERVAL_MS, signal);

@@ -49,7 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 async function sendAndWait(driver: AgentDriver, description: string): Promise<ScenarioOutcome> {
-  const startedAt = driver.harness.now();
+  const startedAt = driver.harness.monotonic();
   const sent = await driver.send(driver.marker(description));
   const ms = await timeArrival(driver, sent, startedAt);
   return { sent, ms };
@@ -58,7 +58,7 @@ async function sendAndWait(driver: AgentDriver, description: string): Promise<Sc
 /** Waits until the message has arrived, exactly once; returns the time since `startedAt`. */
 async function timeArrival(driver: AgentDriver, sent: Sent, startedAt: number): Promise<number> {
   await driver.waitForArrival(sent);
-  const ms = driver.harness.now() - startedAt;
+  const ms = driver.harness.monotonic() - startedAt;
   await driver.mustArriveOnce(sent);
   return ms;
 }
@@ -95,7 +95,7 @@ async function viaPane(driver: AgentDriver): Promise<ScenarioOutcome> {
 async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   const draft = `half a thought ${driver.marker("draft")}`;
   await driver.type(draft);
-  let startedAt = driver.harness.now();
+  let startedAt = driver.harness.monotonic();
   const sent = await driver.send(driver.marker("beside"));
   const outcome = await driver.harness.waitFor(
     "the message to arrive or be held back",
@@ -105,14 +105,14 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
         : await driver.isWaiting(sent, "draft") && "yes",
   );
   if (outcome === "no") await driver.waitForArrival(sent);
-  let ms = driver.harness.now() - startedAt;
+  let ms = driver.harness.monotonic() - startedAt;
   const isDraftKept = await driver.isOnScreen(draft);
   if (!isDraftKept) throw new CommandError("The draft was lost");
   await driver.press("C-u");
   if (outcome === "yes") {
-    startedAt = driver.harness.now();
+    startedAt = driver.harness.monotonic();
     await driver.waitForArrival(sent);
-    ms = driver.harness.now() - startedAt;
+    ms = driver.harness.monotonic() - startedAt;
   }
   await driver.mustArriveOnce(sent);
   if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent as well");
@@ -131,14 +131,14 @@ async function whileBusy(driver: AgentDriver): Promise<ScenarioOutcome> {
     await driver.harness.waitFor("the turn to start", async () => {
       return (await driver.peer())?.turn_state === "working";
     });
-    let startedAt = driver.harness.now();
+    let startedAt = driver.harness.monotonic();
     const sent = await driver.send(driver.marker("busy"));
     await driver.harness.waitFor(
       "the message to be out, or why it waits",
       async () => await driver.wasSent(sent) || await driver.isWaiting(sent, ":"),
     );
     const readDuringTurn = driver.model.occurrences(sent.marker) > 0;
-    if (!readDuringTurn) startedAt = driver.harness.now();
+    if (!readDuringTurn) startedAt = driver.harness.monotonic();
     held.release();
     const ms = await timeArrival(driver, sent, startedAt);
     return { sent, ms, remark: readDuringTurn ? "read during the turn" : "read after the turn" };
@@ -166,7 +166,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   if (driver.harness.exists(forbidden) || !dialog.isOpen(await driver.screen())) {
     throw new CommandError("The message answered the dialog");
   }
-  const startedAt = driver.harness.now();
+  const startedAt = driver.harness.monotonic();
   await driver.press(...dialog.refusal);
   const ms = await timeArrival(driver, sent, startedAt);
   if (driver.harness.exists(forbidden)) throw new CommandError("The agent did what was refused");
@@ -198,7 +198,7 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
     AGENT_GONE_MS_MAX,
   );
   const sent = await driver.send(driver.marker("resumed"));
-  const startedAt = driver.harness.now();
+  const startedAt = driver.harness.monotonic();
   await driver.start(...driver.fixture.resume);
   const ms = await timeArrival(driver, sent, startedAt);
   const after = await driver.peer();

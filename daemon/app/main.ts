@@ -105,7 +105,7 @@ async function serveUntilSignal(
   const idleCollector = new IdleCollector(processHeap(), () => requests);
   const running = daemon.run(() => {
     idleCollector.tick();
-    agents.tick(clock.now());
+    agents.tick(clock.monotonic());
   });
   const signal = await signalled;
   log.info("The daemon is shutting down", { signal });

@@ -1,7 +1,7 @@
 /** The machine that the daemon runs on: agents' adapters, tmux, processes, files and the clock. */
 
 import { join } from "kit/core/path.ts";
-import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Clock, Ids, Monotonic } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";
 import { LivenessCache } from "../host/liveness_cache.ts";
@@ -83,7 +83,7 @@ export interface AgentsPlatform
   readonly isAlive: IsAlive;
   readonly adapters: readonly Adapter[];
   /** Closes tmux connections that are no longer used. */
-  tick(now: number): void;
+  tick(now: Monotonic): void;
 }
 
 export interface PlatformOptions extends Pick<Platform, "clock" | "ids" | "log"> {

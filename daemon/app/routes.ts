@@ -1,6 +1,5 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
-import { stopwatch } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
@@ -174,14 +173,14 @@ export function systemRoutesOf(
   },
 ): Route[] {
   const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
-  const uptimeMs = stopwatch(ctx.clock);
+  const started_at = ctx.clock.boottime();
   const health = (): Health => {
     const storage = ctx.db.failures.report();
     return {
       status: storage.status === "ok" ? "ok" : "degraded",
       version: VERSION,
       daemon_id: identity.daemon_id,
-      uptime_seconds: Math.floor(uptimeMs() / 1000),
+      uptime_seconds: Math.floor((ctx.clock.boottime() - started_at) / 1000),
       pid: platform.pid,
       peers: peerRows.count(ctx.db),
       schema_version: migrations.length,

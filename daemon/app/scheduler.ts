@@ -11,7 +11,7 @@ const PRUNED_EVENTS_MAX = 2000;
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
 export function tick(features: Features, { idempotency, relayClient }: Api): void {
   const { ctx: { clock, db, events }, history_ms } = features;
-  const now = clock.now();
+  const now = clock.now(), monotonic = clock.monotonic();
   db.failures.tick();
   features.processWatcher.tick(now);
   features.subagents.tick(now);
@@ -19,7 +19,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.multiAsks.tick(now);
   features.delivery.tick(now);
   features.urgentMessages.refresh();
-  features.agentObserver.tick(now);
+  features.agentObserver.tick(monotonic);
   features.spawns.registrations.tick(now);
   features.jobs.tick(now);
   features.schedules.tick(now);
@@ -30,10 +30,10 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.messages.tick(now);
   features.inbox.tick(now);
   features.attachments.tick(now);
-  relayClient?.tick(now);
+  relayClient?.tick(monotonic);
   features.federation?.tick(now);
-  features.calls?.pings.tick(now);
-  features.telemetry?.tick(now);
+  features.calls?.pings.tick(monotonic);
+  features.telemetry?.tick(monotonic);
   events.prune(now - history_ms, PRUNED_EVENTS_MAX);
   db.checkpoint();
 }

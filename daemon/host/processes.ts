@@ -129,9 +129,9 @@ export async function waitForExit(
   { pid, started }: { readonly pid: number; readonly started?: string },
   { clock, signal, processes = SYSTEM_PROCESSES }: ExitWaitOptions,
 ): Promise<boolean> {
-  const deadline = clock.now() + ms;
+  const deadline = clock.monotonic() + ms;
   for (let poll_ms = POLL_MS.min; processes.isAlive(pid, started);) {
-    const remaining_ms = deadline - clock.now();
+    const remaining_ms = deadline - clock.monotonic();
     if (remaining_ms <= 0 || signal?.aborted) return false;
     await pause(clock, Math.min(poll_ms, remaining_ms), signal);
     poll_ms = Math.min(poll_ms * 2, POLL_MS.max);

@@ -2,23 +2,30 @@
 
 /** A reading of `Clock.monotonic()`. Only readings of one process can be compared. */
 export type Monotonic = number & { readonly reading: "monotonic" };
+/** A reading of `Clock.boottime()`. Only readings of one process can be compared. */
+export type Boottime = number & { readonly reading: "boottime" };
 
 /**
- * Two clocks. The time of day is for instants that are shown, stored or agreed on with others: due
- * times, the expiry of stored records, tokens, certificates, cron. Somebody, NTP or a snapshot may
- * set it forwards or back at any moment. The monotonic clock is for durations within one process:
- * pauses, timeouts, rate limits, back-off, uptime.
+ * Three clocks, which differ when the time of day is set and while the machine is suspended.
  *
- * While the machine is suspended, the time of day goes on, and the monotonic clock and the timers
- * stand still (Linux: CLOCK_MONOTONIC; macOS: CLOCK_UPTIME_RAW). So no pause may be as long as the
- * time until something is due: the scheduler compares due times with the time of day every second,
- * and everything that fell due in the night runs within a second of waking.
+ * - `now`: instants that are shown, stored or agreed on with others: due times, cron, the expiry of
+ *   stored records, tokens, certificates. Somebody, NTP or a snapshot may set it forwards or back
+ *   at any moment. It goes on while the machine is suspended.
+ * - `monotonic`: pauses, timeouts, back-off, rate limits, proof of life. It stands still, as timers
+ *   do, while the machine is suspended: then nobody could answer.
+ * - `boottime`: ages of what guards something running (leases, waits for a registration), uptime,
+ *   and time limits in memory. It goes on while the machine is suspended.
+ *
+ * No pause may be as long as the time until something is due. The scheduler compares due times each
+ * second, so all that fell due while the machine was suspended runs within a second of waking.
  */
 export interface Clock {
   /** The time of day: milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds since an arbitrary moment. Never goes back, and ignores when the clock is set. */
+  /** Milliseconds since an arbitrary moment, without suspensions. Never goes back. */
   monotonic(): Monotonic;
+  /** Milliseconds since an arbitrary moment, with suspensions. Never goes back. */
+  boottime(): Boottime;
   /** Calls `callback` at `monotonic() + ms`. The returned function cancels the timer. */
   setTimer(ms: number, callback: () => void): () => void;
   /** Resolves at `monotonic() + ms`. If the signal aborts first, rejects with its reason. */
@@ -27,9 +34,33 @@ export interface Clock {
 
 const monotonic = () => performance.now() as Monotonic;
 
+/** The system's uptime has whole seconds, so a shorter suspension cannot be told from rounding. */
+const SUSPENSION_MS_MIN = 2000;
+
+/**
+ * The runtime has no CLOCK_BOOTTIME. It is the monotonic clock and the suspensions so far, which
+ * are how much the system's uptime has gained on the monotonic clock.
+ */
+class SuspensionCounter {
+  #base_ms: number | undefined;
+  #suspended_ms = 0;
+
+  boottime(): Boottime {
+    const awake = monotonic();
+    const ahead_ms = Deno.osUptime() * 1000 - awake;
+    const gained_ms = ahead_ms - (this.#base_ms ??= ahead_ms);
+    if (gained_ms > this.#suspended_ms + SUSPENSION_MS_MIN) this.#suspended_ms = gained_ms;
+    return awake + this.#suspended_ms as Boottime;
+  }
+}
+
+const suspensions = new SuspensionCounter();
+const boottime = () => suspensions.boottime();
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic,
+  boottime,
   setTimer(ms, callback) {
     const timer = setTimeout(callback, ms);
     return () => clearTimeout(timer);
@@ -45,6 +76,7 @@ export const systemClock: Clock = {
 export const briefClock: Clock = {
   now: () => Date.now(),
   monotonic,
+  boottime,
   setTimer(ms, callback) {
     const signal = AbortSignal.timeout(ms);
     signal.addEventListener("abort", callback, { once: true });
@@ -86,6 +118,36 @@ export function hasPassed(ms: number, since: number, now: number): boolean {
 export function stopwatch(clock: Pick<Clock, "monotonic"> = systemClock): () => number {
   const started = clock.monotonic();
   return () => clock.monotonic() - started;
+}
+
+/**
+ * How old stored records are that guard something running: those of this run by the time that has
+ * passed, whatever became of the time of day since; those of an earlier run by the time of day.
+ * Look at every record at least once a second, or call `begin`: a record counts from its first look.
+ */
+export class Ages {
+  readonly #clock: Pick<Clock, "now" | "boottime">;
+  readonly #records = new Map<string, { since: number; began_at: number }>();
+
+  constructor(clock: Pick<Clock, "now" | "boottime">) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds since the stored time `since`. Another `since` is another beginning. */
+  of(id: string, since: number): number {
+    const known = this.#records.get(id);
+    const boottime = this.#clock.boottime();
+    if (known?.since === since) return boottime - known.began_at;
+    const age_ms = Math.max(0, this.#clock.now() - since);
+    this.#records.set(id, { since, began_at: boottime - age_ms });
+    return age_ms;
+  }
+
+  /** Forgets all records but these. */
+  keepOnly(ids: Iterable<string>): void {
+    const kept = new Set(ids);
+    for (const id of this.#records.keys()) if (!kept.has(id)) this.#records.delete(id);
+  }
 }
 
 export interface Ids {

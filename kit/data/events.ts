@@ -287,7 +287,7 @@ export class EventLog {
 
   /** Deletes at most `limit` events older than `before`; returns how many were deleted. */
   prune(before: number, limit: number): number {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (now < this.#nextPruneAt) return 0;
     const deleted = this.#db.transact((tx) =>
       tx.run(

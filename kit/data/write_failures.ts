@@ -1,7 +1,7 @@
 /** Whether the database can be written: what it reports, what it repeats, and how it recovers. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { isProblem } from "kit/core/problem.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -37,8 +37,8 @@ export class WriteFailures<Tx extends HeaderTx> {
   readonly #db: Transactions<Tx>;
   readonly #clock: Clock;
   readonly #log: Log;
-  #failing: { since: number; reason: string; count: number } | undefined;
-  #slow: { at: number; took_ms: number } | undefined;
+  #failing: { since: number; elapsedMs: () => number; reason: string; count: number } | undefined;
+  #slow: { at: number; elapsedMs: () => number; took_ms: number } | undefined;
   /** What could not be stored yet although it has happened. */
   readonly #unstored = new Set<(tx: Tx) => void>();
 
@@ -55,7 +55,7 @@ export class WriteFailures<Tx extends HeaderTx> {
     if (this.#failing) {
       return { status: "failing", since: this.#failing.since, reason: this.#failing.reason };
     }
-    if (!this.#slow || this.#clock.now() - this.#slow.at > SLOW_REPORTED_MS) {
+    if (!this.#slow || this.#slow.elapsedMs() > SLOW_REPORTED_MS) {
       return { status: "ok", since: null, reason: null };
     }
     const { at, took_ms } = this.#slow;
@@ -66,14 +66,17 @@ export class WriteFailures<Tx extends HeaderTx> {
   failed(what: string, error: unknown): void {
     if (this.#failing) this.#failing.count++;
     else {
-      this.#failing = { since: this.#clock.now(), reason: reasonOf(error), count: 1 };
+      const elapsedMs = stopwatch(this.#clock);
+      const reason = reasonOf(error);
+      this.#failing = { since: this.#clock.now(), elapsedMs, reason, count: 1 };
       this.#log.error(what, { error });
     }
   }
 
   /** Called after each commit. */
   committed(took_ms: number): void {
-    if (took_ms >= SLOW_MS) this.#slow = { at: this.#clock.now(), took_ms };
+    if (took_ms < SLOW_MS) return;
+    this.#slow = { at: this.#clock.now(), elapsedMs: stopwatch(this.#clock), took_ms };
   }
 
   /**
@@ -114,9 +117,9 @@ export class WriteFailures<Tx extends HeaderTx> {
 
   #recovered(): void {
     if (!this.#failing) return;
-    const { count, since } = this.#failing;
+    const { count, elapsedMs } = this.#failing;
     this.#failing = undefined;
-    const failing_ms = this.#clock.now() - since;
+    const failing_ms = Math.round(elapsedMs());
     this.#log.warn("The database can be written again", { failed_commits: count, failing_ms });
   }
 

@@ -83,8 +83,8 @@ export class HttpListener {
 
   #logLimited(message: string, error: unknown): void {
     const { clock, log } = this.#options;
-    if (clock.now() - this.#logged_at < LOG_EVERY_MS) return;
-    this.#logged_at = clock.now();
+    if (clock.monotonic() - this.#logged_at < LOG_EVERY_MS) return;
+    this.#logged_at = clock.monotonic();
     log.error(message, { error });
   }
 }

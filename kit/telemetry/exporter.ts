@@ -1,7 +1,7 @@
 /** Sends spans to an OpenTelemetry collector in batches. Nothing waits for the collector. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -51,7 +51,7 @@ export class SpanExporter {
   #lastFailure: string | undefined;
   #sending: Promise<void> | undefined;
   #retry_ms = RETRY_MS_MIN;
-  #retry_at = 0;
+  #retry_at = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SpanExporterDeps) {
     this.#deps = deps;
@@ -61,7 +61,7 @@ export class SpanExporter {
   add(span: Span): void {
     if (this.#queue.length >= QUEUED_SPANS_MAX) return void this.counts.dropped++;
     this.#queue.push(span);
-    if (this.#queue.length === BATCH_SPANS_MAX) this.#start(this.#deps.clock.now());
+    if (this.#queue.length === BATCH_SPANS_MAX) this.#start(this.#deps.clock.monotonic());
   }
 
   /** Counts spans that were dropped before they were made. */
@@ -70,7 +70,7 @@ export class SpanExporter {
   }
 
   /** Called once a second: sends what has been added, and logs what was dropped. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     this.#logDrops(now);
     this.#start(now);
   }
@@ -78,13 +78,13 @@ export class SpanExporter {
   /** Sends what is left, for a short time. */
   async close(): Promise<void> {
     const { clock } = this.#deps;
-    this.tick(clock.now());
+    this.tick(clock.monotonic());
     await timeout(clock, CLOSE_MS_MAX, Promise.resolve(this.#sending));
     this.counts.dropped += this.#queue.splice(0).length;
     this.#logDrops(Number.POSITIVE_INFINITY);
   }
 
-  #start(now: number): void {
+  #start(now: Monotonic): void {
     if (this.#queue.length === 0 || this.#sending || now < this.#retry_at) return;
     this.#sending = this.#sendAll().finally(() => this.#sending = undefined);
   }
@@ -95,7 +95,7 @@ export class SpanExporter {
       const outcome = await this.#sendBatch(batch);
       if (outcome.state !== "taken") this.#lastFailure = outcome.why;
       if (outcome.state === "failed") {
-        this.#retry_at = this.#deps.clock.now() + this.#retry_ms;
+        this.#retry_at = this.#deps.clock.monotonic() + this.#retry_ms;
         this.#retry_ms = Math.min(this.#retry_ms * 2, RETRY_MS_MAX);
         return;
       }

@@ -1,7 +1,7 @@
 /** Spans of HTTP requests: a request finds out while it runs to which trace it belongs. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Clock, Ids } from "kit/core/clock.ts";
+import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { isRecorded, type Span, type SpanRef, toTraceContext } from "./span.ts";
 
@@ -96,6 +96,7 @@ export class RequestSpans {
     return (request, ...more) => {
       if (this.current) return handle(request, ...more);
       const span = new RequestSpan(request.method, this.#ids.hex(8), this.#clock.now());
+      const elapsedMs = stopwatch(this.#clock);
       if (this.#joinsCallers) this.#joinCaller(span, request.headers.get("traceparent"));
       return this.#current.run(span, async () => {
         try {
@@ -103,7 +104,7 @@ export class RequestSpans {
           span.status = response.status;
           return response;
         } finally {
-          span.ended_at = this.#clock.now();
+          span.ended_at = span.started_at + elapsedMs();
           if (this.#ended.length < ENDED_REQUESTS_MAX) this.#ended.push(span);
         }
       });

@@ -1,6 +1,6 @@
 /** The relay's composition root: creates all services and runs their periodic tasks. */
 
-import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
+import type { Boottime, Clock, Ids } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import { repeat } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
@@ -50,8 +50,7 @@ export class Relay implements AsyncDisposable {
   readonly sessions: Sessions;
   readonly oauth: OAuth | undefined;
   readonly features: RelayFeatures;
-  /** Milliseconds since the start. */
-  readonly uptimeMs: () => number;
+  readonly #started_at: Boottime;
   readonly #bodyLimiter: BodyLimiter;
   /** Answers a request. `remote` is the remote address of the request's socket, if it has one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -60,7 +59,7 @@ export class Relay implements AsyncDisposable {
   constructor(platform: RelayPlatform) {
     this.platform = platform;
     const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
-    this.uptimeMs = stopwatch(clock);
+    this.#started_at = clock.boottime();
     this.#bodyLimiter = new BodyLimiter(clock);
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
     const machines = this.machines = new MachineRegistry({
@@ -95,6 +94,10 @@ export class Relay implements AsyncDisposable {
     this.fetch = telemetry ? telemetry.requests.traced(limited) : limited;
   }
 
+  get uptime_ms(): number {
+    return this.platform.clock.boottime() - this.#started_at;
+  }
+
   /** A signal that aborts at shutdown. */
   get shutdownSignal(): AbortSignal {
     return this.#shutdown.signal;
@@ -111,13 +114,14 @@ export class Relay implements AsyncDisposable {
 
   /** Runs the periodic tasks of all services. */
   tick(): void {
-    const now = this.platform.clock.now();
+    const { clock } = this.platform;
+    const now = clock.now(), monotonic = clock.monotonic();
     this.platform.oauth?.db.failures.tick();
-    this.machines.tick(now);
+    this.machines.tick(monotonic);
     this.sessions.tick(now);
     this.features.tick(now);
-    this.#bodyLimiter.tick(now);
-    this.platform.telemetry?.tick(now);
+    this.#bodyLimiter.tick(monotonic);
+    this.platform.telemetry?.tick(monotonic);
   }
 
   /** Handles an error while a response is sent. A lost machine or reader is not logged. */
@@ -186,11 +190,11 @@ function routesOf(
   ];
 }
 
-function health({ uptimeMs, machines, oauth }: Relay) {
+function health({ uptime_ms, machines, oauth }: Relay) {
   return {
     status: "ok" as const,
     version: VERSION,
-    uptime_seconds: Math.floor(uptimeMs() / 1000),
+    uptime_seconds: Math.floor(uptime_ms / 1000),
     daemons: machines.size,
     oauth: oauth ? "enabled" as const : "disabled" as const,
   };

@@ -1,6 +1,6 @@
 /** The relay's traces: requests that reach a machine. Loaded only with a collector. */
 
-import type { Clock, Ids } from "kit/core/clock.ts";
+import { type Clock, type Ids, type Monotonic, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { CollectorOptions } from "kit/telemetry/collector.ts";
@@ -44,7 +44,7 @@ export class RelayTelemetry {
     const { trace_id, span_id: parent_id } = parent;
     const span_id = ids.hex(8);
     const traceparent = `00-${trace_id}-${span_id}-01`;
-    const started_at = clock.now();
+    const started_at = clock.now(), elapsedMs = stopwatch(clock);
     let status: number | undefined;
     try {
       const response = await send({ ...request, headers: { ...request.headers, traceparent } });
@@ -58,7 +58,7 @@ export class RelayTelemetry {
         name: "tunnel",
         kind: "client",
         started_at,
-        ended_at: clock.now(),
+        ended_at: started_at + elapsedMs(),
         attributes: {
           "http.request.method": request.method,
           "http.response.status_code": status,
@@ -68,13 +68,13 @@ export class RelayTelemetry {
     }
   }
 
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     for (const span of this.requests.takeEnded()) this.exporter.add(span);
     this.exporter.tick(now);
   }
 
   async close(): Promise<void> {
-    this.tick(this.#deps.clock.now());
+    this.tick(this.#deps.clock.monotonic());
     await this.exporter.close();
   }
 

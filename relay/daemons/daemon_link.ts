@@ -1,7 +1,7 @@
 /** The connection of one daemon: its handshake, its requests, and its end. */
 
 import * as z from "zod";
-import { type Clock, hasPassed } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { readUpTo } from "kit/http/body.ts";
 import { invalidRequest, Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -38,12 +38,6 @@ export interface DaemonLinkDeps {
   left(link: DaemonLink, why: string): void;
 }
 
-/** When a request times out. */
-interface Deadline {
-  readonly timeout_ms: number;
-  due_at: number;
-}
-
 /** Room for the `type` and `id` of a request frame. */
 const FRAME_BYTES = 64;
 const encoder = new TextEncoder();
@@ -54,9 +48,10 @@ const HeadInput = RequestHead.omit({ type: true, id: true });
 export class DaemonLink implements ConnectionListener {
   readonly identity: DaemonIdentity;
   readonly connectedAt: number;
+  readonly #opened_at: Monotonic;
   readonly #deps: DaemonLinkDeps;
-  /** The deadlines of requests that have no response yet. */
-  readonly #deadlines = new Map<Stream, Deadline>();
+  /** When each request without a response times out, by the monotonic clock. */
+  readonly #deadlines = new Map<Stream, number>();
   readonly #timedOut = new WeakSet<Stream>();
   /** For responses that are read whole, the bytes collected so far. */
   readonly #collected = new ByteCounts<Stream>();
@@ -68,6 +63,7 @@ export class DaemonLink implements ConnectionListener {
     this.identity = identity;
     this.#deps = deps;
     this.connectedAt = deps.clock.now();
+    this.#opened_at = deps.clock.monotonic();
   }
 
   /** Sets the connection. Must be called once, right after the constructor. */
@@ -126,16 +122,14 @@ export class DaemonLink implements ConnectionListener {
   }
 
   /** Checks the connection and the deadlines. Must be called once a second. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     if (!this.#multiplexed) {
-      if (hasPassed(HANDSHAKE_MS_MAX, this.connectedAt, now)) this.end("not_hello");
+      if (now - this.#opened_at >= HANDSHAKE_MS_MAX) this.end("not_hello");
       return;
     }
     this.#multiplexed.tick(now);
     for (const [stream, deadline] of this.#deadlines) {
-      // Further away than at first: the clock was set back.
-      deadline.due_at = Math.min(deadline.due_at, now + deadline.timeout_ms);
-      if (deadline.due_at > now) continue;
+      if (deadline > now) continue;
       this.#timedOut.add(stream);
       stream.cancel("timed out");
     }
@@ -160,7 +154,7 @@ export class DaemonLink implements ConnectionListener {
     const stream = multiplexed.openStream(requestHead);
     const upload = sendBody(stream, request);
     const { timeout_ms } = request;
-    this.#deadlines.set(stream, { timeout_ms, due_at: this.#deps.clock.now() + timeout_ms });
+    this.#deadlines.set(stream, this.#deps.clock.monotonic() + timeout_ms);
     const abandon = () => stream.cancel("the caller has left");
     request.signal?.addEventListener("abort", abandon, { once: true, signal: stream.ended });
     try {

@@ -1,6 +1,6 @@
 /** The connected machines by namespace, kept in memory only. */
 
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, type Monotonic, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { CloseReason } from "kit/net/tunnel/frames.ts";
@@ -126,21 +126,21 @@ export class MachineRegistry implements Machines {
 
   async request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response> {
     const { clock, forward, recordRequest } = this.#deps;
-    const startedAt = clock.now();
+    const elapsedMs = stopwatch(clock);
     const send = async (one: MachineRequest) =>
       await this.#mustGet(namespace, daemon_id).request(one);
     try {
       const response = await (forward ? forward(request, send) : send(request));
-      recordRequest("answered", clock.now() - startedAt);
+      recordRequest("answered", elapsedMs());
       return response;
     } catch (error) {
-      recordRequest(isUnreachable(error) ? error.code : "failed", clock.now() - startedAt);
+      recordRequest(isUnreachable(error) ? error.code : "failed", elapsedMs());
       throw error;
     }
   }
 
   /** Checks all links and the memory that they hold. Must be called once a second. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     for (const link of this.#openLinks) link.tick(now);
     for (const link of this.#drainingLinks) {
       if (link.held_bytes === 0) this.#drainingLinks.delete(link);

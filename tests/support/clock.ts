@@ -1,6 +1,6 @@
 /** A fake clock: its time stands still until a test advances it, or sets the time of day. */
 
-import { type Clock, type Monotonic, sleepWithTimer } from "kit/core/clock.ts";
+import { type Boottime, type Clock, type Monotonic, sleepWithTimer } from "kit/core/clock.ts";
 
 /** Far from any time of day, so that a mix-up of the two clocks is off by decades. */
 const MONOTONIC_START_MS = 5_000_000;
@@ -8,7 +8,8 @@ const MONOTONIC_START_MS = 5_000_000;
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
   #monotonic = MONOTONIC_START_MS;
-  /** The time of day minus the monotonic time. */
+  #suspended_ms = 0;
+  /** The time of day minus the boottime. */
   #offset_ms: number;
   #sleepers: { due: number; wake: () => void }[] = [];
 
@@ -17,11 +18,15 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
-    return this.#monotonic + this.#offset_ms;
+    return this.boottime() + this.#offset_ms;
   }
 
   monotonic(): Monotonic {
     return this.#monotonic as Monotonic;
+  }
+
+  boottime(): Boottime {
+    return this.#monotonic + this.#suspended_ms as Boottime;
   }
 
   setTimer(ms: number, ring: () => void): () => void {
@@ -60,12 +65,18 @@ export class FakeClock implements Clock {
     return await work;
   }
 
-  /**
-   * Sets the time of day forwards, or back by a negative number; monotonic time and timers go on.
-   * To a process, a machine that was suspended looks like a clock that was set forwards.
-   */
+  /** Sets the time of day forwards, or back by a negative number. Everything else goes on. */
   step(ms: number): void {
     this.#offset_ms += ms;
+  }
+
+  /**
+   * The machine is suspended: the time of day goes on, while timers stand still. A negative time
+   * sets the clock back, as `step` does.
+   */
+  sleepMachine(ms: number): void {
+    if (ms < 0) return this.step(ms);
+    this.#suspended_ms += ms;
   }
 
   #first(until: number): { due: number; wake: () => void } | undefined {

@@ -74,7 +74,7 @@ interface LiveOptions {
 export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions): Promise<void> {
   let previous: { messages: number; at: number } | undefined;
   for (let first = true; !signal.aborted; first = false) {
-    const at = clock.now();
+    const at = clock.monotonic();
     try {
       const frame = await fetchFrame(daemon, previous && { ...previous, now: at });
       terminal.device.out(CLEAR_SCREEN);

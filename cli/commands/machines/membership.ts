@@ -58,10 +58,10 @@ export async function restartAndWait(context: CommandContext): Promise<Bus> {
   const connect = () => context.connect(readClientSettings);
   await restartDaemon(env, clock, { daemon: context.daemon, connect });
   const { call } = connect();
-  const deadline = clock.now() + CONNECT_MS_MAX;
+  const deadline = clock.monotonic() + CONNECT_MS_MAX;
   for (;;) {
     const { bus } = await call(listMachines, {});
-    if (bus.status === "connected" || clock.now() >= deadline) return bus;
+    if (bus.status === "connected" || clock.monotonic() >= deadline) return bus;
     // The server said no; it stays so until a person does something.
     if (bus.status === "down" && bus.reason !== null) return bus;
     await clock.sleep(POLL_INTERVAL_MS);

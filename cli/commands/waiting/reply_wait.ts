@@ -73,22 +73,22 @@ export async function pollForReply(
   { seconds = Infinity, signal }: WaitOptions,
 ): Promise<WireResponse<typeof waitAsk>> {
   const { call, clock } = context;
-  const deadline = clock.now() + seconds * 1000;
+  const deadline = clock.monotonic() + seconds * 1000;
   const params = { id: correlation_id };
   let unavailableSince: number | undefined;
   while (!signal.aborted) {
-    const calledAt = clock.now();
+    const calledAt = clock.monotonic();
     const timeout_seconds = Math.min(WAIT_SECONDS, Math.max(0, (deadline - calledAt) / 1000));
     try {
       const answer = await call(waitAsk, { params, body: { peer_id, timeout_seconds }, signal });
       unavailableSince = undefined;
-      if (answer.status === "resolved" || clock.now() >= deadline) return answer;
-      const isEarly = clock.now() - calledAt < RETRY_INTERVAL_MS;
+      if (answer.status === "resolved" || clock.monotonic() >= deadline) return answer;
+      const isEarly = clock.monotonic() - calledAt < RETRY_INTERVAL_MS;
       if (isEarly) await pause(clock, RETRY_INTERVAL_MS, signal);
     } catch (error) {
       if (signal.aborted) break;
       unavailableSince ??= printUnavailable(context, error);
-      if (clock.now() - unavailableSince > UNAVAILABLE_MS_MAX) throw error;
+      if (clock.monotonic() - unavailableSince > UNAVAILABLE_MS_MAX) throw error;
       await pause(clock, RETRY_INTERVAL_MS, signal);
     }
   }
@@ -103,7 +103,7 @@ function printUnavailable({ terminal, clock }: CommandContext, error: unknown): 
   const isShuttingDown = error instanceof ApiError && error.problem.error === "shutting_down";
   if (!isShuttingDown && !(error instanceof DaemonUnreachable)) throw error;
   terminal.printError(styled("yellow", "Lost the daemon; waiting for it"));
-  return clock.now();
+  return clock.monotonic();
 }
 
 function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {

@@ -1,7 +1,7 @@
 /** The outbound tunnel: connects to the relay, monitors the connection, and reconnects. */
 
 import { backoffMs } from "kit/core/timeout.ts";
-import { hasPassed } from "kit/core/clock.ts";
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import {
@@ -61,10 +61,11 @@ export class RelayClient {
   #multiplexed: MultiplexedConnection | undefined;
   /** When to connect next; undefined once this daemon has stopped connecting. */
   #connect_at: number | undefined;
-  #connecting_since = 0;
+  #connecting_since = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #superseded_at: number[] = [];
   #connected_at: number | null = null;
+  #accepted_at: number | undefined;
   #last_error: string | null = null;
   /**
    * The last published status. It is kept so that a relay that stays unreachable is reported only
@@ -90,13 +91,13 @@ export class RelayClient {
   /** Connects at the next tick. `onRequest` answers the requests that come through the tunnel. */
   start(onRequest: TunnelHandler): void {
     this.#onRequest = onRequest;
-    this.#connect_at = this.#ctx.clock.now();
+    this.#connect_at = this.#ctx.clock.monotonic();
   }
 
   /** Called once a second: connects when it is due, and monitors the connection. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     if (this.#state === "down" && this.#isConnectDue(now)) return this.#openSocket(now);
-    const isTooLate = hasPassed(HANDSHAKE_MS_MAX, this.#connecting_since, now);
+    const isTooLate = now - this.#connecting_since >= HANDSHAKE_MS_MAX;
     if (this.#state === "connecting" && isTooLate) {
       return this.#fail(`the relay gave no answer within ${HANDSHAKE_MS_MAX / 1000} s`);
     }
@@ -111,13 +112,11 @@ export class RelayClient {
     else connection?.close(CLOSE.going_away, "going_away");
   }
 
-  /** Also if the connection is due later than any backoff: the clock was set back then. */
-  #isConnectDue(now: number): boolean {
-    const connect_at = this.#connect_at;
-    return connect_at !== undefined && (connect_at <= now || connect_at > now + BACKOFF_MS.max);
+  #isConnectDue(now: Monotonic): boolean {
+    return this.#connect_at !== undefined && this.#connect_at <= now;
   }
 
-  #openSocket(now: number): void {
+  #openSocket(now: Monotonic): void {
     const { url, secret, daemon_id } = this.#options;
     this.#state = relayClientMachine.step(this.#state, "opened");
     this.#connecting_since = now;
@@ -153,6 +152,7 @@ export class RelayClient {
     });
     this.#multiplexed = multiplexed;
     this.#connected_at = clock.now();
+    this.#accepted_at = clock.monotonic();
     this.#last_error = null;
     log.info("The relay is connected", { url: this.#options.url });
     this.#publishStatus(null);
@@ -169,7 +169,7 @@ export class RelayClient {
    * of this daemon. If it is repeated, another daemon has the same id.
    */
   #onSuperseded(): void {
-    const now = this.#ctx.clock.now();
+    const now = this.#ctx.clock.monotonic();
     this.#superseded_at = this.#superseded_at.filter((at) => now - at < SUPERSEDED_WINDOW_MS);
     this.#superseded_at.push(now);
     const { daemon_id } = this.#options;
@@ -186,8 +186,8 @@ export class RelayClient {
 
   #fail(why: string): void {
     const { clock, log } = this.#ctx;
-    const now = clock.now();
-    const wasStable = this.#state === "connected" && now - (this.#connected_at ?? now) >= STABLE_MS;
+    const now = clock.monotonic();
+    const wasStable = this.#state === "connected" && now - (this.#accepted_at ?? now) >= STABLE_MS;
     this.#failures = wasStable ? 0 : this.#failures + 1;
     const connection = this.#connection;
     this.#connection = this.#multiplexed = undefined;

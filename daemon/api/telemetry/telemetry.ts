@@ -4,7 +4,7 @@
  */
 
 import { VERSION } from "kit/core/version.ts";
-import { afterSocketReads, type Clock } from "kit/core/clock.ts";
+import { afterSocketReads, type Clock, type Monotonic } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { DeliveryStep, MeshEvent } from "kit/data/events.ts";
 import type { CollectorOptions } from "kit/telemetry/collector.ts";
@@ -108,7 +108,7 @@ export class Telemetry {
   }
 
   /** Called once a second. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     this.#readSteps();
     this.exporter.tick(now);
   }

@@ -81,7 +81,9 @@ export class ProtocolSession {
   rejectFrame(detail: string): void {
     if (this.#handshakeState !== "done") return this.#refuse("bad_frame", detail, "bad_field");
     this.#sendFrame({ type: "error", error: "bad_frame", detail });
-    if (this.#badFrameLimit.isExceeded(this.#ctx.clock.now())) this.#close("too_many_bad_frames");
+    if (this.#badFrameLimit.isExceeded(this.#ctx.clock.monotonic())) {
+      this.#close("too_many_bad_frames");
+    }
   }
 
   static readonly #receive = frameHandler<ProtocolSession, typeof Inbound>(Inbound, {
@@ -166,7 +168,7 @@ export class ProtocolSession {
       );
       await this.#ctx.db.whenDurable();
       if (this.#closed) return;
-      const session = new Session(this.#connection, identity, this.#ctx.clock.now());
+      const session = new Session(this.#connection, identity, this.#ctx.clock.monotonic());
       const { peer_id, display_name } = identity;
       this.#session = session;
       this.#handshakeState = "done";

@@ -170,9 +170,9 @@ class PaneTransport implements TerminalTransport {
     if (warm_up_ms === undefined) return false;
     const process = `${agent_pid} ${agent_started}`;
     const known = this.#ready.get(peer_id);
-    if (known?.process === process) return clock.now() - known.since < warm_up_ms;
+    if (known?.process === process) return clock.monotonic() - known.since < warm_up_ms;
     if (this.#ready.size >= WARM_MAX) this.#ready.clear();
-    this.#ready.set(peer_id, { process, since: clock.now() });
+    this.#ready.set(peer_id, { process, since: clock.monotonic() });
     return true;
   }
 

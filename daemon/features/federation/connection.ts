@@ -1,6 +1,5 @@
 /** The connection to the bus: opens the bus, reports its status, and passes calls on to it. */
 
-import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
@@ -206,9 +205,9 @@ export class BusConnection implements Bus {
 
   async #measure(): Promise<void> {
     const { clock } = this.#ctx;
-    const bus = this.#bus, now = clock.now();
+    const bus = this.#bus, now = clock.monotonic();
     if (!bus || this.#state !== "connected") return;
-    if (this.#measured && !hasPassed(MEASURED_MS_MAX, this.#measured.at, now)) return;
+    if (this.#measured && now - this.#measured.at < MEASURED_MS_MAX) return;
     try {
       const answers = Promise.all([bus.roundTrip(), bus.backlog()]);
       const measured = await timeout(clock, MEASURING_MS_MAX, answers);

@@ -78,7 +78,7 @@ export class Federation {
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
   readonly #parts: DescribingParts;
-  #swept_at = 0;
+  #swept_at = Number.NEGATIVE_INFINITY;
   readonly exchange: Exchange;
   readonly calls: Calls;
 
@@ -154,11 +154,12 @@ export class Federation {
   }
 
   tick(now: number): void {
-    this.#directory.tick(now);
-    this.exchange.tick(now);
+    const monotonic = this.#ctx.clock.monotonic();
+    this.#directory.tick();
+    this.exchange.tick(monotonic);
     this.#files.tick(now);
-    if (now - this.#swept_at < SWEEP_EVERY_MS && now >= this.#swept_at) return;
-    this.#swept_at = now;
+    if (monotonic - this.#swept_at < SWEEP_EVERY_MS) return;
+    this.#swept_at = monotonic;
     this.#links.sweep();
   }
 

@@ -1,5 +1,6 @@
 /** The observation tick: observes agents at regular intervals, without their hooks. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
@@ -25,14 +26,14 @@ export class AgentObserver {
   readonly #ctx: Context;
   readonly #deps: AgentObserverDeps;
   #observing = false;
-  #observed_at = 0;
+  #observed_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: AgentObserverDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     if (this.#observing || now - this.#observed_at < OBSERVE_INTERVAL_MS) return;
     this.#observing = true;
     this.#observed_at = now;

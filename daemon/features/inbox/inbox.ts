@@ -121,8 +121,8 @@ export class Inbox {
 
   /** Called once a second. Deletes items that were read long ago, unless their ask is open. */
   tick(now: number): void {
-    if (now < this.#paused_until) return;
-    const { db } = this.#ctx;
+    const { clock, db } = this.#ctx;
+    if (clock.monotonic() < this.#paused_until) return;
     const before = now - this.#deps.history_ms;
     const old = rows.readBefore(db, { before, after: this.#cursor, limit: FORGET_ROWS_MAX });
     const done = old.filter(({ kind, correlation_id }) =>
@@ -133,7 +133,7 @@ export class Inbox {
     }
     const isComplete = old.length < FORGET_ROWS_MAX;
     this.#cursor = isComplete ? 0 : old.at(-1)?.seq ?? 0;
-    if (isComplete) this.#paused_until = now + FORGET_PAUSE_MS;
+    if (isComplete) this.#paused_until = clock.monotonic() + FORGET_PAUSE_MS;
   }
 
   /** An ack that has no text, or cancels, names what it closes: the item shows nothing else. */

@@ -178,9 +178,9 @@ export class Delivery {
         unsettled.forEach((message) => this.#deps.steps.repeated(message, "not_settled"))
       );
     }
-    this.#deps.limits.tick(now);
+    this.#deps.limits.tick();
     const waiting = ledger.peersWaiting(db);
-    this.#deps.sockets.tick(now, waiting);
+    this.#deps.sockets.tick(waiting);
     for (const peer_id of waiting) this.#deps.dispatcher.wake(peer_id);
   }
 

@@ -23,7 +23,7 @@ export class SpawnRegistrations {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
   #checking: Promise<void> | undefined;
-  #checkedAt = 0;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
@@ -60,8 +60,9 @@ export class SpawnRegistrations {
         this.#update({ ...spawn, registration_state });
       }
     }
-    if (this.#checking || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
-    this.#checkedAt = now;
+    const monotonic = this.#ctx.clock.monotonic();
+    if (this.#checking || monotonic - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    this.#checkedAt = monotonic;
     this.#checking = this.#checkPanes()
       .catch((error) => this.#ctx.log.error("The panes of spawns were not checked", { error }))
       .finally(() => this.#checking = undefined);

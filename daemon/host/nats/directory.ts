@@ -48,7 +48,7 @@ export class Directory {
   #see(daemonId: string, version: string, entry: Uint8Array): void {
     if (this.#known.get(daemonId)?.version === version) return;
     this.#known.delete(daemonId);
-    this.#known.set(daemonId, { version, seen_at: this.#clock.now() });
+    this.#known.set(daemonId, { version, seen_at: this.#clock.monotonic() });
     this.#setTimer();
     this.#announced(daemonId, entry);
   }
@@ -62,12 +62,12 @@ export class Directory {
     this.#cancel?.();
     const [oldest] = this.#known.values();
     if (!oldest) return;
-    const wait_ms = Math.max(0, oldest.seen_at + ENTRY_MS_MAX - this.#clock.now());
+    const wait_ms = Math.max(0, oldest.seen_at + ENTRY_MS_MAX - this.#clock.monotonic());
     this.#cancel = this.#clock.setTimer(wait_ms, () => this.#expire());
   }
 
   #expire(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     for (const [daemonId, { seen_at }] of this.#known) {
       if (now - seen_at < ENTRY_MS_MAX) break;
       this.#forget(daemonId);

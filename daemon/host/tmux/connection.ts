@@ -118,7 +118,13 @@ export class TmuxConnection {
     }
     const { promise, resolve } = Promise.withResolvers<Result>();
     const { clock, answer_ms_max = ANSWER_MS_MAX } = this.#options;
-    this.#pending.push({ token, bytes, lines: [], deadline: clock.now() + answer_ms_max, resolve });
+    this.#pending.push({
+      token,
+      bytes,
+      lines: [],
+      deadline: clock.monotonic() + answer_ms_max,
+      resolve,
+    });
     this.#bytes += bytes;
     // If the pipe is broken, the client has ended, and `#readOutput` reports the reason.
     this.#input.write(sent).catch((error) =>
@@ -148,7 +154,7 @@ export class TmuxConnection {
     const { signal } = this.#closing;
     this.#expiring = true;
     for (let head = this.#pending[0]; head; head = this.#pending[0]) {
-      await pause(clock, Math.max(0, head.deadline - clock.now()), signal);
+      await pause(clock, Math.max(0, head.deadline - clock.monotonic()), signal);
       if (signal.aborted) return;
       if (head !== this.#pending[0]) continue;
       return await this.end("timeout", `tmux did not answer in ${answer_ms_max} ms`);

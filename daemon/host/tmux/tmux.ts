@@ -1,5 +1,6 @@
 /** Tmux servers: one control-mode connection for each. It leaves no trace in the user's server. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
 import { ExclusiveWork } from "../terminals/exclusive.ts";
@@ -75,7 +76,7 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
   }
 
   /** Closes idle connections. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     for (const tmux of this.#bySocket.values()) {
       if (!tmux.busy && now - tmux.used_at >= IDLE_MS_MAX) this.#drop(tmux);
     }
@@ -88,7 +89,7 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
 
   /** Drops the least recently used idle server. Servers without a client are dropped first. */
   #evictIdle(): boolean {
-    const since = this.#options.clock.now() - IN_USE_MS_MAX;
+    const since = this.#options.clock.monotonic() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
       .filter((tmux) => !tmux.busy && (!tmux.connected || tmux.used_at <= since));
     const [oldest] = idle.sort((one, other) =>
@@ -128,7 +129,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     this.socket = socket;
     this.cache = new PaneCache(this, options.clock);
     this.#options = options;
-    this.#used_at = options.clock.now();
+    this.#used_at = options.clock.monotonic();
     this.#bufferPrefix = `mesh-${Deno.pid}-${options.ids.next("tmux")}-`;
   }
 
@@ -152,7 +153,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
   }
 
   #runLine(line: string): Promise<Result> {
-    this.#used_at = this.#options.clock.now();
+    this.#used_at = this.#options.clock.monotonic();
     const connection = this.#connected();
     return "ok" in connection ? Promise.resolve(connection) : connection.execute(line);
   }

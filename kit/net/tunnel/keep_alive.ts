@@ -1,16 +1,16 @@
 /** Decides when an end of a tunnel sends a ping, and when the other end counts as disconnected. */
 
-import { type Clock, hasPassed } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { PING_EVERY_MS, PINGS_RECEIVED_MAX, PINGS_UNANSWERED_MAX } from "kit/net/tunnel/frames.ts";
 
 export class KeepAlive {
-  #pinged_at: number;
+  #pinged_at: Monotonic;
   #unanswered = 0;
   #sent = 0;
   #received = 0;
 
   constructor(clock: Clock) {
-    this.#pinged_at = clock.now();
+    this.#pinged_at = clock.monotonic();
   }
 
   /** Any message of the other end answers all pings. */
@@ -24,8 +24,8 @@ export class KeepAlive {
   }
 
   /** The id of a ping to send now, `gone` after too many unanswered ones, or undefined. */
-  tick(now: number): number | "gone" | undefined {
-    if (!hasPassed(PING_EVERY_MS, this.#pinged_at, now)) return undefined;
+  tick(now: Monotonic): number | "gone" | undefined {
+    if (now - this.#pinged_at < PING_EVERY_MS) return undefined;
     if (this.#unanswered >= PINGS_UNANSWERED_MAX) return "gone";
     this.#pinged_at = now;
     this.#received = 0;

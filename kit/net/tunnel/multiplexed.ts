@@ -1,6 +1,6 @@
 /** One end of an open tunnel: carries many concurrent requests on one connection. */
 
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { frameHandler, nextTurn } from "kit/net/frames.ts";
 import { ByteCounts } from "kit/net/tunnel/byte_counts.ts";
 import { Credit, ReceiveWindow } from "kit/net/tunnel/flow_control.ts";
@@ -165,7 +165,7 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   /** Sends a ping when one is due. Ends the tunnel if two pings are unanswered. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     const ping_id = this.#keepAlive.tick(now);
     if (ping_id === "gone") this.end("no_pong");
     else if (ping_id !== undefined) this.sendFrame({ type: "ping", ping_id });

@@ -1,6 +1,6 @@
 /** Limits request bodies in memory: the bytes of each address, and how long a body may take. */
 
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 
 /** How long a body may take to arrive. Bodies that are held in memory have at most 1 MiB. */
@@ -12,7 +12,7 @@ const RETRY_SECONDS = 1;
 /** A request whose body counts towards the limits of its address until this object is disposed. */
 interface LimitedBody extends Disposable {
   readonly request: Request;
-  readonly startedAt: number;
+  readonly startedAt: Monotonic;
   /** Aborts the body if it has not arrived completely. */
   fail(): void;
 }
@@ -40,7 +40,7 @@ export class BodyLimiter {
     const body = request.body?.pipeThrough(counted);
     const limitedBody = {
       request: body ? new Request(request, { body }) : request,
-      startedAt: this.#clock.now(),
+      startedAt: this.#clock.monotonic(),
       fail() {
         open?.error(new Error("The body arrives too slowly"));
         open = undefined;
@@ -55,7 +55,7 @@ export class BodyLimiter {
   }
 
   /** Aborts bodies that take too long. Must be called once a second. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     for (const limitedBody of this.#open) {
       // The bodies are in the order of their start, so the remaining ones are younger.
       if (now - limitedBody.startedAt < BODY_MS_MAX) return;

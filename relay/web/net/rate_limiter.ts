@@ -40,7 +40,7 @@ export class RateLimiter {
   readonly #rates: Rates;
   /** In the order of last use, so that the first bucket has had the longest time to fill. */
   readonly #full_at = new Map<string, number>();
-  #all_full_at = 0;
+  #all_full_at = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, rates: Rates) {
     this.#clock = clock;
@@ -58,8 +58,7 @@ export class RateLimiter {
    */
   acquire(bucket: string): number | undefined {
     const { each, all } = this.#rates;
-    const now = this.#clock.now();
-    this.#limitToRefill(bucket, now);
+    const now = this.#clock.monotonic();
     const bucketFullAt = Math.max(now, this.#full_at.get(bucket) ?? now);
     const allFullAt = Math.max(now, this.#all_full_at);
     const wait_ms = Math.max(
@@ -72,18 +71,6 @@ export class RateLimiter {
     this.#full_at.set(bucket, bucketFullAt + msPerRequest(each));
     if (this.#full_at.size > BUCKETS_MAX) this.#evictOldest();
     return undefined;
-  }
-
-  /**
-   * No bucket takes longer to fill than an empty one. A later instant means that the clock was set
-   * back: without this, nobody would be admitted for as long as that.
-   */
-  #limitToRefill(bucket: string, now: number): void {
-    const { each, all } = this.#rates;
-    this.#all_full_at = Math.min(this.#all_full_at, now + all.burst * msPerRequest(all));
-    const full_at = this.#full_at.get(bucket);
-    const latest = now + each.burst * msPerRequest(each);
-    if (full_at !== undefined && full_at > latest) this.#full_at.set(bucket, latest);
   }
 
   #evictOldest(): void {

@@ -78,9 +78,9 @@ function clientOf(url: string, { daemon_id, secret, address }: FleetMember): Rel
   const access = { url, secret: new Secret(secret), daemon_id };
   const client = new RelayClient(ctx, { ...access, hello }, dial);
   client.start((connection, request) => void answerTunnelRequest(answers, connection, request));
-  client.tick(systemClock.now());
+  client.tick(systemClock.monotonic());
   const phase_ms = Number.parseInt(randomIds.hex(2), 16) % TICK_MS;
-  setTimeout(() => setInterval(() => client.tick(systemClock.now()), TICK_MS), phase_ms);
+  setTimeout(() => setInterval(() => client.tick(systemClock.monotonic()), TICK_MS), phase_ms);
   return client;
 }
 

@@ -20,7 +20,7 @@ const NIGHT_MS = 8 * HOUR_MS;
 
 /** Sleeps, and runs the first ticks after it. Timers go on where they were. */
 async function sleepNight(w: World): Promise<void> {
-  w.clock.step(NIGHT_MS);
+  w.clock.sleepMachine(NIGHT_MS);
   for (let second = 0; second < 3; second++) await w.tick();
 }
 
@@ -90,7 +90,7 @@ Deno.test("an ask expires after 24 hours of the clock, a night of sleep included
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
   const old = await ask(w, "ada", "bob", "old");
-  w.clock.step(17 * HOUR_MS);
+  w.clock.sleepMachine(17 * HOUR_MS);
   const young = await ask(w, "ada", "bob", "young");
   await sleepNight(w);
   const states = await Promise.all([old, young].map((id) => get(w, `/asks/${id}`)));

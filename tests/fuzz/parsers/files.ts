@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import type { Clock, Monotonic } from "kit/core/clock.ts";
+import type { Boottime, Clock, Monotonic } from "kit/core/clock.ts";
 import { parseSetting, readConfig } from "../../../daemon/app/config.ts";
 import { resumeClaude } from "../../../daemon/features/agents/claude_code/transcripts.ts";
 import { sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
@@ -74,7 +74,8 @@ function hastyClock(): Clock {
   let now = 0;
   const sleep = (ms: number) => Promise.resolve(void (now += 20 * ms));
   const monotonic = () => now as Monotonic;
-  return { now: () => now, monotonic, sleep, setTimer: () => () => undefined };
+  const boottime = () => now as Boottime;
+  return { now: () => now, monotonic, boottime, sleep, setTimer: () => () => undefined };
 }
 
 function assertResume(result: { ok: boolean; reason?: string }): void {

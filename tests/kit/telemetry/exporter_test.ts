@@ -42,7 +42,7 @@ function exporterTo(answer?: CollectorAnswer) {
     },
     async tick(seconds = 1) {
       await clock.advance(seconds * 1000);
-      exporter.tick(clock.now());
+      exporter.tick(clock.monotonic());
       await clock.settle();
     },
   };

@@ -7,6 +7,7 @@ import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import { type MessageItem, packMessage } from "kit/net/tunnel/packing.ts";
 import { MachineRegistry } from "../../../relay/daemons/machine_registry.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { systemClock } from "kit/core/clock.ts";
 import { helloFrame } from "../../support/relay/scripted_daemon.ts";
 import { daemonId } from "../../support/relay/relay_world.ts";
 
@@ -67,7 +68,7 @@ Deno.test("beyond the relay's limit the slowest reader of the daemon that holds 
   const kept = await victim.answer(1, 1);
   const slow = await attacker.answer(1, 3), slower = await attacker.answer(2, 2);
   assert.ok(at.held_bytes > HELD_MAX);
-  at.tick(0);
+  at.tick(systemClock.monotonic());
   assert.ok(at.held_bytes <= HELD_MAX);
   const bodies = await Promise.all([slow.asking, slower.asking]);
   const read = await Promise.allSettled(bodies.map(({ body }) => body?.getReader().read()));
@@ -82,7 +83,7 @@ Deno.test("collected responses count for the limit [c9.tunnel.bounds-of-all]", a
   const gathered = await attacker.answer(1, 5, 100 * CHUNK_BYTES_MAX);
   const kept = await victim.answer(1, 1, 100 * CHUNK_BYTES_MAX);
   assert.ok(at.held_bytes > HELD_MAX);
-  at.tick(0);
+  at.tick(systemClock.monotonic());
   await assert.rejects(gathered.asking, /machine_offline/);
   assert.ok(at.held_bytes <= HELD_MAX);
   kept.end();
@@ -101,7 +102,7 @@ Deno.test("responses of a disconnected daemon count until they are read [c9.tunn
   }
   assert.equal(at.size, 0);
   assert.equal(at.held_bytes, 6 * CHUNK_BYTES_MAX);
-  at.tick(0);
+  at.tick(systemClock.monotonic());
   assert.equal(at.held_bytes, 4 * CHUNK_BYTES_MAX);
 });
 
@@ -109,7 +110,7 @@ Deno.test("a daemon that does not read is disconnected [c9.tunnel.bounds-of-all]
   const at = registry();
   const attacker = registeredDaemon(at, ATTACKER, 2 * HELD_MAX),
     victim = registeredDaemon(at, VICTIM);
-  at.tick(0);
+  at.tick(systemClock.monotonic());
   assert.equal(attacker.connection.closed, 4013);
   assert.equal(victim.connection.closed, undefined);
 });

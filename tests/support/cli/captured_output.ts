@@ -1,6 +1,6 @@
 /** A terminal and a clock for tests of the CLI. */
 
-import type { Clock, Monotonic } from "kit/core/clock.ts";
+import type { Boottime, Clock, Monotonic } from "kit/core/clock.ts";
 import { type Device, Terminal } from "../../../cli/output/terminal.ts";
 
 /** A terminal that records its output. */
@@ -28,5 +28,6 @@ export function instantClock(): Clock {
     return () => undefined;
   };
   const monotonic = () => 0 as Monotonic;
-  return { now: () => 0, monotonic, setTimer, sleep: () => Promise.resolve() };
+  const boottime = () => 0 as Boottime;
+  return { now: () => 0, monotonic, boottime, setTimer, sleep: () => Promise.resolve() };
 }

@@ -78,7 +78,7 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     /** Lets some seconds pass, ticks, and waits for what that publishes. */
     async tick(seconds = 1): Promise<void> {
       await w.clock.advance(seconds * 1000);
-      directory.tick(w.clock.now());
+      directory.tick();
       await w.clock.settle();
     },
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),

@@ -72,6 +72,7 @@ export class FakeAgent implements AsyncDisposable {
       call: w.call,
       forbidden: "/work/made",
       now: () => w.clock.now(),
+      monotonic: () => w.clock.monotonic(),
       pause: (ms) => w.clock.advance(ms),
       exists: () => this.made,
       tmux: (...args) => this.#tmux(args),

@@ -84,8 +84,8 @@ export async function startServer(
   let ended: Deno.CommandStatus | undefined;
   process.status.then((status) => ended = status);
   const portsFile = join(paths.directory, `${PROGRAM}_${process.pid}.ports`);
-  const deadline = clock.now() + START_MS_MAX;
-  while (clock.now() < deadline) {
+  const deadline = clock.monotonic() + START_MS_MAX;
+  while (clock.monotonic() < deadline) {
     const port = portIn(portsFile);
     if (port !== undefined) {
       writeRunning(env, process.pid);
@@ -135,8 +135,8 @@ export async function reloadServer(env: Env, clock: Clock): Promise<boolean> {
   const { log } = serverPaths(env);
   const logOffset = fileSize(log) ?? 0;
   if (sendSignal(running.pid, "SIGHUP") !== "sent") return false;
-  const deadline = clock.now() + RELOAD_MS_MAX;
-  while (clock.now() < deadline) {
+  const deadline = clock.monotonic() + RELOAD_MS_MAX;
+  while (clock.monotonic() < deadline) {
     const written = readTextOrNothing(log)?.slice(logOffset) ?? "";
     if (written.includes(RELOADED)) return true;
     const failure = /Failed to reload server configuration: (.*)/.exec(written)?.[1];

@@ -116,9 +116,8 @@ export class ApiCaller {
   /** Waits until the next message may be sent. */
   async postTurn(signal: AbortSignal): Promise<void> {
     const { clock } = this.options;
-    const now = clock.now();
-    // The limit is for a clock that was set back.
-    const at = Math.max(now, Math.min(this.#nextPostAt, now + POST_WAIT_MS_MAX));
+    const now = clock.monotonic();
+    const at = Math.max(now, this.#nextPostAt);
     this.#nextPostAt = at + POST_INTERVAL_MS;
     if (at > now) await pause(clock, at - now, signal);
     signal.throwIfAborted();

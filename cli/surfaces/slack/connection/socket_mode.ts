@@ -53,13 +53,13 @@ export class SocketMode {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     while (!signal.aborted) {
-      const startedAt = clock.now();
+      const startedAt = clock.monotonic();
       const end = await this.#connect(signal);
       if (signal.aborted) break;
       if (end === "disabled") {
         throw new CommandError("Slack has turned off Socket Mode for this app; turn it on again");
       }
-      const wasStable = clock.now() - startedAt >= STABLE_MS;
+      const wasStable = clock.monotonic() - startedAt >= STABLE_MS;
       if (wasStable) this.#backoff.reset();
       if (end === "refresh" && wasStable) continue;
       if (end === "lost") this.#reportUnavailable("Lost the connection to Slack");

@@ -22,14 +22,14 @@ export const waitForWake: WaitForWake = async (session_id, hook) => {
     // No daemon has answered yet, so this hook does not wait for one. The hook of the next turn
     // tries again.
     if (answer === undefined && answered_at === undefined) return 0;
-    if (answer !== undefined) answered_at = clock.now();
+    if (answer !== undefined) answered_at = clock.monotonic();
     const { then, text, delivery_id } = answer ?? { then: "again" };
     if (then === "write" && typeof text === "string") {
       write(`${text}\n`);
       await tryPost(post, { session_id, written: delivery_id });
       return EXIT_WAKE;
     }
-    if (then !== "again" || clock.now() - (answered_at ?? 0) > DAEMON_AWAY_MS_MAX) return 0;
+    if (then !== "again" || clock.monotonic() - (answered_at ?? 0) > DAEMON_AWAY_MS_MAX) return 0;
     await clock.sleep(RETRY_INTERVAL_MS);
   }
 };

@@ -141,14 +141,14 @@ export async function lastMessageOf(
 ): Promise<string> {
   if (!SESSION_ID.test(id)) return "";
   const path = join(folderOf(config_dir, id), "events.jsonl");
-  const give_up_at = clock.now() + LATE_MS_MAX;
+  const give_up_at = clock.monotonic() + LATE_MS_MAX;
   for (;;) {
     const records = parseRecords(readTail(path, MESSAGE_TAIL_BYTES) ?? "");
     const end = records.findLastIndex(({ data: { hookType, input } }) =>
       hookType === STOP_HOOK && input?.timestamp === stopped_at
     );
     if (end >= 0) return lastAssistantText(records.slice(0, end));
-    if (clock.now() >= give_up_at) return lastAssistantText(records);
+    if (clock.monotonic() >= give_up_at) return lastAssistantText(records);
     await clock.sleep(POLL_INTERVAL_MS);
   }
 }

@@ -50,7 +50,7 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
 function afterPluginWait(transport: TerminalTransport, clock: Clock): TerminalTransport {
   const waitsByPeer = new Map<string, { readonly since: number; readonly last: number }>();
   const waited_ms = ({ peer_id, agent_pid, agent_started }: AgentPeer) => {
-    const now = clock.now();
+    const now = clock.monotonic();
     for (const [key, { last }] of waitsByPeer) {
       if (now - last > WAIT_GAP_MS_MAX) waitsByPeer.delete(key);
     }

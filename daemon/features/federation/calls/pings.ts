@@ -1,8 +1,8 @@
 /** Measures the round trips to the other machines, and how their clocks differ from this one's. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
-import { hasPassed } from "kit/core/clock.ts";
 import { aheadBy, type CallClient, type ClockReading } from "./call_client.ts";
 import type { NamedMachine } from "./machine_names.ts";
 
@@ -45,7 +45,7 @@ export class Pings {
   }
 
   /** Called once a second. Starts the pings that are due, those waiting longest first. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     const online = this.#deps.online();
     if (online.length === 0) return;
     const startedAt = ({ daemon_id }: NamedMachine) =>
@@ -70,13 +70,13 @@ export class Pings {
     this.#measured.delete(daemon_id);
   }
 
-  #isDue({ daemon_id }: NamedMachine, now: number): boolean {
+  #isDue({ daemon_id }: NamedMachine, now: Monotonic): boolean {
     const measured = this.#measured.get(daemon_id);
     if (!measured) return true;
-    return !measured.isRunning && hasPassed(PING_EVERY_MS, measured.started_at, now);
+    return !measured.isRunning && now - measured.started_at >= PING_EVERY_MS;
   }
 
-  async #ping(machine: NamedMachine, now: number): Promise<void> {
+  async #ping(machine: NamedMachine, now: Monotonic): Promise<void> {
     const measured = this.#measured.getOrInsertComputed(machine.daemon_id, () => ({
       latencies_ms: [],
       ahead_ms: [],

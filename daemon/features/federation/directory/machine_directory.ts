@@ -1,6 +1,6 @@
 /** The directory of machines: announces this machine's peers, and takes what others announce. */
 
-import { hasPassed } from "kit/core/clock.ts";
+import type { Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -53,6 +53,8 @@ interface Lease extends AnnouncingMachine {
   readonly made_at: number;
   /** When its entry came, by this machine's clock. */
   readonly seen_at: number;
+  /** The same by the monotonic clock, from which the lease counts. */
+  readonly renewed_at: Monotonic;
 }
 
 /** What an entry led to. */
@@ -88,12 +90,13 @@ export class MachineDirectory {
   }
 
   /** Run once a second: publishes what has changed, and ends leases. */
-  tick(now: number): void {
+  tick(): void {
+    const now = this.#ctx.clock.monotonic();
     for (const lease of [...this.#online.values()]) {
-      if (hasPassed(LEASE_MS, lease.seen_at, now)) this.#end(lease);
+      if (now - lease.renewed_at >= LEASE_MS) this.#end(lease);
     }
     if (!this.#deps.isConnected()) this.#published = undefined;
-    else if (!this.#hasLeft && !this.#publishing) this.#publishChanged(now);
+    else if (!this.#hasLeft && !this.#publishing) this.#publishChanged();
   }
 
   /** Takes the entry of another machine; null if its entry is gone. */
@@ -171,6 +174,7 @@ export class MachineDirectory {
         card: JSON.stringify(card),
         made_at: entry.at,
         seen_at: now,
+        renewed_at: this.#ctx.clock.monotonic(),
       };
       if (!this.#online.has(from)) changed(tx, lease, "online");
       this.#set(from, lease);
@@ -210,8 +214,10 @@ export class MachineDirectory {
     });
   }
 
-  #publishChanged(now: number): void {
-    const isDue = this.#published === undefined || hasPassed(RENEW_MS, this.#published_at, now);
+  #publishChanged(): void {
+    const { clock } = this.#ctx;
+    const now = clock.monotonic();
+    const isDue = this.#published === undefined || now - this.#published_at >= RENEW_MS;
     const revision = this.#ctx.db.revisionOf("peers");
     if (!isDue && revision === this.#revision) return;
     this.#revision = revision;
@@ -221,7 +227,7 @@ export class MachineDirectory {
     if (!isDue && digest === this.#published) return;
     this.#published = digest;
     this.#published_at = now;
-    const body = toBytes({ at: now, mesh_version: VERSION, peers, human });
+    const body = toBytes({ at: clock.now(), mesh_version: VERSION, peers, human });
     const { card, keys, network } = this.#deps;
     const sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
     this.#publishing = this.#publish(sealed).finally(() => this.#publishing = undefined);

@@ -1,5 +1,6 @@
 /** The exchange of messages with other machines: what goes out, what comes in, what is reported. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import type * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -103,7 +104,7 @@ export class Exchange implements LinkHandlers {
   }
 
   /** Removes rows whose messages were deleted, a few at a time. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     if (now < this.#paused_until) return;
     const { db } = this.#ctx;
     const scanned = rows.scan(db, { after: this.#cursor, limit: SWEEP_ROWS_MAX });

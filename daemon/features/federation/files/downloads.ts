@@ -1,6 +1,5 @@
 /** Fetches the files of messages from other machines, and records which cannot be fetched. */
 
-import { hasPassed } from "kit/core/clock.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../../../host/bus.ts";
@@ -107,9 +106,9 @@ export class Downloads {
   }
 
   #failuresOf(from: string): { count: number } {
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.monotonic();
     const known = this.#failures.get(from);
-    if (known && !hasPassed(FAILURES_MS, known.since, now)) return known;
+    if (known && now - known.since < FAILURES_MS) return known;
     const fresh = { count: 0, since: now };
     this.#failures.set(from, fresh);
     return fresh;

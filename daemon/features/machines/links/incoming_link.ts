@@ -7,7 +7,6 @@
  * entries.
  */
 
-import { hasPassed } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { isProblem, Problem, toPublicCode } from "kit/core/problem.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -130,8 +129,8 @@ export class IncomingLink {
 
   /** A machine can send thousands of entries in a second that are refused. */
   #mayLog(): boolean {
-    const now = this.#deps.clock.now();
-    const isDue = this.#logged_at === undefined || hasPassed(LOG_MS, this.#logged_at, now);
+    const now = this.#deps.clock.monotonic();
+    const isDue = this.#logged_at === undefined || now - this.#logged_at >= LOG_MS;
     if (isDue) this.#logged_at = now;
     return isDue;
   }

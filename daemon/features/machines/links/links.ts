@@ -3,7 +3,6 @@
  * repeats, loses or reorders batches.
  */
 
-import { hasPassed } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import {
@@ -192,8 +191,8 @@ export class Links {
     const opened = sealing.open(from, bytes);
     const batch = opened ? decodeBatch(opened) : undefined;
     if (batch) return batch;
-    const now = clock.now();
-    if (this.#unreadableAt === undefined || hasPassed(UNREADABLE_MS, this.#unreadableAt, now)) {
+    const now = clock.monotonic();
+    if (this.#unreadableAt === undefined || now - this.#unreadableAt >= UNREADABLE_MS) {
       this.#unreadableAt = now;
       const reason = opened ? "not_a_batch" : "not_opened";
       log.warn("A batch of another machine was dropped", { daemon_id: from, reason });

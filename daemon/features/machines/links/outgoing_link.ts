@@ -10,7 +10,6 @@
  * and not again for each reconnection; and a bus that lost its store is noticed by the next probe.
  */
 
-import { hasPassed } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { BusError, type BusFailure } from "../../../host/bus.ts";
@@ -116,9 +115,9 @@ export class OutgoingLink {
 
   /** The other machine misses entries. */
   resend(): void {
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.monotonic();
     const at = this.#resentAt;
-    if (at !== undefined && !hasPassed(RESEND_MS_MIN, at, now)) return;
+    if (at !== undefined && now - at < RESEND_MS_MIN) return;
     this.#resentAt = now;
     this.#chain = newChain();
     this.wake();

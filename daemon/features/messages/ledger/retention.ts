@@ -1,5 +1,6 @@
 /** Deletes old messages, in small steps. Open asks and undelivered messages are kept. */
 
+import { stopwatch } from "kit/core/clock.ts";
 import * as z from "zod";
 import type { Context } from "kit/data/context.ts";
 import { numberBefore } from "kit/data/run_numbers.ts";
@@ -57,7 +58,7 @@ export class Retention {
 
   /** Takes the first step at once, and further ones between other requests. */
   tick(now: number): void {
-    if (this.#running || now < this.#paused_until) return;
+    if (this.#running || this.#ctx.clock.monotonic() < this.#paused_until) return;
     this.#running = true;
     this.#takeSteps(now)
       .catch((error) => this.#ctx.log.error("Deleting old messages failed", { error }))
@@ -66,8 +67,9 @@ export class Retention {
 
   async #takeSteps(now: number): Promise<void> {
     const { clock } = this.#ctx;
+    const elapsedMs = stopwatch(clock);
     for (let steps = 1; this.#step(now); steps++) {
-      if (steps >= TICK_STEPS_MAX || clock.now() - now > TICK_MS_MAX) return;
+      if (steps >= TICK_STEPS_MAX || elapsedMs() > TICK_MS_MAX) return;
       await clock.sleep(0);
       if (this.#shutdownSignal.aborted) return;
     }
@@ -86,7 +88,7 @@ export class Retention {
     const last = scanned.at(-1);
     const reachedRecent = !last || last.created_at >= limits.before && last.seq > limits.below;
     this.#cursor = reachedRecent ? 0 : last.seq;
-    if (reachedRecent) this.#paused_until = now + PAUSE_MS;
+    if (reachedRecent) this.#paused_until = this.#ctx.clock.monotonic() + PAUSE_MS;
     return !reachedRecent;
   }
 

@@ -94,8 +94,8 @@ export class Limits {
     return hops;
   }
 
-  tick(now: number): void {
-    this.#pairCounters.expire(now);
+  tick(): void {
+    this.#pairCounters.expire(this.#ctx.clock.monotonic());
     this.#freeSlots.clear();
   }
 
@@ -145,7 +145,8 @@ export class Limits {
   }
 
   #countPair({ from, to, first_accepted }: LimitedMessage): void {
-    const now = this.#ctx.clock.now();
+    const { clock } = this.#ctx;
+    const now = clock.monotonic();
     const { peer_id } = to;
     const limit = to.pair_per_minute ?? this.#options.pair_per_minute;
     if (limit === 0) return;
@@ -154,7 +155,8 @@ export class Limits {
       this.#count({ pair: `arrived ${pair}`, limit: limit * ARRIVALS_FACTOR, at: now, peer_id });
     }
     // What waited on the bus together was not sent together.
-    const at = Math.min(first_accepted?.at ?? now, now);
+    const waited_ms = first_accepted ? Math.max(0, clock.now() - first_accepted.at) : 0;
+    const at = now - waited_ms;
     this.#count({ pair, limit, at, peer_id });
   }
 

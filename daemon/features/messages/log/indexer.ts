@@ -1,5 +1,6 @@
 /** Indexes the texts of messages for search: in small steps at each tick, and before a search. */
 
+import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import * as ledger from "../ledger/ledger.ts";
@@ -77,9 +78,9 @@ export class Indexer {
   #step(tick: number, before: Usage): void {
     const { db, clock } = this.#ctx;
     const work = (tx: Tx) => {
-      const started_at = clock.now();
+      const elapsedMs = stopwatch(clock);
       const count = this.#indexNext(tx);
-      const used = { rows: before.rows + count, ms: before.ms + clock.now() - started_at };
+      const used = { rows: before.rows + count, ms: before.ms + elapsedMs() };
       const hasMore = count > 0 && (used.rows < TICK_ROWS || used.ms < TICK_MS_MAX);
       db.afterCommit(() => {
         if (hasMore && tick === this.#tickCount && !this.#shutdownSignal.aborted) {

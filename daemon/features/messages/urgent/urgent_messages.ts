@@ -51,7 +51,10 @@ export class UrgentMessages {
   /** Keeps the marker of an agent until `release`, or for `PROOF_WAIT_MS_MAX`. */
   awaitProof(session_id: string, agent: string): void {
     this.#unproved.delete(session_id);
-    this.#unproved.set(session_id, { agent, until: this.#ctx.clock.now() + PROOF_WAIT_MS_MAX });
+    this.#unproved.set(session_id, {
+      agent,
+      until: this.#ctx.clock.monotonic() + PROOF_WAIT_MS_MAX,
+    });
     const [oldest] = this.#unproved.keys();
     if (this.#unproved.size > SESSIONS_MAX && oldest !== undefined) this.#unproved.delete(oldest);
     this.refresh();
@@ -72,7 +75,7 @@ export class UrgentMessages {
       if (peer?.backend && this.#toolContextAtWork(peer)) wanted.add(peer.backend);
     }
     for (const [session_id, { agent, until }] of this.#unproved) {
-      if (until > clock.now()) wanted.add(agent);
+      if (until > clock.monotonic()) wanted.add(agent);
       else this.#unproved.delete(session_id);
     }
     markers.keep(wanted);

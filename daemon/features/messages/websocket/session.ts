@@ -3,7 +3,7 @@
  * delivery rules.
  */
 
-import { hasPassed } from "kit/core/clock.ts";
+import type { Monotonic } from "kit/core/clock.ts";
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode } from "./frames.ts";
 import type { Outbound } from "./outbound_frames.ts";
@@ -95,10 +95,10 @@ export class Session {
   }
 
   /** Pings when due. Closes after two unanswered pings, or when the buffer stays full. */
-  tick(now: number): void {
+  tick(now: Monotonic): void {
     if (!this.#isFull()) this.#full_since = undefined;
-    else if (hasPassed(FULL_MS_MAX, this.#full_since ??= now, now)) return this.close("too_slow");
-    if (!hasPassed(PING_EVERY_MS, this.#pinged_at, now)) return;
+    else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.close("too_slow");
+    if (now - this.#pinged_at < PING_EVERY_MS) return;
     if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.close("no_pong");
     this.#pinged_at = now;
     this.#unansweredPings++;
@@ -116,11 +116,11 @@ export class Session {
 
 /** Counts bad frames: 20 in a minute are too many. */
 export class BadFrameLimit {
-  #windowStart = 0;
+  #windowStart = Number.NEGATIVE_INFINITY;
   #count = 0;
 
   /** Counts one more bad frame. Returns true if there are too many. */
-  isExceeded(now: number): boolean {
+  isExceeded(now: Monotonic): boolean {
     if (now - this.#windowStart > BAD_FRAMES_WINDOW_MS) {
       this.#windowStart = now;
       this.#count = 0;

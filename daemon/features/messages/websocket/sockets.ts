@@ -153,7 +153,8 @@ export class Sockets {
   }
 
   /** Called once a second. Pings the sessions, and replays the queues of the peers in `waiting`. */
-  tick(now: number, waiting: readonly string[]): void {
+  tick(waiting: readonly string[]): void {
+    const now = this.#ctx.clock.monotonic();
     for (const session of this.#sessions.values()) session.tick(now);
     for (const peer_id of waiting) {
       const session = this.#sessions.get(peer_id);

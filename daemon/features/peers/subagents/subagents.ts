@@ -50,7 +50,7 @@ export class Subagents {
   readonly #deps: SubagentsDeps;
   readonly #admission: Admission;
   readonly #reported: TableView<StoredChild[]>;
-  #cleaned_at = 0;
+  #cleaned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SubagentsDeps) {
     this.#ctx = ctx;
@@ -104,8 +104,9 @@ export class Subagents {
 
   /** Ends subagents without a sign of life, and removes those that ended a day ago. */
   tick(now: number): void {
-    if (!hasPassed(CLEAN_UP_INTERVAL_MS, this.#cleaned_at, now)) return;
-    this.#cleaned_at = now;
+    const monotonic = this.#ctx.clock.monotonic();
+    if (monotonic - this.#cleaned_at < CLEAN_UP_INTERVAL_MS) return;
+    this.#cleaned_at = monotonic;
     for (const child of this.#reported.get()) {
       if (isRunning(child)) {
         const seen_at = this.#deps.directory.lastSeen(child) ?? child.registered_at;

@@ -47,7 +47,10 @@ export class SpawnLogRetention {
   }
 
   tick(now: number): void {
-    for (const table of this.#tables) if (now >= table.paused_until) this.#prune(table, now);
+    const monotonic = this.#ctx.clock.monotonic();
+    for (const table of this.#tables) {
+      if (monotonic >= table.paused_until) this.#prune(table, now);
+    }
   }
 
   #prune(table: Pass, now: number): void {
@@ -65,7 +68,7 @@ export class SpawnLogRetention {
     table.cursor = scanned.at(-1)?.seq ?? 0;
     if (scanned.length === TICK_ROWS_MAX) return;
     table.cursor = 0;
-    table.paused_until = now + PAUSE_MS;
+    table.paused_until = this.#ctx.clock.monotonic() + PAUSE_MS;
   }
 
   #isNeeded({ peer_id, latest }: LogEntry): boolean {

@@ -128,7 +128,7 @@ export class RestartRun {
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;
     const { subject: { peer_id } } = this.#plan;
-    const deadline = clock.now() + QUIESCE_MS_MAX;
+    const deadline = clock.monotonic() + QUIESCE_MS_MAX;
     let from_session: string | null;
     let seed: Awaited<ReturnType<MakeSeed>> | undefined;
     do {
@@ -151,7 +151,7 @@ export class RestartRun {
       if (this.#records.mustGet(this.#restart_id).finished_at !== null) {
         throw new RestartCancelled();
       }
-      const isLate = this.#ctx.clock.now() >= deadline;
+      const isLate = this.#ctx.clock.monotonic() >= deadline;
       const isBusy = this.#plan.process !== undefined &&
         await isWorking(this.#deps, this.#mustHaveSubject());
       if (!isBusy) return;
@@ -243,7 +243,7 @@ export class RestartRun {
 
   async #waitUntil(ms_max: number, isMet: () => boolean): Promise<void> {
     const { clock } = this.#ctx;
-    for (let polls = 0, end = clock.now() + ms_max; clock.now() < end; polls++) {
+    for (let polls = 0, end = clock.monotonic() + ms_max; clock.monotonic() < end; polls++) {
       if (isMet()) return;
       if (polls % POLLS_PER_LINK === 0) {
         await linkIfSilent(this.#deps, this.#plan, this.#restart_id);

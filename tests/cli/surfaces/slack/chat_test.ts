@@ -127,7 +127,7 @@ Deno.test("the first start forwards nothing that was written before it", async (
   await using r = await slackFixture({
     before({ slack, clock }) {
       slack.addMessage("Old");
-      clock.step(3_600_000);
+      clock.sleepMachine(3_600_000);
     },
   });
   await r.advance(60_000);

@@ -1,7 +1,7 @@
 /** The pane transport against real tmux and a scripted agent: what arrives, and what never does. */
 
 import assert from "node:assert/strict";
-import { systemClock } from "kit/core/clock.ts";
+import { type Monotonic, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../../daemon/features/agents/adapter.ts";
 import { startTimeOf } from "../../../../daemon/host/processes.ts";
 import {
@@ -130,7 +130,7 @@ withTmux(
   async (terminal) => {
     const agent = await Agent.start(terminal);
     let now = 0;
-    const clock = { ...systemClock, now: () => now };
+    const clock = { ...systemClock, monotonic: () => now as Monotonic };
     const pane = paneTransport(terminal, { clock, warm_up_ms: 2_000 });
     const deliver = () => pane.deliver(addressee(terminal, agent), outgoing("hello"));
     assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });

@@ -22,7 +22,7 @@ function clients(log: Log = silent) {
     tmuxServers,
     async pass(ms: number): Promise<void> {
       await clock.advance(ms);
-      tmuxServers.tick(clock.now());
+      tmuxServers.tick(clock.monotonic());
     },
     async [Symbol.asyncDispose](): Promise<void> {
       await tmuxServers[Symbol.asyncDispose]();

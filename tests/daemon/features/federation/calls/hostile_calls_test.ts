@@ -143,7 +143,7 @@ Deno.test("a call whose time is refused twice is given up", async () => {
   await using two = await twoMachines();
   const { clock } = two.buildbox;
   two.bus.carry = (call) => {
-    clock.step(10 * CALL_AGE_MS_MAX);
+    clock.sleepMachine(10 * CALL_AGE_MS_MAX);
     return two.bus.deliver(call);
   };
   const { error, may_have_been_delivered } = await (await two.fetch("/peers")).json();

@@ -41,7 +41,7 @@ function pingsOf({ machines = 1, readings = [] }: { machines?: number; readings?
     state,
     async tick(ms = 1000) {
       await clock.advance(ms);
-      pings.tick(clock.now());
+      pings.tick(clock.monotonic());
       await clock.settle();
     },
   };

@@ -283,11 +283,11 @@ Deno.test("an attachment that was deleted here before its entry was applied is n
 Deno.test("what was received is forgotten after 38 days", async () => {
   await using s = await sentFile();
   await s.fetch();
-  s.buildbox.world.clock.step(38 * 86_400_000 - 1);
+  s.buildbox.world.clock.sleepMachine(38 * 86_400_000 - 1);
   await s.buildbox.tick();
   await s.fetch();
   assert.equal(s.bus.count("get"), 1);
-  s.buildbox.world.clock.step(1);
+  s.buildbox.world.clock.sleepMachine(1);
   await s.buildbox.tick();
   await s.fetch();
   assert.equal(s.bus.count("get"), 2);

@@ -201,12 +201,12 @@ Deno.test("an entry that waits for longer than the bus keeps files uploads its f
   await using _ = laptop;
   const entry = entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))]);
   await laptop.files.prepare(BUILDBOX, [entry]);
-  laptop.world.clock.step(7 * DAY_MS - 1);
+  laptop.world.clock.sleepMachine(7 * DAY_MS - 1);
   await laptop.files.prepare(BUILDBOX, [entry]);
   assert.equal(bus.count("put"), 1);
   const [[name, uploaded] = []] = [...bus.files];
   bus.files.clear();
-  laptop.world.clock.step(1);
+  laptop.world.clock.sleepMachine(1);
   await laptop.files.prepare(BUILDBOX, [entry]);
   assert.deepEqual([...bus.files], [[name, uploaded]]);
 });
@@ -216,9 +216,9 @@ Deno.test("an old upload is not named again, because the bus drops it too soon",
   await using _ = laptop;
   const attachment = await laptop.attach("plan");
   const first = laptop.describe(BUILDBOX, attachment);
-  laptop.world.clock.step(DAY_MS - 1);
+  laptop.world.clock.sleepMachine(DAY_MS - 1);
   assert.equal(laptop.describe(BUILDBOX, attachment).object, first.object);
-  laptop.world.clock.step(1);
+  laptop.world.clock.sleepMachine(1);
   assert.notEqual(laptop.describe(BUILDBOX, attachment).object, first.object);
 });
 
@@ -312,11 +312,11 @@ Deno.test("what was never released is forgotten after 38 days", async () => {
   await using _ = laptop;
   const entries = [entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))])];
   await laptop.files.prepare(BUILDBOX, entries);
-  laptop.world.clock.step(38 * DAY_MS - 1);
+  laptop.world.clock.sleepMachine(38 * DAY_MS - 1);
   await laptop.tick();
   await laptop.files.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 2, "uploaded again, because the bus has dropped it");
-  laptop.world.clock.step(8 * DAY_MS);
+  laptop.world.clock.sleepMachine(8 * DAY_MS);
   await laptop.tick();
   await laptop.files.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 2);
