@@ -3,7 +3,14 @@
 
 alter table remote_messages add column digest text;
 
--- The last of our entries that the other machine has confirmed. If it names an earlier one later,
--- its database went back. And the start of its last run that was heard of.
+-- The last of our entries that the other machine has confirmed. If it names an earlier one later, its
+-- database went back. A position begins with either of the two tags.
 
-alter table link_positions add column confirmed_tag text;
+create table link_positions_next (
+  daemon_id text primary key,
+  last_tag text,
+  confirmed_tag text
+) strict;
+insert into link_positions_next (daemon_id, last_tag) select daemon_id, last_tag from link_positions;
+drop table link_positions;
+alter table link_positions_next rename to link_positions;

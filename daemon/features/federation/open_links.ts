@@ -51,6 +51,7 @@ export function openLinks({ db, clock, ids, log }: Context, parts: LinkedParts):
         exchange().expired(tx, to, entries);
         files.release(tx, to, entries);
       },
+      wentBack: (tx, to, since) => exchange().wentBack(tx, to, since),
     },
   });
 }

@@ -20,25 +20,43 @@ interface Machine {
 }
 
 const PEERS = { laptop: "web", buildbox: "api" } as const;
+const OTHERS = { laptop: "api@buildbox", buildbox: "web@laptop" } as const;
 
-/** `repeatsNumbers`: the machines number their messages as daemons did that skip no numbers. */
-export async function restorableMachines(
-  { repeatsNumbers = false, settings = {} }: {
-    readonly repeatsNumbers?: boolean;
-    readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
-  } = {},
-) {
-  const directory = Deno.makeTempDirSync();
-  const network = new MemoryNetwork();
-  const keys = { laptop: makeMachineKeys(randomIds), buildbox: makeMachineKeys(randomIds) };
-  const counted = { laptop: countingIds(1_000_000), buildbox: countingIds(2_000_000) };
-  const path = (name: MachineName) => join(directory, `${name}.db`);
-  const start = async (name: MachineName): Promise<Machine> => {
+interface RestorableOptions {
+  /** The machines number their messages as daemons did that skip no numbers. */
+  readonly repeatsNumbers?: boolean;
+  readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
+}
+
+export class RestorableMachines implements AsyncDisposable {
+  readonly network = new MemoryNetwork();
+  readonly #directory = Deno.makeTempDirSync();
+  readonly #options: RestorableOptions;
+  readonly #keys = { laptop: makeMachineKeys(randomIds), buildbox: makeMachineKeys(randomIds) };
+  readonly #counted = { laptop: countingIds(1_000_000), buildbox: countingIds(2_000_000) };
+  readonly #machines = new Map<MachineName, Machine>();
+
+  constructor(options: RestorableOptions) {
+    this.#options = options;
+  }
+
+  machine(name: MachineName): Machine {
+    const machine = this.#machines.get(name);
+    if (!machine) throw new Error(`${name} is down`);
+    return machine;
+  }
+
+  pass(seconds?: number): Promise<void> {
+    return pass([...this.#machines.values()].map(({ world }) => world), seconds);
+  }
+
+  async start(name: MachineName): Promise<void> {
+    const { repeatsNumbers = false, settings = {} } = this.#options;
     const distance = repeatsNumbers ? () => 1 : randomIds.distance;
-    const world = network.join(name, {
-      keys: keys[name],
-      db_path: path(name),
-      ids: { ...counted[name], distance },
+    const world = this.network.join(name, {
+      keys: this.#keys[name],
+      db_path: this.#path(name),
+      ids: { ...this.#counted[name], distance },
       idCodec: keyedIdCodec,
       at_terminal: true,
       settings: {
@@ -49,68 +67,86 @@ export async function restorableMachines(
     });
     const socket = world.socket();
     await socket.connect({ display_name: PEERS[name], circle: "work" });
-    return { world, socket };
-  };
-  const machines = { laptop: await start("laptop"), buildbox: await start("buildbox") };
-  const all = () => [machines.laptop.world, machines.buildbox.world];
-  const stop = (name: MachineName) => machines[name].world[Symbol.asyncDispose]();
-  await pass(all(), 3);
-  const mesh = {
-    network,
-    machines,
-    pass: (seconds?: number) => pass(all(), seconds),
-    /** Stops a machine, copies its database or puts a copy back, and starts it again. */
-    async backUp(name: MachineName, copy = "old"): Promise<void> {
-      await stop(name);
-      Deno.copyFileSync(path(name), `${path(name)}.${copy}`);
-      machines[name] = await start(name);
-      await mesh.pass(3);
-    },
-    async restore(name: MachineName, { copy = "old", while_down = async () => {} } = {}) {
-      await stop(name);
-      await while_down();
-      Deno.copyFileSync(`${path(name)}.${copy}`, path(name));
-      machines[name] = await start(name);
-      await mesh.pass(3);
-    },
-    async ask(
-      from: MachineName,
-      text: string,
-      more: Record<string, unknown> = {},
-    ): Promise<string> {
-      const to_peer = from === "laptop" ? "api@buildbox" : "web@laptop";
-      const body = { from_peer: PEERS[from], to_peer, text, ...more };
-      return (await machines[from].world.call(openAsk, { body })).correlation_id ?? "";
-    },
-    async notify(from: MachineName, text: string): Promise<string> {
-      const to_peer = from === "laptop" ? "api@buildbox" : "web@laptop";
-      const body = { from_peer: PEERS[from], to_peer, text };
-      return (await machines[from].world.call(notifyPeer, { body })).delivery_id;
-    },
-    /** The peer of a machine answers the ask of this text. */
-    async answer(name: MachineName, text: string, message: string): Promise<void> {
-      const { correlation_id } = mesh.got(name, "ask").find((frame) => frame.text === text) ?? {};
-      const body = { correlation_id: correlation_id ?? "", message, from_peer: PEERS[name] };
-      await machines[name].world.call(ackAsk, { body });
-    },
-    got: (name: MachineName, type: "ask" | "notify") =>
-      machines[name].socket.of(type).map(({ text, ...frame }) => ({
-        text,
-        correlation_id: "correlation_id" in frame ? frame.correlation_id : undefined,
-      })),
-    asked: (name: MachineName, id: string) => machines[name].world.call(getAsk, { params: { id } }),
-    async stages(name: MachineName, trace_id: string): Promise<string[]> {
-      const { stages } = await machines[name].world.call(getTrace, { params: { trace_id } });
-      return stages.map(({ stage, detail }) => `${stage} ${detail ?? ""}`.trim());
-    },
-    async stateOf(name: MachineName, id: string): Promise<string> {
-      const { state, reason } = await (await machines[name].world.fetch(`/messages/${id}`)).json();
-      return reason === null ? state : `${state} ${reason}`;
-    },
-    async [Symbol.asyncDispose](): Promise<void> {
-      for (const { world } of Object.values(machines)) await world[Symbol.asyncDispose]();
-      Deno.removeSync(directory, { recursive: true });
-    },
-  };
+    this.#machines.set(name, { world, socket });
+  }
+
+  async stop(name: MachineName): Promise<void> {
+    await this.machine(name).world[Symbol.asyncDispose]();
+    this.#machines.delete(name);
+  }
+
+  /** Copies the database of a machine away. */
+  async backUp(name: MachineName): Promise<void> {
+    await this.stop(name);
+    Deno.copyFileSync(this.#path(name), `${this.#path(name)}.old`);
+    await this.start(name);
+    await this.pass(3);
+  }
+
+  /** Puts the copy back. */
+  async restore(name: MachineName): Promise<void> {
+    await this.stop(name);
+    Deno.copyFileSync(`${this.#path(name)}.old`, this.#path(name));
+    await this.start(name);
+    await this.pass(3);
+  }
+
+  async ask(from: MachineName, text: string): Promise<string> {
+    const { world } = this.machine(from);
+    const body = { from_peer: PEERS[from], to_peer: OTHERS[from], text };
+    return (await world.call(openAsk, { body })).correlation_id ?? "";
+  }
+
+  async notify(from: MachineName, text: string): Promise<string> {
+    const { world } = this.machine(from);
+    const body = { from_peer: PEERS[from], to_peer: OTHERS[from], text };
+    return (await world.call(notifyPeer, { body })).delivery_id;
+  }
+
+  /** The peer of a machine answers the ask of this text. */
+  async answer(name: MachineName, text: string, message: string): Promise<void> {
+    const asked = this.machine(name).socket.of("ask").find((frame) => frame.text === text);
+    const body = { correlation_id: asked?.correlation_id ?? "", message, from_peer: PEERS[name] };
+    await this.machine(name).world.call(ackAsk, { body });
+  }
+
+  /** The texts that the peer of a machine got since the machine started. */
+  got(name: MachineName, type: "ask" | "notify"): string[] {
+    return this.machine(name).socket.of(type).map(({ text }) => text);
+  }
+
+  asked(name: MachineName, id: string) {
+    return this.machine(name).world.call(getAsk, { params: { id } });
+  }
+
+  async stages(name: MachineName, trace_id: string): Promise<string> {
+    const { stages } = await this.machine(name).world.call(getTrace, { params: { trace_id } });
+    return stages.map(({ stage, detail }) => `${stage} ${detail ?? ""}`.trim()).join("\n");
+  }
+
+  async stateOf(name: MachineName, id: string): Promise<string> {
+    const { world } = this.machine(name);
+    const { state, reason } = await (await world.fetch(`/messages/${id}`)).json();
+    return reason === null ? state : `${state} ${reason}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const name of [...this.#machines.keys()]) await this.stop(name);
+    Deno.removeSync(this.#directory, { recursive: true });
+  }
+
+  #path(name: MachineName): string {
+    return join(this.#directory, `${name}.db`);
+  }
+}
+
+/** Two machines that know each other, with a peer each. */
+export async function restorableMachines(
+  options: RestorableOptions = {},
+): Promise<RestorableMachines> {
+  const mesh = new RestorableMachines(options);
+  await mesh.start("laptop");
+  await mesh.start("buildbox");
+  await mesh.pass(3);
   return mesh;
 }

@@ -139,6 +139,7 @@ export class LinkedMachine implements Disposable {
             tx.run("insert or ignore into published (tag) values (:tag)", { tag });
           }
         },
+        wentBack: () => undefined,
         confirmed: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "confirmed")),
         refused: (tx, _to, entry, reason) => record(tx, entry, reason),
         expired: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "dropped")),

@@ -44,12 +44,19 @@ export class Closings {
     if (known?.sent && !wasTakenBack) this.#tell(tx, ask, known);
   }
 
+  /** Tells the other machine again how an ask was closed. */
+  again(tx: Tx, known: rows.RemoteMessage): void {
+    const message = ledger.findMessageBySeq(tx, known.seq);
+    if (message?.kind !== "ask" || message.closed_at === null || !message.correlation_id) return;
+    this.#tell(tx, this.#deps.asks.mustGet(message.correlation_id), known, true);
+  }
+
   #find(tx: Tx, { correlation_id }: Ask) {
     const message = ledger.findMessage(tx, correlation_id);
     return { message, known: message && rows.bySeq(tx, message.seq) };
   }
 
-  #tell(tx: Tx, ask: Ask, known: rows.RemoteMessage): void {
+  #tell(tx: Tx, ask: Ask, known: rows.RemoteMessage, again = false): void {
     const { daemon_id, sent, correlation_id, delivery_id, digest } = known;
     if (correlation_id === null || ask.correlation_id === this.#applied) return;
     const entry: ClosedEntry = {
@@ -57,6 +64,7 @@ export class Closings {
       correlation_id,
       delivery_id,
       digest: digest ?? undefined,
+      ...(again && { again }),
       close_reason: ask.close_reason ?? "send_failed",
       outcome: ask.outcome ?? "failed",
       reply: ask.reply,
@@ -114,7 +122,10 @@ export class Closings {
    * the ask is of the time that was lost. Who answered is told.
    */
   refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
-    const known = entry.sent ? undefined : rows.byReport(tx, { ...entry, daemon_id, sent: false });
+    const isOwnAnswer = !entry.sent && !entry.again;
+    const known = !isOwnAnswer
+      ? undefined
+      : rows.byReport(tx, { ...entry, daemon_id, sent: false });
     const message = known && ledger.findMessageBySeq(tx, known.seq);
     if (!known || known.reported !== null || !message?.correlation_id) return;
     rows.setReported(tx, known.seq, TOLD);
@@ -141,6 +152,7 @@ export class Closings {
     { daemon_id }: KnownMachine,
     { ask, entry, known }: { ask: Ask; entry: ClosedEntry; known: rows.RemoteMessage },
   ): void {
+    if (entry.again) return; // The asker has this answer, or was told before.
     const hasAnswer = entry.reply !== null || entry.outcome === "acknowledged";
     if (!known.sent || entry.responder === null || !hasAnswer) return;
     const late: LateEntry = {

@@ -70,6 +70,8 @@ export const ClosedEntry = z.object({
   /** An asker may choose an id twice; the daemon gives that of the delivery once. */
   delivery_id: Id.optional(),
   digest: Digest,
+  /** Reported again, because the other machine may have lost the first report. */
+  again: z.boolean().optional(),
   close_reason: CloseReasons,
   outcome: Outcome,
   reply: TextOrEmpty.nullable(),

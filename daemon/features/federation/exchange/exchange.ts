@@ -7,14 +7,21 @@ import { Problem } from "kit/core/problem.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Ask } from "../../asks/contract.ts";
 import type { DeliveryState } from "../../messages/machine.ts";
+import * as ledger from "../../messages/ledger/ledger.ts";
+import { ENTRY_MS_MAX } from "../../machines/links/incoming_link.ts";
 import { EntryRefused, type LinkEntry, type LinkHandlers } from "../../machines/links/handlers.ts";
 import { Closings } from "./closings.ts";
-import type { ExchangeDeps, KnownMachine } from "./deps.ts";
+import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
 import { ENTRIES, type EntryKind, MessageEntry } from "./entries.ts";
 import { IncomingMessages } from "./incoming.ts";
 import { OutgoingMessages } from "./outgoing.ts";
 import { Reports } from "./reports.ts";
 import * as rows from "./store.ts";
+
+/** How much earlier than a machine says its loss may begin: clocks are measured roughly. */
+const LOST_MARGIN_MS = 600_000;
+/** How many messages are looked at for a machine that went back. */
+const SENT_AGAIN_MAX = 10_000;
 
 /** How many rows a pass looks at, and how long it pauses after all of them. */
 const SWEEP_ROWS_MAX = 200;
@@ -100,6 +107,30 @@ export class Exchange implements LinkHandlers {
   expired(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) {
       this.outgoing.ended(tx, message, "expired", "ttl");
+    }
+  }
+
+  /**
+   * The other machine lost what it had applied after an instant. Sends again what waits there, and
+   * reports again how far its own messages are here and how asks between the two were closed.
+   */
+  wentBack(tx: Tx, daemon_id: string, since: number | null): void {
+    const machine = this.#deps.machine(daemon_id);
+    if (!machine) return;
+    const now = this.#ctx.clock.now();
+    const lost = since === null ? 0 : toOwnClock(since, machine) - LOST_MARGIN_MS;
+    const params = { daemon_id, since: Math.max(lost, now - ENTRY_MS_MAX), limit: SENT_AGAIN_MAX };
+    const seqs = rows.changedSince(tx, params);
+    if (seqs.length === SENT_AGAIN_MAX) {
+      this.#ctx.log.warn("Only the newest messages are sent again", params);
+    }
+    for (const seq of seqs.toReversed()) {
+      this.outgoing.sendAgain(tx, machine, seq);
+      const known = rows.bySeq(tx, seq);
+      const message = ledger.findMessageBySeq(tx, seq);
+      if (!known || !message) continue;
+      this.#closings.again(tx, known);
+      if (!known.sent) this.#reports.again(tx, known, message);
     }
   }
 

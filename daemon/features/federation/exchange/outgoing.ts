@@ -132,6 +132,27 @@ export class OutgoingMessages implements RemoteDelivery {
     else this.ended(tx, message, state, reason ?? state);
   }
 
+  /**
+   * Sends a message again that the other machine has confirmed and may have lost. One that it still
+   * has is confirmed by its id, and not applied again; one that an agent has seen is not sent, unless
+   * it is an ask that waits for its answer.
+   */
+  sendAgain(tx: Tx, machine: KnownMachine, seq: number): void {
+    const known = rows.bySeq(tx, seq);
+    const message = ledger.findMessageBySeq(tx, seq);
+    if (!known?.sent || !message) return;
+    const { state, kind, closed_at, expires_at, delivery_id } = message;
+    const now = this.#ctx.clock.now();
+    const isWaiting = kind === "ask" ? closed_at === null : state === "accepted";
+    const isThere = state === "accepted" || state === "seen";
+    if (!isWaiting || !isThere || (expires_at !== null && expires_at <= now)) return;
+    const { daemon_id, hops } = known;
+    const entry = toEntry(tx, { message, daemon_id, hops }, this.#deps);
+    this.#deps.links.append(tx, daemon_id, "message", entry);
+    const detail = `${machine.name} went back to an earlier state, and may have lost it`;
+    insertStage(tx, { delivery_id, stage: "sent_again", status: "ok", ts: now, detail });
+  }
+
   /** Ends everything that waits for a machine which was forgotten. */
   forgotten(tx: Tx, daemon_id: string): void {
     for (const seq of rows.unfinishedTo(tx, daemon_id)) {

@@ -44,6 +44,11 @@ export class Reports {
     if (known && !known.sent) this.#report(tx, known, message);
   }
 
+  /** Reports the state of a message again: its origin may have lost the first report. */
+  again(tx: Tx, known: rows.RemoteMessage, message: StoredMessage): void {
+    if (REPORTED.safeParse(message.state).success) this.#report(tx, known, message);
+  }
+
   #report(tx: Tx, known: rows.RemoteMessage, message: StoredMessage): void {
     const { reason, transport, attempted_at, sent_at, accepted_at, seen_at } = message;
     const entry: StepEntry = {

@@ -120,6 +120,25 @@ export function unfinishedTo(db: Reader, daemon_id: string): number[] {
   );
 }
 
+/**
+ * Messages to or from a machine that were under way or changed after an instant, newest first: their
+ * row numbers.
+ */
+export function changedSince(
+  db: Reader,
+  params: { daemon_id: string; since: number; limit: number },
+): number[] {
+  return db.values(
+    z.number(),
+    `select seq from remote_messages join messages using (seq)
+     where daemon_id = :daemon_id
+       and :since <= max(created_at, coalesce(sent_at, 0), coalesce(accepted_at, 0),
+                         coalesce(seen_at, 0), coalesce(settled_at, 0), coalesce(closed_at, 0))
+     order by seq desc limit :limit`,
+    params,
+  );
+}
+
 /** Messages from other machines that are queued for a peer: their row numbers. */
 export function queuedFor(db: Reader, to_peer_id: string): number[] {
   return db.values(

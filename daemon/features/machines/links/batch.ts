@@ -40,6 +40,12 @@ const Batch = z.object({
   applied: Tag.nullable(),
   /** Asks the receiver to begin a chain, because the sender misses some of its entries. */
   resend: z.boolean().default(false),
+  /**
+   * There once in a run, when the receiver was seen, and with `resend`: when the sender applied `applied`, by its
+   * clock. The receiver finds out whether the sender's database went back, and lost what it had
+   * confirmed.
+   */
+  position: z.object({ applied_at: z.number().int().nullable() }).optional(),
   /** Asks the receiver to confirm what it has applied, even if this batch holds no entries. */
   confirm: z.boolean().default(false),
 });

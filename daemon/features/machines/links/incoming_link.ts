@@ -22,6 +22,9 @@ export const ENTRY_MS_MAX = 30 * DAY_MS;
 /** An entry from further in the future would outlive its receipt, which is kept a day longer. */
 const AHEAD_MS_MAX = DAY_MS;
 
+/** How often a machine's loss is made good: old batches that the bus repeats look like one. */
+const WENT_BACK_MS = 60_000;
+
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
 
@@ -37,6 +40,7 @@ export class IncomingLink {
   readonly #deps: LinksDeps;
   readonly #answers: Answers;
   #logged_at: number | undefined;
+  #went_back_at: number | undefined;
 
   constructor(daemonId: string, deps: LinksDeps, answers: Answers) {
     this.#daemonId = daemonId;
@@ -48,6 +52,7 @@ export class IncomingLink {
   take(tx: Tx, batch: Batch): void {
     const { db } = this.#deps;
     const { outgoing } = this.#answers;
+    if (batch.position) this.#compare(tx, batch.applied, batch.position.applied_at);
     if (this.#isInOrder(tx, batch.previous)) {
       if (!this.#applyNew(tx, batch.entries)) this.#goBack(tx, batch);
       if (batch.applied !== null) this.#confirm(tx, batch.applied);
@@ -65,6 +70,24 @@ export class IncomingLink {
   /** Whether a batch needs no answer. */
   onlyConfirms(db: Reader, { previous, entries, confirm, resend }: Batch): boolean {
     return entries.length === 0 && !confirm && !resend && this.#isInOrder(db, previous);
+  }
+
+  /** Compares what the other machine says that it has with what it has confirmed before. */
+  #compare(tx: Tx, applied: string | null, applied_at: number | null): void {
+    const { handlers, clock, log } = this.#deps;
+    const daemon_id = this.#daemonId;
+    const confirmed = store.confirmedTag(tx, daemon_id);
+    if (confirmed === undefined || confirmed === applied) return;
+    if (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined) return;
+    const now = clock.now();
+    if (this.#went_back_at !== undefined && !hasPassed(WENT_BACK_MS, this.#went_back_at, now)) {
+      return;
+    }
+    this.#went_back_at = now;
+    log.warn("Another machine went back to an earlier state", { daemon_id, applied_at });
+    callHandler(this.#deps, "wentBack", (nested) => {
+      handlers.wentBack(nested, daemon_id, applied_at);
+    });
   }
 
   #isInOrder(db: Reader, previous: string | null): boolean {
@@ -145,6 +168,8 @@ export class IncomingLink {
     if (!refused || refused.kind === REFUSED) return;
     this.#removeThrough(tx, refused.entry_id - 1);
     store.deleteEntry(tx, refused.entry_id);
+    // An entry that was too old was not applied, so the other machine does not name it as the last.
+    if (refusal.reason !== "expired") store.setConfirmedTag(tx, this.#daemonId, refused.tag);
     callHandler(this.#deps, "refused", (nested) => {
       this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
     });
@@ -165,6 +190,7 @@ export class IncomingLink {
       const lastConfirmed = confirmed.at(-1);
       if (!lastConfirmed) break;
       store.deleteThrough(tx, daemon_id, lastConfirmed.entry_id);
+      store.setConfirmedTag(tx, daemon_id, lastConfirmed.tag);
       callHandler(this.#deps, "confirmed", (nested) => {
         handlers.confirmed(nested, daemon_id, ownEntries(confirmed));
       });

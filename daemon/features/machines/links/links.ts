@@ -112,7 +112,10 @@ export class Links {
    * is seen again.
    */
   wake(daemonId: string): void {
-    if (this.#isConnected) this.#linkTo(daemonId).outgoing.connect();
+    if (!this.#isConnected) return;
+    const { outgoing } = this.#linkTo(daemonId);
+    outgoing.tellPosition();
+    outgoing.connect();
   }
 
   /** How many entries the other machine has not confirmed, and since when the first one waits. */

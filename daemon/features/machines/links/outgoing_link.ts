@@ -55,7 +55,8 @@ export class OutgoingLink {
   #isConnected = false;
   readonly #retry: BackOff;
   readonly #probe: BackOff;
-  #due = { resend: false, confirmation: false, probe: false };
+  #due = { resend: false, confirmation: false, probe: false, position: false };
+  #toldPosition = false;
   #cancelAnswer: (() => void) | undefined;
   #resentAt: number | undefined;
   /** Less than usual after the bus found a batch too large, or had no room for it. */
@@ -77,6 +78,13 @@ export class OutgoingLink {
     this.#due.probe = true;
     this.#retry.reset();
     this.wake();
+  }
+
+  /** Tells the other machine once in a run up to where this one has its entries. */
+  tellPosition(): void {
+    if (this.#toldPosition) return;
+    this.#toldPosition = true;
+    this.#due.position = true;
   }
 
   disconnect(): void {
@@ -157,18 +165,21 @@ export class OutgoingLink {
     const entries = readPortion(db, { daemon_id, after, entries_max: this.#entriesMax });
     const confirm = entries.length === 0 && this.#due.probe && this.#isUnconfirmed(chain);
     const isAnswerDue = !this.#cancelAnswer && (this.#due.confirmation || this.#due.resend);
-    if (entries.length === 0 && !confirm && !isAnswerDue) return undefined;
+    const { resend, position } = this.#due;
+    if (entries.length === 0 && !confirm && !isAnswerDue && !position) return undefined;
+    const applied_at = store.lastAppliedAt(db, daemon_id);
     const batch: Batch = {
       previous: chain.previous,
       entries: entries.map(toLinkEntry),
       applied: this.#applied(entries.at(-1)?.entry_id ?? after),
-      resend: this.#due.resend,
+      resend,
+      ...((position || resend) && { position: { applied_at } }),
       confirm,
     };
     this.#handed = Math.max(this.#handed, entries.at(-1)?.entry_id ?? 0);
     const bytes = sealing.seal(daemon_id, encodeBatch(batch));
     if (!bytes) throw new Error("No key of this machine is known");
-    this.#due = { resend: false, confirmation: false, probe: false };
+    this.#due = { resend: false, confirmation: false, probe: false, position: false };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
     // The id is random, because a batch of a new chain may equal one that the receiver has dropped,

@@ -206,7 +206,7 @@ export function hasReceiptsBefore(db: Reader, before: number): boolean {
 /** The tag of the last entry that was applied from a machine. */
 export function lastTag(db: Reader, daemon_id: string): string | undefined {
   const sql = "select last_tag from link_positions where daemon_id = :daemon_id";
-  return db.value(z.string(), sql, { daemon_id });
+  return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
 export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
@@ -214,6 +214,30 @@ export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
     `insert into link_positions (daemon_id, last_tag) values (:daemon_id, :last_tag)
      on conflict (daemon_id) do update set last_tag = excluded.last_tag`,
     { daemon_id, last_tag },
+  );
+}
+
+/** When the last entry of a machine was applied; null if its receipt was deleted, or if there is none. */
+export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
+  return db.value(
+    z.number(),
+    `select received_at from link_receipts join link_positions using (daemon_id)
+     where daemon_id = :daemon_id and tag = last_tag`,
+    { daemon_id },
+  ) ?? null;
+}
+
+/** The last of our entries that a machine has confirmed. */
+export function confirmedTag(db: Reader, daemon_id: string): string | undefined {
+  const sql = "select confirmed_tag from link_positions where daemon_id = :daemon_id";
+  return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
+}
+
+export function setConfirmedTag(tx: Tx, daemon_id: string, confirmed_tag: string): void {
+  tx.run(
+    `insert into link_positions (daemon_id, confirmed_tag) values (:daemon_id, :confirmed_tag)
+     on conflict (daemon_id) do update set confirmed_tag = excluded.confirmed_tag`,
+    { daemon_id, confirmed_tag },
   );
 }
 
