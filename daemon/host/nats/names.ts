@@ -11,8 +11,8 @@ export const ENTRY_MS_MAX = 60_000;
 /** A machine's daemon id, which is a token of subjects. */
 export const DAEMON_ID = /^dm-[0-9a-f]{12}$/;
 
-/** Names of files: they are keys of the object store, and are shown in logs. */
-export const FILE_NAME = /^[\w.-]{1,128}$/;
+/** Names of files, which are the last two tokens of a subject: the machine that stored it, a dot. */
+export const FILE_NAME = /^dm-[0-9a-f]{12}\.[\w-]{1,112}$/;
 
 /**
  * The sender is always the last name of a machine in a subject that it publishes on, so that one
