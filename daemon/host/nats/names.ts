@@ -26,11 +26,19 @@ export const SUBJECTS = {
   calls: (to: string) => `mesh.call.${to}.*`,
   answer: (to: string, from: string, nonce: string) => `mesh.answer.${to}.${from}.${nonce}`,
   answers: (to: string) => `mesh.answer.${to}.*.*`,
+  beat: (from: string) => `mesh.beat.${from}`,
+  beats: "mesh.beat.*",
 };
 
 /** The inbox of a machine, where the server sends its own answers. */
 export function inboxPrefix(daemonId: string): string {
   return `_INBOX_${daemonId}`;
+}
+
+/** The machine of a heartbeat; undefined for any other subject. */
+export function beatingMachine(subject: string): string | undefined {
+  const id = subject.slice(SUBJECTS.beat("").length);
+  return subject === SUBJECTS.beat(id) && DAEMON_ID.test(id) ? id : undefined;
 }
 
 /** The sender of a batch or of a call, by its subject; undefined for any other subject. */

@@ -1,0 +1,156 @@
+/**
+ * Refusals between machines: whom this machine refuses and tells so, and who refuses this machine.
+ */
+
+import * as z from "zod";
+import { hasPassed } from "kit/core/clock.ts";
+import { cleanLine, tryJson } from "kit/core/text.ts";
+import type { Context } from "kit/data/context.ts";
+
+/** A machine that is refused is told so this often. */
+export const TELL_MS = 60_000;
+/** A refusal that was neither repeated nor told again for this long is over. */
+export const REFUSAL_MS_MAX = 3 * TELL_MS;
+/** How many machines are remembered, here and there; further ones are not shown. */
+const MACHINES_MAX = 2000;
+const TEXT_LENGTH_MAX = 500;
+
+/** Why one machine refuses another one, or a part of what it announces. */
+export interface RefusalText {
+  readonly reason: string;
+  readonly detail: string;
+  readonly hint: string;
+}
+
+export interface MachineRefusal extends RefusalText {
+  /** The machine that is refused, or that refuses this one. */
+  readonly daemon_id: string;
+  /** Its name; null where it could not be read. */
+  readonly name: string | null;
+  /** When it was refused last, by this machine's clock. */
+  readonly at: number;
+}
+
+interface Refused extends MachineRefusal {
+  /** Whether the machine understands that it is told. */
+  readonly can_hear: boolean;
+  readonly told_at: number;
+  /** A part of its entry is left out, and the machine itself is not refused. */
+  readonly is_partial: boolean;
+}
+
+const Notice = z.object({
+  to: z.string(),
+  reason: z.string().max(64),
+  detail: z.string().max(TEXT_LENGTH_MAX),
+  hint: z.string().max(TEXT_LENGTH_MAX),
+});
+
+export class MachineRefusals {
+  readonly #ctx: Pick<Context, "clock" | "log">;
+  readonly #me: string;
+  readonly #refused = new Map<string, Refused>();
+  readonly #refusedBy = new Map<string, MachineRefusal>();
+
+  constructor(ctx: Pick<Context, "clock" | "log">, daemon_id: string) {
+    this.#ctx = ctx;
+    this.#me = daemon_id;
+  }
+
+  /** The machines that this one refuses now. */
+  get refused(): MachineRefusal[] {
+    return [...this.#current(this.#refused)].map((
+      { can_hear: _, told_at: __, is_partial: ___, ...shown },
+    ) => shown);
+  }
+
+  /** The machines that refuse this one now. */
+  get refused_by(): MachineRefusal[] {
+    return [...this.#current(this.#refusedBy)];
+  }
+
+  /** Whether a machine was refused as a whole within the last minute. */
+  isRefused(daemon_id: string): boolean {
+    const refused = this.#refused.get(daemon_id);
+    return !!refused && !refused.is_partial &&
+      !hasPassed(TELL_MS, refused.at, this.#ctx.clock.now());
+  }
+
+  /** This machine refuses another one, or a part of its entry. */
+  refuse(
+    daemon_id: string,
+    text: RefusalText,
+    { name = null, can_hear, is_partial = false }: {
+      readonly name?: string | null;
+      readonly can_hear: boolean;
+      readonly is_partial?: boolean;
+    },
+  ): void {
+    const before = this.#refused.get(daemon_id);
+    if (!before && this.#refused.size >= MACHINES_MAX) return;
+    const told_at = before?.reason === text.reason ? before.told_at : -Infinity;
+    const { reason, detail, hint } = text;
+    const at = this.#ctx.clock.now();
+    this.#refused.set(daemon_id, {
+      daemon_id,
+      name,
+      reason,
+      detail,
+      hint,
+      at,
+      can_hear,
+      told_at,
+      is_partial,
+    });
+  }
+
+  /** A machine is taken, or forgotten. */
+  accept(daemon_id: string): void {
+    this.#refused.delete(daemon_id);
+  }
+
+  /** A partial refusal holds while the machine is online. */
+  stillRefused(daemon_id: string, now: number): void {
+    const refused = this.#refused.get(daemon_id);
+    if (refused?.is_partial) this.#refused.set(daemon_id, { ...refused, at: now });
+  }
+
+  /** The machines that are to be told now, with what. */
+  takeDue(now: number): { readonly to: string; readonly notice: Uint8Array }[] {
+    const due = [...this.#current(this.#refused)].filter(({ can_hear, told_at }) =>
+      can_hear && hasPassed(TELL_MS, told_at, now)
+    );
+    return due.map((refused) => {
+      const { daemon_id: to, reason } = refused;
+      this.#refused.set(to, { ...refused, told_at: now });
+      const detail = refused.detail.slice(0, TEXT_LENGTH_MAX);
+      const hint = refused.hint.slice(0, TEXT_LENGTH_MAX);
+      const notice: z.input<typeof Notice> = { to, reason, detail, hint };
+      return { to, notice: new TextEncoder().encode(JSON.stringify(notice)) };
+    });
+  }
+
+  /** Another machine says, as itself, that it refuses this one. */
+  told(by: { readonly daemon_id: string; readonly name: string }, notice: Uint8Array): void {
+    const { data } = Notice.safeParse(tryJson(new TextDecoder().decode(notice)));
+    if (data?.to !== this.#me) return;
+    const { daemon_id, name } = by;
+    const before = this.#refusedBy.get(daemon_id);
+    if (!before && this.#refusedBy.size >= MACHINES_MAX) return;
+    const { reason } = data;
+    const detail = cleanLine(data.detail), hint = cleanLine(data.hint);
+    const at = this.#ctx.clock.now();
+    this.#refusedBy.set(daemon_id, { daemon_id, name, reason, detail, hint, at });
+    if (before?.reason === reason) return;
+    const what = "Another machine refuses this one";
+    this.#ctx.log.warn(what, { daemon_id, name, reason, detail, hint });
+  }
+
+  *#current<Kind extends MachineRefusal>(refusals: Map<string, Kind>): Generator<Kind> {
+    const now = this.#ctx.clock.now();
+    for (const [daemon_id, refusal] of [...refusals]) {
+      if (hasPassed(REFUSAL_MS_MAX, refusal.at, now)) refusals.delete(daemon_id);
+      else yield refusal;
+    }
+  }
+}
