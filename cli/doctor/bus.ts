@@ -8,6 +8,7 @@ import type { Check, CheckResult } from "./finding.ts";
 type Listed = WireResponse<typeof listMachines>;
 type Bus = Listed["bus"];
 type Machine = Listed["machines"][number];
+type Refusal = Bus["refused"][number];
 
 /** A clock that is off by this much shows wrong ages and orders. */
 const CLOCK_WARNING_MS = 30_000;
@@ -29,6 +30,8 @@ export const BUS: Check = {
     }
     return [
       connectionFinding(bus),
+      ...identityFindings(bus),
+      ...refusalFindings(bus),
       ...sharingFindings(bus, machines),
       ...storeFindings(bus),
       ...machines.flatMap(clockFindings),
@@ -38,7 +41,13 @@ export const BUS: Check = {
 };
 
 /** The daemon is connected only where the server let it bind its own subjects. */
-function connectionFinding({ status, url, reason, latency_ms }: Bus): CheckResult {
+function connectionFinding(bus: Bus): CheckResult {
+  const { status, url, reason, latency_ms } = bus;
+  if (bus.identity_in_use?.this_one === "refused") {
+    const fix = "stop the other daemon; or, if this is the copy, give it an identity of its own: " +
+      "mesh machines renew-identity";
+    return ["error", "BUS_IDENTITY_IN_USE", reason ?? "identity_in_use", fix];
+  }
   if (status === "connected") {
     const latency = latency_ms === null ? "" : `, ${latency_ms.toFixed(1)} ms away`;
     return ["ok", "BUS_CONNECTED", `connected to ${url}${latency}`];
@@ -54,6 +63,31 @@ function connectionFinding({ status, url, reason, latency_ms }: Bus): CheckResul
   }
   const fix = "check that the server runs and can be reached; messages to other machines wait";
   return ["error", "BUS_DOWN", why, fix];
+}
+
+/** A copy that was refused is a problem of the machine that it was copied from as well. */
+function identityFindings({ identity_in_use: other }: Bus): CheckResult[] {
+  if (other?.this_one !== "connected") return [];
+  const detail = `a second daemon has this machine's identity (${other.place}); it is refused as ` +
+    "long as this one is connected";
+  return [["warning", "BUS_SECOND_DAEMON", detail, "there: mesh machines renew-identity"]];
+}
+
+/** Daemons of earlier versions do not report refusals. */
+function refusalFindings({ refused = [], refused_by = [] }: Partial<Bus>): CheckResult[] {
+  const nameOf = ({ name, daemon_id }: Refusal) => name ?? daemon_id;
+  return [
+    ...refused_by.map((refusal): CheckResult => {
+      const detail = `${
+        nameOf(refusal)
+      } refuses this machine (${refusal.reason}): ${refusal.detail}`;
+      return ["error", "MACHINE_REFUSED_BY", detail, refusal.hint];
+    }),
+    ...refused.map((refusal): CheckResult => {
+      const detail = `${nameOf(refusal)} is refused here (${refusal.reason}): ${refusal.detail}`;
+      return ["warning", "MACHINE_REFUSED", detail, refusal.hint];
+    }),
+  ];
 }
 
 /** Sharing nothing is the default, and the reason why nobody sees a peer of this machine. */

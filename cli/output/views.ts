@@ -36,6 +36,7 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
     peers: String(health.peers),
     storage: health.storage && formatStorage(health.storage),
     relay: health.relay && formatRelay(health.relay),
+    bus: health.bus && formatBus(health.bus),
   });
 }
 
@@ -45,6 +46,11 @@ function formatStorage({ status, reason }: NonNullable<Health["storage"]>): Styl
 
 function formatRelay({ status, url, last_error }: Health["relay"]): string {
   return [status, url, last_error].filter(Boolean).join("  ");
+}
+
+function formatBus({ status, reason, identity_in_use }: NonNullable<Health["bus"]>): StyledText {
+  const text = [status, reason].filter(Boolean).join("  ");
+  return identity_in_use ? styled("red", text) : text;
 }
 
 /** Prints peers. Their ids are shortened so that no other one of `all` begins with them. */

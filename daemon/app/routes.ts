@@ -187,6 +187,7 @@ export function systemRoutesOf(
       capabilities: CAPABILITIES,
       storage,
       relay: relayClient?.report() ?? NO_RELAY,
+      ...(features.federation && { bus: features.federation.health() }),
     };
   };
   const system: Route[] = systemRoutes({

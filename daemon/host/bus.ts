@@ -16,16 +16,38 @@ export interface BusStatus {
  */
 export interface BusListener {
   /**
+   * A new connection, of which nothing but answers to own calls is bound yet. Rejects with
+   * `IdentityInUse` where another daemon with this machine's id is connected: then nothing is bound,
+   * and the bus tries again later. Without this method every connection is taken.
+   */
+  admit?(connection: NewConnection): Promise<void>;
+  /**
    * A stored batch from another machine. The bus drops its copy when the promise resolves, and
    * repeats the batch later when it rejects.
    */
   batch(from: string, batch: Uint8Array): Promise<void>;
-  /** A call from another machine. A rejected promise leaves the caller without an answer. */
-  call(from: string, request: Uint8Array): Promise<Uint8Array>;
+  /**
+   * A call from another machine, or from a daemon with this machine's own id. Null, or a rejected
+   * promise, leaves the caller without an answer.
+   */
+  call(from: string, request: Uint8Array): Promise<Uint8Array | null>;
+  /** A heartbeat of another machine. */
+  heard?(daemonId: string, beat: Uint8Array): void;
   /** Another machine's entry in the directory; null when it lapsed or was withdrawn. */
   announced(daemonId: string, entry: Uint8Array | null): void;
   /** The connection changed. */
   changed(status: BusStatus): void;
+}
+
+/** A connection that is not bound yet. */
+export interface NewConnection {
+  /**
+   * Asks the daemons that are connected with this machine's id, this one included once it listens.
+   * Rejects as `Bus.call` does: `stored: "no"` if none is connected.
+   */
+  call(request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** Begins to receive calls. */
+  listen(): void;
 }
 
 /** What the bus holds for one machine. */
@@ -49,6 +71,10 @@ export interface Bus {
    * Asks another machine now; nothing is stored. Rejects with `no_answer` when none came in time.
    */
   call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  /** Sends a heartbeat to all machines that are connected; nothing is stored. */
+  beat(bytes: Uint8Array): Promise<void>;
+  /** Whether the server permits this machine to send and to hear heartbeats. */
+  canBeat(): boolean;
   /** Writes this machine's entry of the directory, which lapses 60 s later. */
   announce(entry: Uint8Array): Promise<void>;
   /** Removes this machine's entry of the directory. */
@@ -93,4 +119,9 @@ export class BusError extends Error {
     this.reason = reason;
     this.stored = stored;
   }
+}
+
+/** Another daemon is connected with this machine's id: it has the messages, and this one none. */
+export class IdentityInUse extends Error {
+  override readonly name = "IdentityInUse";
 }

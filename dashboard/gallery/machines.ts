@@ -19,6 +19,9 @@ const BUS: Network["bus"] = {
   waiting_at_bus: 3,
   bytes_at_bus: 4_200_000,
   bytes_at_bus_max: 1_000_000_000,
+  identity_in_use: null,
+  refused: [],
+  refused_by: [],
 };
 
 export const BUSES: readonly Network["bus"][] = [

@@ -34,6 +34,8 @@ export class MemoryBus {
       }),
       publish: filesOnly,
       call: filesOnly,
+      beat: filesOnly,
+      canBeat: () => false,
       announce: filesOnly,
       withdraw: filesOnly,
       putFile: (name, bytes) =>

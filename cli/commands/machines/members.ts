@@ -8,7 +8,8 @@ import {
   removeMachine,
   type ServerMachine,
 } from "../../../daemon/host/nats/server_config.ts";
-import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
+import type { Clock } from "kit/core/clock.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import { readSettings } from "../../client/settings.ts";
@@ -16,8 +17,14 @@ import { styled } from "../../output/terminal.ts";
 import { writeInvitation } from "./invitation.ts";
 import { mustBeName, withPlainErrors } from "./membership.ts";
 import { readAuthority } from "./server/certificates.ts";
-import { addressOf, mustReadServer, readServer, writeServer } from "./server/server_files.ts";
-import { reloadServer } from "./server/server_process.ts";
+import {
+  addressOf,
+  mustReadServer,
+  readServer,
+  type ServerSettings,
+  writeServer,
+} from "./server/server_files.ts";
+import { prepareServer, reloadServer } from "./server/server_process.ts";
 
 export const INVITE_COMMAND = answerCommand({
   usage: "machines invite <name>",
@@ -119,7 +126,14 @@ async function allow({ env, clock }: CommandContext, args: Args) {
   const server = mustReadServer(env);
   mustBeFree(server.machines, machine);
   await writeServer(env, { ...server, machines: addMachine(server.machines, machine) });
-  return { machine, is_running: await reloadServer(env, clock) };
+  return { machine, is_running: await updateServer(env, clock, server) };
+}
+
+/** The running server takes the new list; the store of an earlier version is changed as well. */
+async function updateServer(env: Env, clock: Clock, settings: ServerSettings): Promise<boolean> {
+  const isRunning = await reloadServer(env, clock);
+  if (isRunning) await prepareServer(env, settings, "allow");
+  return isRunning;
 }
 
 /** The server proves a machine by its key, so two machines cannot have the same one. */
@@ -148,7 +162,7 @@ async function refuse({ env, clock }: CommandContext, args: Args) {
   }
   const machines = removeMachine(server.machines, machine.daemon_id);
   await writeServer(env, { ...server, machines });
-  return { machine, is_running: await reloadServer(env, clock) };
+  return { machine, is_running: await updateServer(env, clock, server) };
 }
 
 function findMachine(machines: readonly ServerMachine[], wanted: string) {

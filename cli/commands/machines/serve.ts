@@ -43,6 +43,7 @@ import {
   type StartedServer,
   startServer,
   stopServer,
+  weaknessOf,
 } from "./server/server_process.ts";
 
 const PORT_MAX = 65_535;
@@ -77,7 +78,7 @@ export const SERVE_COMMAND: Command = {
 async function serve(context: CommandContext, args: Args): Promise<number> {
   const { env, clock, terminal } = context;
   if (args.flag("stop")) return await stop(context);
-  mustFindServer(env);
+  const weakness = await weaknessOf(mustFindServer(env));
   const settings = settingsFor(env, args);
   const running = runningServer(env);
   if (running) {
@@ -99,6 +100,7 @@ async function serve(context: CommandContext, args: Args): Promise<number> {
     const served = { ...settings, port: server.port };
     await prepareServer(env, served, daemonId);
     await joinOwnServer(context, { served, daemonId, name, share });
+    if (weakness !== undefined) terminal.print(styled("yellow", "Warning"), `: ${weakness}`);
     showServed(context, served, { pid: server.process.pid, name, daemonId });
     if (args.flag("restart")) showConnection(terminal, await restartAndWait(context));
   } catch (error) {

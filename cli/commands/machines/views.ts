@@ -38,6 +38,20 @@ export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clo
     ADMIN: ({ may_administer }) => may_administer ? "yes" : "",
     ID: ({ daemon_id }) => styled("dim", daemon_id),
   }, { whole: ["MACHINE", "ID"], empty: "No other machine has been seen yet." });
+  showRefusals(to, bus);
+}
+
+/** Machines that do not see this one, or that are not seen here, and the way out. */
+function showRefusals(to: Terminal, { refused = [], refused_by = [] }: Partial<Bus>): void {
+  const all = [
+    ...refused_by.map((refusal) => ({ refusal, what: "refuses this machine" })),
+    ...refused.map((refusal) => ({ refusal, what: "is refused here" })),
+  ];
+  if (all.length > 0) to.print();
+  for (const { refusal: { name, daemon_id, reason, detail, hint }, what } of all) {
+    to.print(styled("yellow", `${name ?? daemon_id} ${what}`), ` (${reason}): ${detail}.`);
+    to.print(`  What to do: ${hint}.`);
+  }
 }
 
 function showThisMachine(to: Terminal, bus: Bus): void {
@@ -55,6 +69,10 @@ function showThisMachine(to: Terminal, bus: Bus): void {
       bus.latency_ms === null ? "" : `, ${formatLatency(bus.latency_ms)}`
     }`,
     "why not": bus.status === "connected" ? null : bus.reason,
+    "second daemon": bus.identity_in_use?.this_one === "connected"
+      ? `${bus.identity_in_use.place} has this machine's identity, too, and is refused; there: ` +
+        "mesh machines renew-identity"
+      : null,
     shares: shared || "nothing; choose circles: mesh config set mesh.bus.allow CIRCLE",
     "at the bus": bus.waiting_at_bus ? `${bus.waiting_at_bus} batches wait for this machine` : null,
   });

@@ -28,6 +28,13 @@ export const Health = z.object({
     last_connected_at: Instant.nullable(),
     last_error: maybe,
   }),
+  /** The bus between machines, where one is set. Daemons of earlier versions do not report it. */
+  bus: z.object({
+    status: z.enum(["connected", "connecting", "down"]),
+    reason: maybe,
+    /** Another daemon with this machine's id was connected first: this one exchanges nothing. */
+    identity_in_use: z.boolean(),
+  }).optional(),
 });
 export type Health = z.output<typeof Health>;
 

@@ -5,7 +5,7 @@
 import { messageOf } from "kit/core/text.ts";
 import { networkKeysOf } from "../../features/machines/trust/network.ts";
 import type { NatsBusContext } from "../../host/nats/nats_bus.ts";
-import type { Env } from "../../host/paths.ts";
+import { type Env, statePath } from "../../host/paths.ts";
 import type { Config } from "../config.ts";
 import type { FederationPlatform } from "../platform.ts";
 import { UnusableBusFile } from "./files.ts";
@@ -30,6 +30,7 @@ export async function loadFederation(
     return {
       access: {
         keys,
+        place: `${hostname}, ${statePath(env)}`,
         network: networkKeysOf(network_secret),
         open: (daemonId, listener) =>
           Promise.resolve(openNatsBus(context, { ...shared, daemonId }, listener)),

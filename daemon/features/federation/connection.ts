@@ -10,6 +10,7 @@ import {
   BusError,
   type BusListener,
   type BusStatus,
+  type NewConnection,
 } from "../../host/bus.ts";
 import type { BusReport } from "./contract.ts";
 import { busConnectionMachine, type BusConnectionState } from "./machine.ts";
@@ -24,6 +25,9 @@ const MEASURING_MS_MAX = 2000;
 
 /** Opens a bus, which connects in the background and after a loss by itself. */
 export type OpenBus = (listener: BusListener) => Promise<Bus>;
+
+/** What is known of the connection alone. */
+type ConnectionReport = Omit<BusReport, "identity_in_use" | "refused" | "refused_by">;
 
 export interface BusConnectionOptions
   extends Pick<BusReport, "daemon_id" | "name" | "fingerprint" | "shared_circles"> {
@@ -72,7 +76,7 @@ export class BusConnection implements Bus {
   }
 
   /** The connection as people see it. The server is asked at most every few seconds. */
-  async report(): Promise<BusReport> {
+  async report(): Promise<ConnectionReport> {
     await this.#measure();
     const { daemon_id, name, fingerprint, shared_circles, url } = this.#options;
     const measured = this.#state === "connected" ? this.#measured : undefined;
@@ -98,6 +102,14 @@ export class BusConnection implements Bus {
 
   async call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
     return await this.#opened().call(to, request, timeoutMs);
+  }
+
+  async beat(bytes: Uint8Array): Promise<void> {
+    await this.#opened().beat(bytes);
+  }
+
+  canBeat(): boolean {
+    return this.#bus?.canBeat() ?? false;
   }
 
   async announce(entry: Uint8Array): Promise<void> {
@@ -149,6 +161,10 @@ export class BusConnection implements Bus {
       const bus = await this.#openBus({
         batch: (from, batch) => listener.batch(from, batch),
         call: (from, request) => listener.call(from, request),
+        ...(listener.admit && { admit: (connection) => this.#admit(listener, connection) }),
+        heard: (daemonId, beat) => {
+          if (!this.#isClosed) listener.heard?.(daemonId, beat);
+        },
         announced: (daemonId, entry) => {
           if (!this.#isClosed) listener.announced(daemonId, entry);
         },
@@ -160,6 +176,10 @@ export class BusConnection implements Bus {
     } catch (error) {
       this.#fail(listener, messageOf(error));
     }
+  }
+
+  async #admit(listener: BusListener, connection: NewConnection): Promise<void> {
+    if (!this.#isClosed) await listener.admit?.(connection);
   }
 
   /** The bus cannot even be opened: a file is missing, for example. It may come back. */

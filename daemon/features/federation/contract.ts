@@ -40,6 +40,17 @@ export const Machine = z.lazy(() =>
 );
 export type Machine = z.output<typeof Machine>;
 
+/** Why one machine refuses another one, or a part of what it announces. */
+const MachineRefusal = z.object({
+  daemon_id: z.string(),
+  name: z.string().nullable(),
+  reason: z.string(),
+  detail: z.string(),
+  /** What to do. */
+  hint: z.string(),
+  at: Instant,
+});
+
 /** This machine, and its connection to the bus. */
 export const BusReport = z.lazy(() =>
   z.object({
@@ -61,6 +72,21 @@ export const BusReport = z.lazy(() =>
     waiting_at_bus: z.number().int().nullable(),
     bytes_at_bus: z.number().nullable(),
     bytes_at_bus_max: z.number().nullable(),
+    /**
+     * Another daemon with this machine's id, as after copying a state directory or a virtual
+     * machine. `refused`: it was connected first, and this one exchanges nothing; `connected`: it
+     * was refused within the last minutes.
+     */
+    identity_in_use: z.object({
+      this_one: z.enum(["connected", "refused"]),
+      place: z.string(),
+      started_at: Instant,
+      at: Instant,
+    }).nullable(),
+    /** Machines of the bus that this one refuses, wholly or in part. */
+    refused: z.array(MachineRefusal),
+    /** Machines that refuse this one, wholly or in part: they do not see what it announces. */
+    refused_by: z.array(MachineRefusal),
   }).meta({ id: "Bus" })
 );
 export type BusReport = z.output<typeof BusReport>;

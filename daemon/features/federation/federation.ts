@@ -5,7 +5,13 @@
 import type { Context } from "kit/data/context.ts";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Bus, BusListener, BusStatus } from "../../host/bus.ts";
+import {
+  type Bus,
+  BusError,
+  type BusListener,
+  type BusStatus,
+  IdentityInUse,
+} from "../../host/bus.ts";
 import type { Links } from "../machines/links/links.ts";
 import { MachineTrust } from "../machines/machine_trust.ts";
 import { PinnedSeal } from "../machines/pinned_seal.ts";
@@ -25,6 +31,7 @@ import { Exchange } from "./exchange/exchange.ts";
 import type { ExchangeDeps, KnownMachine } from "./exchange/deps.ts";
 import { MachineFiles } from "./files/machine_files.ts";
 import { openLinks } from "./open_links.ts";
+import { RunClaim } from "./run_claim.ts";
 import { describeMachine, type DescribingParts } from "./machine_report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
@@ -46,6 +53,8 @@ export interface FederationSettings {
 export interface BusAccess {
   readonly network: NetworkKeys;
   readonly keys: MachineKeys;
+  /** Where this daemon runs, for people: its host and its state directory. */
+  readonly place: string;
   /** Opens the bus as the machine of this id. */
   open(daemon_id: string, listener: BusListener): Promise<Bus>;
 }
@@ -72,6 +81,7 @@ export class Federation {
   readonly #deps: FederationDeps;
   readonly #trust: MachineTrust;
   readonly #connection: BusConnection;
+  readonly #claim: RunClaim;
   readonly #links: Links;
   readonly #waiting: WaitingMessages;
   readonly #files: MachineFiles;
@@ -100,11 +110,18 @@ export class Federation {
       fingerprint: fingerprintOf(keys.public),
       shared_circles: [...settings.allow],
     }, (listener) => access.open(daemon_id, listener));
+    this.#claim = new RunClaim(ctx, {
+      daemon_id,
+      keys,
+      network,
+      place: access.place,
+      roundTrip: () => this.#connection.roundTrip(),
+    });
     const bus = () => this.#connection;
     this.#files = new MachineFiles(ctx, { attachments, bus, daemon_id, seal });
     this.#waiting = this.#openWaiting();
     this.#links = openLinks(ctx, {
-      connection: this.#connection,
+      connection: { publish: (to, id, bytes) => this.#publish(to, id, bytes) },
       files: this.#files,
       seal,
       trust: this.#trust,
@@ -145,8 +162,10 @@ export class Federation {
   /** Connects to the bus, and stays connected. */
   start(): void {
     const listener: BusListener = {
-      batch: (from, batch) => this.#links.receive(from, batch),
-      call: (from, request) => this.calls.server.receive(from, request),
+      admit: (connection) => this.#claim.admit(connection),
+      batch: (from, batch) => this.#receive(from, batch),
+      call: (from, request) => this.#answer(from, request),
+      heard: (daemon_id, beat) => this.#directory.heard(daemon_id, beat),
       announced: (daemon_id, entry) => this.#announced(daemon_id, entry),
       changed: (status) => this.#changed(status),
     };
@@ -155,6 +174,7 @@ export class Federation {
 
   tick(now: number): void {
     const monotonic = this.#ctx.clock.monotonic();
+    this.#claim.tick();
     this.#directory.tick();
     this.exchange.tick(monotonic);
     this.#files.tick(now);
@@ -164,11 +184,28 @@ export class Federation {
   }
 
   async report(): Promise<{ bus: BusReport; machines: Machine[] }> {
-    const bus = await this.#connection.report();
+    const { holder, rival } = this.#claim;
+    const { refused, refused_by } = this.#directory.refusals;
+    const bus = {
+      ...await this.#connection.report(),
+      identity_in_use: holder
+        ? { ...holder, this_one: "refused" as const }
+        : rival
+        ? { ...rival, this_one: "connected" as const }
+        : null,
+      refused,
+      refused_by,
+    };
     const machines = this.#trust.list().map((machine) =>
       describeMachine(this.#ctx.db, machine, this.#parts)
     );
     return { bus, machines };
+  }
+
+  /** For `GET /health`. */
+  health() {
+    const { status, reason } = this.#connection.status();
+    return { status, reason, identity_in_use: this.#claim.holder !== undefined };
   }
 
   /** For `/metrics`. */
@@ -199,8 +236,33 @@ export class Federation {
   /** Withdraws this machine's entry, so that the others see it go, and disconnects. */
   async close(): Promise<void> {
     this.#links.stop();
+    this.#claim.stop();
     await this.#directory.leave();
     await this.#connection.close();
+  }
+
+  /** Takes a batch, unless another daemon of this id has taken the place of this one. */
+  async #receive(from: string, batch: Uint8Array): Promise<void> {
+    await this.#claim.mustHold();
+    await this.#links.receive(from, batch);
+  }
+
+  async #publish(to: string, id: string, batch: Uint8Array): Promise<void> {
+    try {
+      await this.#claim.mustHold();
+    } catch (error) {
+      if (!(error instanceof IdentityInUse)) throw error;
+      throw new BusError("unreachable", error.message, "no");
+    }
+    await this.#connection.publish(to, id, batch);
+  }
+
+  async #answer(from: string, request: Uint8Array): Promise<Uint8Array | null> {
+    if (from === this.#deps.daemon_id) return this.#claim.receive(request);
+    const answer = this.#directory.answer(from, request);
+    if (answer !== undefined) return answer;
+    await this.#claim.mustHold();
+    return await this.calls.server.receive(from, request);
   }
 
   #openWaiting(): WaitingMessages {
@@ -224,7 +286,9 @@ export class Federation {
       remotePeers,
       shared: this.#shared,
       trust: this.#trust,
-      isConnected: () => this.#connection.status().status === "connected",
+      run: this.#claim.run,
+      isConnected: () => this.#claim.isHeld && this.#connection.status().status === "connected",
+      cameOnline: (daemon_id) => this.#links.wake(daemon_id),
       human: () => directory.human() ?? null,
       changed: (_tx, { daemon_id, name }, status) =>
         this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
@@ -233,7 +297,7 @@ export class Federation {
 
   #announced(daemon_id: string, entry: Uint8Array | null): void {
     try {
-      const { cameOnline } = this.#directory.received(daemon_id, entry);
+      const { cameOnline } = this.#directory.announced(daemon_id, entry);
       if (cameOnline) this.#links.wake(daemon_id);
     } catch (error) {
       this.#ctx.log.error("An announcement could not be taken", {

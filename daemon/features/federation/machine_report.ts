@@ -30,6 +30,7 @@ export function describeMachine(
     status: directory.isOnline(daemon_id) ? "online" : "offline",
     last_seen: directory.lastSeen(daemon_id) ?? last_seen,
     ...calls.pings.of(daemon_id),
+    ...(!directory.isOnline(daemon_id) && { latency_ms: null }),
     peers: remotePeers.countOf(daemon_id),
     waiting: entries,
     oldest_waiting_at: oldest_at,

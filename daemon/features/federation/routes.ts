@@ -44,5 +44,8 @@ function alone(daemon_id: string, reason: string | undefined): BusReport {
     waiting_at_bus: null,
     bytes_at_bus: null,
     bytes_at_bus_max: null,
+    identity_in_use: null,
+    refused: [],
+    refused_by: [],
   };
 }

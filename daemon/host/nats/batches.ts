@@ -4,6 +4,7 @@ import type { ConsumerMessages, JetStreamClient } from "@nats-io/jetstream";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { pause } from "kit/core/timeout.ts";
+import { IdentityInUse } from "../bus.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
 import { senderOf, STREAM, SUBJECTS } from "./names.ts";
 import { apiCodeOf, CONSUMER_NOT_FOUND_CODE } from "./reasons.ts";
@@ -91,8 +92,10 @@ export class BatchReader {
       try {
         await this.#deps.deliver(from, message.data);
       } catch (error) {
-        this.#deps.log.warn("A batch could not be taken; it comes again", { from, error });
         messages.stop();
+        // A new consumer would take the batches from the daemon that has the identity now.
+        if (error instanceof IdentityInUse) throw error;
+        this.#deps.log.warn("A batch could not be taken; it comes again", { from, error });
         return handled === 0 ? "rejected_first" : "rejected";
       }
       if (this.#isClosed()) return "ended";

@@ -21,7 +21,7 @@ export interface CallsDeps {
   readonly ids: Ids;
   readonly log: Log;
   readonly daemonId: string;
-  readonly answer: (from: string, request: Uint8Array) => Promise<Uint8Array>;
+  readonly answer: (from: string, request: Uint8Array) => Promise<Uint8Array | null>;
   /** The server does not permit the subscriptions. */
   readonly fail: (error: unknown) => void;
 }
@@ -46,6 +46,7 @@ export class Calls {
     this.#connection = connection;
     this.#deps = deps;
     const { daemonId, fail } = deps;
+    // Own calls are answered before this machine takes part, so that it can ask whether it may.
     connection.subscribe(SUBJECTS.answers(daemonId), {
       callback: (error, { subject, data, headers }) => {
         if (error) return fail(error);
@@ -55,7 +56,12 @@ export class Calls {
         } else waiting?.resolve(data);
       },
     });
-    connection.subscribe(SUBJECTS.calls(daemonId), {
+  }
+
+  /** Answers calls from now on. */
+  listen(): void {
+    const { daemonId, fail } = this.#deps;
+    this.#connection.subscribe(SUBJECTS.calls(daemonId), {
       callback: (error, message) => {
         if (error) return fail(error);
         void this.#serve(message.subject, message.reply ?? "", message.data);
@@ -97,7 +103,7 @@ export class Calls {
     this.#served++;
     try {
       const bytes = await answer(from, request);
-      if (!this.#connection.isClosed()) this.#connection.publish(reply, bytes);
+      if (bytes && !this.#connection.isClosed()) this.#connection.publish(reply, bytes);
     } catch (error) {
       log.warn("A call of another machine got no answer", { from, why: messageOf(error) });
     } finally {

@@ -1,19 +1,34 @@
-/** Files in the object store of the bus, in the layout that every NATS client reads. */
+/** Files of machines, in messages of which each has a subject that only its machine may write. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
+import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
+import { tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import { crypto } from "kit/host/node_library.ts";
 import { BusError } from "../bus.ts";
-import { libraries, objectStore } from "./libraries.ts";
+import { objectStore } from "./libraries.ts";
 import { FILE_NAME, FILES } from "./names.ts";
 import { apiCodeOf, MESSAGE_NOT_FOUND_CODE } from "./reasons.ts";
 
-const CHUNK_BYTES = 128 << 10;
+const CHUNK_BYTES = 256 << 10;
+/** How many parts of a file are on their way at a time. */
+const AHEAD_MAX = 4;
 const ID_BYTES = 8;
 /** How long the next bytes of a file may take: the batches of all machines wait meanwhile. */
 const STALLED_MS_MAX = 10_000;
+
+/** What the message on a file's own subject says of it. An empty message: the file was deleted. */
+const FileRecord = z.object({
+  /** Part of the subjects of its bytes. */
+  id: z.string().regex(/^[0-9a-f]{16}$/),
+  size: z.number().int().nonnegative(),
+  chunks: z.number().int().nonnegative(),
+  /** SHA-256, in base64url. */
+  digest: z.string(),
+});
+type FileRecord = z.output<typeof FileRecord>;
 
 export interface FilesDeps {
   readonly clock: Clock;
@@ -22,9 +37,13 @@ export interface FilesDeps {
 }
 
 /**
- * Writes by itself, because the client gives each file a random subject. Here the bytes lie below
- * a subject of the machine that put them, which no other one may write. The server keeps them for
- * a week; a new file of the same name replaces the old one.
+ * The file `dm-….NAME` has a record on the subject `$O.mesh_files.C.dm-….NAME` and its bytes on
+ * `$O.mesh_files.C.dm-….ID-0`, `-1` and so on. The stream keeps the last message of each subject,
+ * so that empty messages free the room of a file, and no member needs a permission that removes
+ * messages. The server keeps a file for a week; a new one of the same name replaces it.
+ *
+ * Up to version 1.0 files were objects of a NATS object store, whose list of names everybody may
+ * write. They are read as well, and a file of one part is also listed there for such machines.
  */
 export class BusFiles {
   readonly #client: JetStreamClient;
@@ -37,27 +56,100 @@ export class BusFiles {
 
   async put(name: string, bytes: Uint8Array): Promise<void> {
     checkName(name);
-    const { clock, ids, daemonId } = this.#deps;
-    const nuid = `${daemonId}.${ids.hex(ID_BYTES)}`;
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      await this.#client.publish(chunksOf(nuid), bytes.subarray(at, at + CHUNK_BYTES));
+    const { ids, daemonId } = this.#deps;
+    const id = ids.hex(ID_BYTES);
+    const chunks = Math.ceil(bytes.length / CHUNK_BYTES);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const at = chunk * CHUNK_BYTES;
+      const part = bytes.subarray(at, at + CHUNK_BYTES);
+      await this.#client.publish(chunkSubject(daemonId, id, chunk), part);
     }
-    const digest = crypto().createHash("sha256").update(bytes).digest("base64url");
-    await this.#writeMeta({
+    const record = { id, size: bytes.length, chunks, digest: digestOf(bytes) };
+    await this.#publish(recordSubject(name), record);
+    if (chunks <= 1) await this.#list(name, record);
+  }
+
+  async get(name: string, bytes_max: number): Promise<Uint8Array | null> {
+    checkName(name);
+    const record = await this.#record(name);
+    if (record === "none") return await this.#getObject(name, bytes_max);
+    if (record === "deleted") return null;
+    const { id, size, chunks, digest } = record;
+    if (size > bytes_max) throw tooLarge(name, bytes_max);
+    const bytes = new Uint8Array(size);
+    let written = 0;
+    for (let first = 0; first < chunks; first += AHEAD_MAX) {
+      const numbers = Array.from(
+        { length: Math.min(AHEAD_MAX, chunks - first) },
+        (_, n) => first + n,
+      );
+      const subjects = numbers.map((chunk) => chunkSubject(ownerOf(name), id, chunk));
+      const parts = await this.#inTime(name, Promise.all(subjects.map((one) => this.#last(one))));
+      for (const part of parts) {
+        if (part === null || written + part.length > size) throw damaged(name);
+        bytes.set(part, written);
+        written += part.length;
+      }
+    }
+    if (written !== size || digestOf(bytes) !== digest) throw damaged(name);
+    return bytes;
+  }
+
+  /** Only the machine that put a file can remove it. */
+  async delete(name: string): Promise<void> {
+    checkName(name);
+    const record = await this.#record(name);
+    if (typeof record === "string") return;
+    const { id, chunks } = record;
+    await this.#client.publish(recordSubject(name), new Uint8Array());
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      await this.#client.publish(chunkSubject(ownerOf(name), id, chunk), new Uint8Array());
+    }
+    if (chunks <= 1) await this.#list(name, { ...record, size: 0, chunks: 0, deleted: true });
+  }
+
+  async #record(name: string): Promise<FileRecord | "none" | "deleted"> {
+    const stored = await this.#last(recordSubject(name));
+    if (stored === null) return "none";
+    if (stored.length === 0) return "deleted";
+    const record = FileRecord.safeParse(tryJson(new TextDecoder().decode(stored)));
+    if (!record.success || record.data.chunks !== Math.ceil(record.data.size / CHUNK_BYTES)) {
+      throw damaged(name);
+    }
+    return record.data;
+  }
+
+  /** The last message of a subject; null if there is none. */
+  async #last(last_by_subj: string): Promise<Uint8Array | null> {
+    const { streams } = await this.#client.jetstreamManager(false);
+    return (await streams.getMessage(`OBJ_${FILES}`, { last_by_subj }))?.data ?? null;
+  }
+
+  async #publish(subject: string, content: object): Promise<void> {
+    await this.#client.publish(subject, new TextEncoder().encode(JSON.stringify(content)));
+  }
+
+  /** Writes the file into the list of the object store. */
+  async #list(
+    name: string,
+    { id, digest, ...more }: FileRecord & { readonly deleted?: true },
+  ): Promise<void> {
+    const { Base64UrlPaddedCodec } = await objectStore();
+    await this.#publish(`$O.${FILES}.M.${Base64UrlPaddedCodec.encode(name)}`, {
+      ...more,
       name,
       bucket: FILES,
-      nuid,
-      size: bytes.length,
-      chunks: Math.ceil(bytes.length / CHUNK_BYTES),
-      mtime: new Date(clock.now()).toISOString(),
+      nuid: `${ownerOf(name)}.${id}-0`,
+      mtime: new Date(this.#deps.clock.now()).toISOString(),
       digest: `SHA-256=${digest}=`,
       options: { max_chunk_size: CHUNK_BYTES },
     });
   }
 
-  async get(name: string, bytes_max: number): Promise<Uint8Array | null> {
-    checkName(name);
-    const store = await this.#store();
+  /** The file of a machine of an earlier version. */
+  async #getObject(name: string, bytes_max: number): Promise<Uint8Array | null> {
+    const { Objm } = await objectStore();
+    const store = await new Objm(this.#client).open(FILES, false);
     try {
       const info = await store.info(name);
       // A link names another file, perhaps itself: the client would follow it for ever.
@@ -74,22 +166,6 @@ export class BusFiles {
     } catch (error) {
       if (apiCodeOf(error) === MESSAGE_NOT_FOUND_CODE) return null;
       throw error;
-    }
-  }
-
-  /** Only the machine that put a file can remove it. */
-  async delete(name: string): Promise<void> {
-    checkName(name);
-    const store = await this.#store();
-    try {
-      const info = await store.info(name);
-      if (info === null || info.deleted) return;
-      // A message that replaces all others of its subject takes the place of the bytes.
-      await this.#replace(chunksOf(info.nuid), new Uint8Array());
-      const { bucket, nuid } = info;
-      await this.#writeMeta({ name, bucket, nuid, size: 0, chunks: 0, digest: "", deleted: true });
-    } catch (error) {
-      if (apiCodeOf(error) !== MESSAGE_NOT_FOUND_CODE) throw error;
     }
   }
 
@@ -116,28 +192,30 @@ export class BusFiles {
     if (result) return result.value;
     throw new BusError("failed", `The bytes of the file ${name} do not come`, "no");
   }
-
-  async #writeMeta(meta: { readonly name: string } & Record<string, unknown>): Promise<void> {
-    const { Base64UrlPaddedCodec } = await objectStore();
-    const subject = `$O.${FILES}.M.${Base64UrlPaddedCodec.encode(meta.name)}`;
-    await this.#replace(subject, new TextEncoder().encode(JSON.stringify(meta)));
-  }
-
-  async #replace(subject: string, bytes: Uint8Array): Promise<void> {
-    const { jetstream, transport } = await libraries();
-    const headers = transport.headers();
-    headers.set(jetstream.JsHeaders.RollupHdr, jetstream.JsHeaders.RollupValueSubject);
-    await this.#client.publish(subject, bytes, { headers });
-  }
-
-  async #store() {
-    const { Objm } = await objectStore();
-    return await new Objm(this.#client).open(FILES, false);
-  }
 }
 
-function chunksOf(nuid: string): string {
-  return `$O.${FILES}.C.${nuid}`;
+function recordSubject(name: string): string {
+  return `$O.${FILES}.C.${name}`;
+}
+
+function chunkSubject(owner: string, id: string, chunk: number): string {
+  return `$O.${FILES}.C.${owner}.${id}-${chunk}`;
+}
+
+function ownerOf(name: string): string {
+  return name.slice(0, name.indexOf("."));
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return crypto().createHash("sha256").update(bytes).digest("base64url");
+}
+
+function damaged(name: string): BusError {
+  return new BusError(
+    "failed",
+    `The bytes of the file ${name} are not those that were stored`,
+    "no",
+  );
 }
 
 function tooLarge(name: string, bytes_max: number): BusError {

@@ -11,8 +11,8 @@ export const ENTRY_MS_MAX = 60_000;
 /** A machine's daemon id, which is a token of subjects. */
 export const DAEMON_ID = /^dm-[0-9a-f]{12}$/;
 
-/** Names of files: they are keys of the object store, and are shown in logs. */
-export const FILE_NAME = /^[\w.-]{1,128}$/;
+/** Names of files, which are the last two tokens of a subject: the machine that stored it, a dot. */
+export const FILE_NAME = /^dm-[0-9a-f]{12}\.[\w-]{1,112}$/;
 
 /**
  * The sender is always the last name of a machine in a subject that it publishes on, so that one
@@ -26,11 +26,19 @@ export const SUBJECTS = {
   calls: (to: string) => `mesh.call.${to}.*`,
   answer: (to: string, from: string, nonce: string) => `mesh.answer.${to}.${from}.${nonce}`,
   answers: (to: string) => `mesh.answer.${to}.*.*`,
+  beat: (from: string) => `mesh.beat.${from}`,
+  beats: "mesh.beat.*",
 };
 
 /** The inbox of a machine, where the server sends its own answers. */
 export function inboxPrefix(daemonId: string): string {
   return `_INBOX_${daemonId}`;
+}
+
+/** The machine of a heartbeat; undefined for any other subject. */
+export function beatingMachine(subject: string): string | undefined {
+  const id = subject.slice(SUBJECTS.beat("").length);
+  return subject === SUBJECTS.beat(id) && DAEMON_ID.test(id) ? id : undefined;
 }
 
 /** The sender of a batch or of a call, by its subject; undefined for any other subject. */

@@ -82,6 +82,15 @@ class NatsBus implements Bus {
     return await this.#connected().call(to, request, timeoutMs);
   }
 
+  // deno-lint-ignore require-await
+  async beat(bytes: Uint8Array): Promise<void> {
+    this.#connected().beat(bytes);
+  }
+
+  canBeat(): boolean {
+    return this.#session?.canBeat ?? false;
+  }
+
   async announce(entry: Uint8Array): Promise<void> {
     await this.#connected().announce(entry);
   }

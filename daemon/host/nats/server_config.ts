@@ -121,12 +121,13 @@ interface Permissions {
  * own one: the server compares the filter in the subject with the filter that is asked for.
  */
 function machinePermissions(me: string): Permissions {
-  const { batch, batches, call, calls, answer, answers } = SUBJECTS;
+  const { batch, batches, beat, beats, call, calls, answer, answers } = SUBJECTS;
   return {
     publish: [
       batch("*", me),
       call("*", me),
       answer("*", me, "*"),
+      beat(me),
       // Its consumer of the stream.
       `$JS.API.CONSUMER.CREATE.${STREAM}.${me}.${batches(me)}`,
       `$JS.API.CONSUMER.DELETE.${STREAM}.${me}`,
@@ -142,7 +143,7 @@ function machinePermissions(me: string): Permissions {
       `$JS.API.STREAM.MSG.GET.OBJ_${FILES}`,
       ...reading(`OBJ_${FILES}`, `$O.${FILES}.C.*.*`),
     ],
-    subscribe: [`${inboxPrefix(me)}.>`, calls(me), answers(me)],
+    subscribe: [`${inboxPrefix(me)}.>`, calls(me), answers(me), beats],
   };
 }
 

@@ -12,7 +12,7 @@ import type { Directory } from "./directory.ts";
 import { BusFiles } from "./files.ts";
 import type { BusLink } from "./link.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
-import { DAEMON_ID, DIRECTORY, STREAM, SUBJECTS } from "./names.ts";
+import { beatingMachine, DAEMON_ID, DIRECTORY, STREAM, SUBJECTS } from "./names.ts";
 import {
   apiCodeOf,
   busError,
@@ -55,6 +55,7 @@ export class Session {
   #unwatch: (() => void) | undefined;
   #sees_stream = true;
   #timeouts = 0;
+  #hears_beats = true;
 
   private constructor(connection: NatsConnection, client: JetStreamClient, deps: SessionDeps) {
     this.#connection = connection;
@@ -101,6 +102,14 @@ export class Session {
     checkMachine(to);
     if (!this.#calls) throw new BusError("unreachable", "The bus is not bound", "no");
     return await this.#calls.call(to, request, timeoutMs);
+  }
+
+  beat(bytes: Uint8Array): void {
+    this.#connection.publish(SUBJECTS.beat(this.#deps.daemonId), bytes);
+  }
+
+  get canBeat(): boolean {
+    return this.#hears_beats;
   }
 
   async announce(entry: Uint8Array): Promise<void> {
@@ -176,6 +185,14 @@ export class Session {
       fail,
       answer: (from, request) => listener.call(from, request),
     });
+    this.#hearBeats();
+    const calls = this.#calls;
+    if (listener.admit) {
+      await listener.admit({
+        call: (request, timeoutMs) => calls.call(daemonId, request, timeoutMs),
+        listen: () => calls.listen(),
+      });
+    } else calls.listen();
     const openBatches = () =>
       BatchReader.open(this.#connection, this.#client, {
         clock,
@@ -187,6 +204,18 @@ export class Session {
     this.#batches = await this.#withStore(openBatches);
     this.#kv = await new kv.Kvm(this.#client).open(DIRECTORY);
     this.#unwatch = await directory.watch(this.#kv, daemonId, fail);
+  }
+
+  /** A server whose permissions are of an earlier version has no heartbeats. */
+  #hearBeats(): void {
+    const { daemonId, listener } = this.#deps;
+    this.#connection.subscribe(SUBJECTS.beats, {
+      callback: (error, { subject, data }) => {
+        if (error) return void (this.#hears_beats = false);
+        const from = beatingMachine(subject);
+        if (from !== undefined && from !== daemonId) listener.heard?.(from, data);
+      },
+    });
   }
 
   /** A server that lost its store, or never had one, gets it from a machine that may make it. */

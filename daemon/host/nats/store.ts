@@ -1,5 +1,6 @@
 /** Makes the stream and the two buckets on the server, or changes them to the given limits. */
 
+import type { StreamAPI } from "@nats-io/jetstream";
 import { DIRECTORY, ENTRY_MS_MAX, FILES, STREAM } from "./names.ts";
 import { apiCodeOf, NAME_IN_USE_CODE, NO_ROOM_CODE } from "./reasons.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
@@ -32,6 +33,18 @@ const DIRECTORY_ENTRY_BYTES_MAX = 512 << 10;
 /** What the server answers for a stream that it has. */
 const EXISTING_CODES: ReadonlySet<number> = new Set([NAME_IN_USE_CODE, NO_ROOM_CODE]);
 
+/**
+ * A message with the header `Nats-Rollup: all` replaces every message of a stream, and the answer to
+ * a publication can be a request to the API whose subject its sender chose as the reply: no stream
+ * may be purged, or lose one message, by anybody.
+ */
+const KEPT = { allow_rollup_hdrs: false, deny_delete: true, deny_purge: true };
+
+interface StreamLimits {
+  readonly name: string;
+  readonly max_msgs_per_subject?: number;
+}
+
 const nanos = (ms: number) => ms * 1_000_000;
 
 /**
@@ -59,6 +72,7 @@ export async function prepareStore(
       max_age: nanos(BATCH_MS_MAX),
       max_bytes: limits.batches_bytes,
       duplicate_window: nanos(DUPLICATES_MS),
+      ...KEPT,
     },
     {
       ...shared,
@@ -70,9 +84,8 @@ export async function prepareStore(
       max_age: nanos(ENTRY_MS_MAX),
       max_bytes: limits.directory_bytes,
       duplicate_window: nanos(ENTRY_MS_MAX),
-      allow_rollup_hdrs: true,
       allow_direct: true,
-      deny_delete: true,
+      ...KEPT,
     },
     {
       ...shared,
@@ -81,18 +94,33 @@ export async function prepareStore(
       retention: RetentionPolicy.Limits,
       max_age: nanos(FILE_MS_MAX),
       max_bytes: limits.files_bytes,
-      allow_rollup_hdrs: true,
+      max_msgs_per_subject: 1,
       allow_direct: true,
+      ...KEPT,
     },
   ];
   for (const config of all) {
     try {
       await streams.add(config);
     } catch (error) {
-      // Another configuration has the name: the limits changed. Or the same one has it, and version
-      // 2.9 counted its bytes a second time before it looked for the name.
+      // Another configuration has the name: the limits or the version changed. Or the same one has
+      // it, and version 2.9 counted its bytes a second time before it looked for the name.
       if (!EXISTING_CODES.has(apiCodeOf(error) ?? 0)) throw error;
-      await streams.update(config.name, config);
+      await streams.update(config.name, await keepingChunks(streams, config));
     }
   }
+}
+
+/**
+ * Earlier versions stored the parts of a file on one subject. The limit of one message for each
+ * subject would drop them, so it waits until they have arrived or are too old.
+ */
+async function keepingChunks<Config extends StreamLimits>(
+  streams: StreamAPI,
+  config: Config,
+): Promise<Config> {
+  if (config.name !== `OBJ_${FILES}`) return config;
+  const { state } = await streams.info(config.name, { subjects_filter: `$O.${FILES}.>` });
+  const isOld = Object.values(state.subjects ?? {}).some((messages) => messages > 1);
+  return isOld ? { ...config, max_msgs_per_subject: -1 } : config;
 }

@@ -38,6 +38,7 @@ export function OwnMachineGroup(
         )}
       </header>
       {bus?.status === "down" && <BusDown bus={bus} />}
+      {bus && <Refusals bus={bus} />}
       {bus && is_detailed && <BusDetails bus={bus} />}
       {peers.length > 0
         ? <Circles peers={peers} dense={dense} level="h3" />
@@ -54,6 +55,33 @@ function BusFacts({ bus: { status, latency_ms } }: { bus: Bus }) {
         <span class="hint">latency {latency(latency_ms)}</span>
       )}
     </span>
+  );
+}
+
+/** Machines that do not see this one or are not seen here, and a second daemon with its identity. */
+function Refusals({ bus: { identity_in_use: other, refused = [], refused_by = [] } }: {
+  bus: Partial<Bus>;
+}) {
+  const all = [
+    ...refused_by.map((refusal) => ({ refusal, what: "refuses this machine" })),
+    ...refused.map((refusal) => ({ refusal, what: "is refused here" })),
+  ];
+  return (
+    <>
+      {other?.this_one === "connected" && (
+        <p class="reason">
+          A second daemon has this machine's identity and is refused:{" "}
+          <bdi>{visible(other.place)}</bdi>. Run <code>mesh machines renew-identity</code> there.
+        </p>
+      )}
+      {all.map(({ refusal: { daemon_id, name, reason, detail, hint }, what }) => (
+        <p class="reason" key={`${what} ${daemon_id}`}>
+          <bdi>{visible(name ?? daemon_id)}</bdi> {what} ({visible(reason)}): {visible(detail)}.
+          {" "}
+          {visible(hint)}.
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -20,6 +20,9 @@ const BUS_OK: Machines["bus"] = {
   waiting_at_bus: 0,
   bytes_at_bus: 10,
   bytes_at_bus_max: 100,
+  identity_in_use: null,
+  refused: [],
+  refused_by: [],
 };
 const MACHINE: Machines["machines"][number] = {
   daemon_id: "dm-000000000002",

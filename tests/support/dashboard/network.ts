@@ -22,6 +22,9 @@ export const NO_BUS: Bus = {
   waiting_at_bus: null,
   bytes_at_bus: null,
   bytes_at_bus_max: null,
+  identity_in_use: null,
+  refused: [],
+  refused_by: [],
 };
 
 /** A machine called laptop, connected to a bus at home. */

@@ -4,6 +4,7 @@ import { randomIds } from "kit/core/clock.ts";
 import { MachineDirectory } from "../../../daemon/features/federation/directory/machine_directory.ts";
 import { MachineTrust } from "../../../daemon/features/machines/machine_trust.ts";
 import { SharedPeers } from "../../../daemon/features/peers/remote/shared_peers.ts";
+import { BusError } from "../../../daemon/host/bus.ts";
 import { countingIds } from "../ids.ts";
 import { type World, world } from "../world.ts";
 import { makeMachine, makeNetwork } from "./trusted_machines.ts";
@@ -16,6 +17,11 @@ const SHARED_IDS = countingIds();
 /** A bus that collects what is announced. */
 class FakeBus {
   readonly entries: Uint8Array[] = [];
+  readonly beats: Uint8Array[] = [];
+  readonly calls: { readonly to: string; readonly frame: Uint8Array }[] = [];
+  /** Answers a call; without it nobody does. */
+  carry: ((to: string, frame: Uint8Array) => Uint8Array | null | undefined) | undefined;
+  permitsBeats = true;
   isConnected = true;
   /** Why the bus refuses everything. */
   fault: Error | undefined;
@@ -25,6 +31,22 @@ class FakeBus {
     if (this.fault) return Promise.reject(this.fault);
     this.entries.push(entry);
     return Promise.resolve();
+  }
+
+  beat(bytes: Uint8Array): Promise<void> {
+    if (this.fault) return Promise.reject(this.fault);
+    this.beats.push(bytes);
+    return Promise.resolve();
+  }
+
+  canBeat(): boolean {
+    return this.permitsBeats;
+  }
+
+  call(to: string, frame: Uint8Array): Promise<Uint8Array> {
+    this.calls.push({ to, frame });
+    const answer = this.carry?.(to, frame);
+    return answer ? Promise.resolve(answer) : Promise.reject(new BusError("no_answer", "", "no"));
   }
 
   withdraw(): Promise<void> {
@@ -59,6 +81,7 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     remotePeers,
     shared,
     trust,
+    run: randomIds.hex(8),
     isConnected: () => bus.isConnected,
     human: () => {
       const human = peers.human();
@@ -71,6 +94,8 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     bus,
     changes,
     daemon_id,
+    card,
+    keys,
     directory,
     entries: bus.entries,
     shared,

@@ -19,6 +19,8 @@ interface StoredBatch {
   readonly bytes: Uint8Array;
 }
 
+const CONNECTING = "connecting";
+
 /** A call on its way. */
 export interface SentCall {
   readonly from: string;
@@ -28,6 +30,7 @@ export interface SentCall {
 
 /** A bus that keeps order and loses nothing, while no test tells it otherwise. */
 export class MemoryNetworkBus {
+  /** The run of each machine that takes part. */
   readonly #listeners = new Map<string, BusListener>();
   readonly #stored = new Map<string, StoredBatch[]>();
   readonly #ids = new Set<string>();
@@ -39,6 +42,10 @@ export class MemoryNetworkBus {
   /** Sees each batch before it is stored; false drops it. */
   onPublish: (from: string, to: string, bytes: Uint8Array) => boolean = () => true;
 
+  /** Whether the server permits heartbeats. */
+  permitsBeats = true;
+  readonly #retries = new Set<() => Promise<void>>();
+
   /** All calls so far, as a stolen bus sees them. */
   readonly sent: SentCall[] = [];
   /** What the bus does with a call; a test may put something else in its place. */
@@ -46,7 +53,6 @@ export class MemoryNetworkBus {
 
   /** The connection of a machine. */
   connect(daemonId: string, listener: BusListener): Bus {
-    this.#listeners.set(daemonId, listener);
     const mustReach = () => {
       if (!this.#cut.has(daemonId)) return;
       throw new BusError("unreachable", "The bus cannot be reached", "no");
@@ -56,15 +62,24 @@ export class MemoryNetworkBus {
       mustReach();
       return await work();
     };
-    queueMicrotask(() => this.#connected(daemonId, listener));
+    let reason: string | null = CONNECTING;
+    const admit = async () => {
+      reason = await this.#admit(daemonId, listener);
+      if (reason === null) this.#connected(daemonId, listener);
+      else if (!isClosed) this.#retries.add(admit);
+    };
+    let isClosed = false;
+    void admit();
     return {
-      status: () => ({
-        status: this.#cut.has(daemonId) ? "down" : "connected",
-        since: 0,
-        reason: this.#cut.has(daemonId) ? "cut off" : null,
-      }),
+      status: () => {
+        const why = this.#cut.has(daemonId) ? "cut off" : reason;
+        if (why === CONNECTING) return { status: CONNECTING, since: 0, reason: null };
+        return { status: why === null ? "connected" : "down", since: 0, reason: why };
+      },
       publish: (to, id, bytes) => reached(() => this.#publish(daemonId, { to, id, bytes })),
       call: (to, request) => reached(() => this.#call({ from: daemonId, to, frame: request })),
+      beat: (bytes) => reached(() => this.#beat(daemonId, bytes)),
+      canBeat: () => this.permitsBeats,
       announce: (entry) => reached(() => this.#announce(daemonId, entry)),
       withdraw: () => reached(() => this.#announce(daemonId, null)),
       putFile: (name, bytes) => reached(() => void this.files.set(name, bytes.slice())),
@@ -78,10 +93,19 @@ export class MemoryNetworkBus {
           max_bytes: null,
         })),
       close: () => {
+        isClosed = true;
+        this.#retries.delete(admit);
         if (this.#listeners.get(daemonId) === listener) this.#listeners.delete(daemonId);
         return Promise.resolve();
       },
     };
+  }
+
+  /** The runs that were refused try again. */
+  async retry(): Promise<void> {
+    const retries = [...this.#retries];
+    this.#retries.clear();
+    for (const retry of retries) await retry();
   }
 
   /** Cuts a machine off from the bus, or lets it reach the bus again. */
@@ -114,9 +138,37 @@ export class MemoryNetworkBus {
     const listener = this.#cut.has(to) ? undefined : this.#listeners.get(to);
     if (!listener) throw new BusError("no_answer", "Nobody answers", "no");
     try {
-      return await listener.call(from, frame.slice());
+      const answer = await listener.call(from, frame.slice());
+      if (answer) return answer;
     } catch {
-      throw new BusError("no_answer", "Nobody answers");
+      // Nobody answers.
+    }
+    throw new BusError("no_answer", "Nobody answers");
+  }
+
+  /** Lets a run take part, unless another one of its id refuses it; returns why not. */
+  async #admit(daemonId: string, listener: BusListener): Promise<string | null> {
+    const before = this.#listeners.get(daemonId);
+    const call = async (request: Uint8Array) => {
+      if (!before || before === listener) throw new BusError("no_answer", "Nobody is there", "no");
+      const answer = await before.call(daemonId, request);
+      if (!answer) throw new BusError("no_answer", "Nobody answers");
+      return answer;
+    };
+    try {
+      await listener.admit?.({ call, listen: () => undefined });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      listener.changed({ status: "down", since: 0, reason });
+      return reason;
+    }
+    this.#listeners.set(daemonId, listener);
+    return null;
+  }
+
+  #beat(daemonId: string, bytes: Uint8Array): void {
+    for (const [other, listener] of this.#listeners) {
+      if (other !== daemonId && !this.#cut.has(other)) listener.heard?.(daemonId, bytes);
     }
   }
 
@@ -214,6 +266,7 @@ export class MemoryNetwork {
         membership: { name, url: "nats://127.0.0.1:4222" },
         access: {
           keys: machine_keys,
+          place: name,
           network: this.#keys,
           open: (daemonId, listener) => Promise.resolve(this.bus.connect(daemonId, listener)),
         },

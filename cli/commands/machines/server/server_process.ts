@@ -50,6 +50,22 @@ export function mustFindServer(env: Env, more = MORE_FOLDERS): string {
   );
 }
 
+/**
+ * Why the installed server should be replaced; undefined for a sound one. Before 2.10.27, and in
+ * 2.11.0, any member can have it delete the whole store (CVE-2025-30215).
+ */
+export async function weaknessOf(program: string): Promise<string | undefined> {
+  const { stdout } = await new Deno.Command(program, { args: ["--version"] }).output();
+  const [, version = ""] = /v(\d+\.\d+\.\d+)/.exec(new TextDecoder().decode(stdout)) ?? [];
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  const isSound = major > 2 || (major === 2 && (minor > 11 || (minor === 11 && patch > 0) ||
+    (minor === 10 && patch >= 27)));
+  if (isSound || version === "") return undefined;
+  return `${PROGRAM} ${version} lets any machine that you allow delete what is stored ` +
+    "(CVE-2025-30215); messages are then sent again, attachments are not. Install 2.10.27, " +
+    "2.11.1 or newer, unless all machines are yours.";
+}
+
 export interface StartedServer {
   readonly process: Deno.ChildProcess;
   /** The port at which it listens. */

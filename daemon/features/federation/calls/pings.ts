@@ -8,12 +8,14 @@ import type { NamedMachine } from "./machine_names.ts";
 
 export const PING_EVERY_MS = 30_000;
 /** How many pings start in one second: with many machines, a round takes longer than 30 s. */
-export const PINGS_PER_TICK_MAX = 4;
+export const PINGS_PER_TICK_MAX = 1;
+/** How long a round trip is shown, beyond the time in which each machine has its turn. */
+export const LATENCY_MS_MAX = 90_000;
 /** How many measurements are kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
 
 export interface Measurements {
-  /** Milliseconds of a round trip; null before the first. */
+  /** Milliseconds of a round trip; null before the first, and when the last one is long ago. */
   readonly latency_ms: number | null;
   /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
   readonly clock_ahead_ms: number | null;
@@ -30,6 +32,7 @@ export interface PingsDeps {
 interface Measured {
   readonly latencies_ms: number[];
   readonly ahead_ms: number[];
+  answered_at: Monotonic;
   started_at: number;
   isRunning: boolean;
 }
@@ -59,8 +62,11 @@ export class Pings {
   of(daemon_id: string): Measurements {
     const measured = this.#measured.get(daemon_id);
     if (!measured || measured.latencies_ms.length === 0) return UNMEASURED;
+    const now = this.#ctx.clock.monotonic();
+    const round_ms = this.#measured.size * 1000 / PINGS_PER_TICK_MAX;
+    const isOld = now - measured.answered_at >= LATENCY_MS_MAX + round_ms;
     return {
-      latency_ms: medianOf(measured.latencies_ms),
+      latency_ms: isOld ? null : medianOf(measured.latencies_ms),
       clock_ahead_ms: medianOf(measured.ahead_ms),
     };
   }
@@ -80,6 +86,7 @@ export class Pings {
     const measured = this.#measured.getOrInsertComputed(machine.daemon_id, () => ({
       latencies_ms: [],
       ahead_ms: [],
+      answered_at: now,
       started_at: now,
       isRunning: false,
     }));
@@ -87,6 +94,7 @@ export class Pings {
     measured.isRunning = true;
     try {
       record(measured, await this.#deps.client.ping(machine));
+      measured.answered_at = this.#ctx.clock.monotonic();
     } catch (error) {
       // A machine that does not answer keeps what was measured: its status says that it is offline.
       if (!recoverableProblem(error)) this.#ctx.log.error("A ping failed", { error });

@@ -9,6 +9,8 @@ import { SHARED_PEERS_MAX } from "../../peers/remote/shared_peers.ts";
 /** The version of the format. A machine refuses entries of other versions. */
 const VERSION = 1;
 
+export const Run = z.string().regex(/^[0-9a-f]{16}$/);
+
 export const Entry = z.object({
   version: z.literal(VERSION),
   /** When the machine made the entry, by its clock. */
@@ -16,6 +18,16 @@ export const Entry = z.object({
   mesh_version: z.string().max(64),
   peers: z.array(sharedPeer()).max(SHARED_PEERS_MAX),
   human: sharedHuman().nullable(),
+  /** The run of the daemon; absent in entries of versions without heartbeats. */
+  run: Run.optional(),
+  /** Counts what the run has announced and the heartbeats that it has sent. */
+  seq: z.number().int().nonnegative().default(0),
+  /** Counts the contents that the run has announced. A heartbeat names the last one. */
+  revision: z.number().int().nonnegative().default(0),
+  /** Whether the machine sends and hears heartbeats; it needs whole entries otherwise. */
+  beats: z.boolean().default(false),
+  /** Whether the machine goes: the last entry of a run. */
+  leaves: z.boolean().default(false),
 });
 export type Entry = z.output<typeof Entry>;
 

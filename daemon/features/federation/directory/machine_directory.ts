@@ -1,60 +1,93 @@
 /** The directory of machines: announces this machine's peers, and takes what others announce. */
 
-import type { Monotonic } from "kit/core/clock.ts";
+import type { KeyObject } from "node:crypto";
+import { hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { Bus } from "../../../host/bus.ts";
+import { type Bus, BusError } from "../../../host/bus.ts";
 import type { MachineTrust } from "../../machines/machine_trust.ts";
 import { openAnnouncement, sealAnnouncement } from "../../machines/trust/announcement.ts";
 import { cardToWire, type SignedCard } from "../../machines/trust/cards.ts";
-import type { MachineKeys } from "../../machines/trust/keys.ts";
+import { type MachineKeys, toVerifyKey } from "../../machines/trust/keys.ts";
 import type { NetworkKeys } from "../../machines/trust/network.ts";
 import type { AnnouncingMachine, RemotePeers } from "../../peers/remote/remote_peers.ts";
 import type { SharedHuman } from "../../peers/remote/schemas.ts";
 import type { SharedPeers } from "../../peers/remote/shared_peers.ts";
+import { isBeatOf, readBeat, sealBeat } from "./beat.ts";
 import { type Entry, fromBytes, toBytes } from "./entry.ts";
+import { MachineRefusals, type RefusalText } from "./machine_refusals.ts";
 import { describe, type EntryRefusal } from "./refusals.ts";
 
-/** An entry is renewed this often. The bus drops it 60 s after the last time. */
+/** A sign of life is sent this often: a heartbeat, or the entry for machines that hear none. */
 export const RENEW_MS = 20_000;
 
-/** How long a machine counts as online after its last entry. */
+/** How long a machine counts as online after its last sign of life. */
 export const LEASE_MS = 60_000;
 
 /** How long a shutdown waits until the bus has removed the entry of this machine. */
 const LEAVE_MS_MAX = 2000;
 
+/** When peers were seen is announced this often, if nothing else changes. */
+export const SEEN_MS = 10 * 60_000;
+
+/** For this long the bus shows an entry to machines that connect; beyond it they are sent one. */
+const SHOWN_MS = 40_000;
+/** How often the sign of life of a machine is stored. */
+const TOUCHED_MS = 5 * 60_000;
+/** How many machines are asked for their entry, or are sent this machine's, in one second. */
+const ASKS_PER_TICK_MAX = 8;
+const SENT_PER_TICK_MAX = 32;
+/** How long a machine that did not send its entry is not asked again. */
+const ASK_AGAIN_MS = 10_000;
+const ANSWER_MS_MAX = 5000;
+
 /** The maximum number of machines of which refusals are remembered. */
 const REFUSED_MACHINES_MAX = 2000;
 
+/** The first byte of a call that is about the directory. Calls of routes begin with 1. */
+const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
+
 export interface MachineDirectoryDeps {
-  readonly bus: Pick<Bus, "announce" | "withdraw">;
+  readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
   /** The card of this machine. */
   readonly card: SignedCard;
   readonly keys: MachineKeys;
   readonly network: NetworkKeys;
   readonly remotePeers: RemotePeers;
+  /** New at each start of the daemon. */
+  readonly run: string;
   readonly shared: Pick<SharedPeers, "list">;
   readonly trust: Pick<MachineTrust, "meet" | "touch">;
+  /** Whether this machine takes part in the bus. */
   isConnected(): boolean;
   human(): SharedHuman | null;
   /** A machine came online or went offline; within the transaction that stores it. */
   changed(tx: Tx, machine: AnnouncingMachine, status: "online" | "offline"): void;
+  /** An entry of a machine that was offline came as the answer to a question. */
+  cameOnline?(daemon_id: string): void;
 }
 
 /** A machine that is online. */
 interface Lease extends AnnouncingMachine {
   /** Its card, as text. */
   readonly card: string;
+  readonly verify_key: KeyObject;
   /** When its entry was made, by its clock. */
   readonly made_at: number;
-  /** When its entry came, by this machine's clock. */
-  readonly seen_at: number;
+  /** Undefined for a version without heartbeats. */
+  readonly run: string | undefined;
+  readonly revision: number;
+  readonly beats: boolean;
+  seq: number;
+  /** When its last sign of life came, by this machine's clock. */
+  seen_at: number;
   /** The same by the monotonic clock, from which the lease counts. */
-  readonly renewed_at: Monotonic;
+  renewed_at: Monotonic;
+  /** When that was stored last. */
+  touched_at: Monotonic;
 }
 
 /** What an entry led to. */
@@ -69,61 +102,133 @@ export interface Received {
 
 const NOTHING: Received = { cameOnline: false, clock_ahead_ms: null };
 
+/** The content that this run announced last. */
+interface Content {
+  readonly peers: ReturnType<SharedPeers["list"]>;
+  readonly human: SharedHuman | null;
+}
+
 export class MachineDirectory {
   readonly #ctx: Context;
   readonly #deps: MachineDirectoryDeps;
+  readonly refusals: MachineRefusals;
   /** The machines that are online, by daemon id. */
   readonly #online = new Map<string, Lease>();
   /** Reasons that were logged, by machine. */
-  readonly #refused = new Map<string, Set<string>>();
-  /** What was published last, without times; undefined before that, and after it failed. */
-  #published: string | undefined;
-  #published_at = 0;
+  readonly #logged = new Map<string, Set<string>>();
+  /** Machines whose entry is missing here, and when they were asked. */
+  readonly #missing = new Map<string, number>();
+  /** Machines that cannot have seen this machine's entry at the bus. */
+  readonly #unsent = new Set<string>();
+  /** What was announced last, without times. */
+  #digest: string | undefined;
+  #content: Content = { peers: [], human: null };
+  /** The entry as it was sealed last. */
+  #sealed: Uint8Array | undefined;
+  #seq = 0;
+  #revision = 0;
+  /** When anything was sent last, and when the entry was; undefined after the connection was lost. */
+  #sent_at: number | undefined;
+  #announced_at = -Infinity;
+  #seen_announced_at = -Infinity;
   /** The revision of the table `peers` when the peers were last read. */
-  #revision = -1;
-  #publishing: Promise<void> | undefined;
+  #read_revision = -1;
+  #sending: Promise<void> | undefined;
   #hasLeft = false;
 
   constructor(ctx: Context, deps: MachineDirectoryDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.refusals = new MachineRefusals(ctx, deps.card.daemon_id);
   }
 
-  /** Run once a second: publishes what has changed, and ends leases. */
+  /** Run once a second: sends what has changed or is due, and ends leases. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
     for (const lease of [...this.#online.values()]) {
       if (now - lease.renewed_at >= LEASE_MS) this.#end(lease);
     }
-    if (!this.#deps.isConnected()) this.#published = undefined;
-    else if (!this.#hasLeft && !this.#publishing) this.#publishChanged();
+    if (!this.#deps.isConnected()) this.#sent_at = undefined;
+    else if (!this.#hasLeft) {
+      if (!this.#sending) this.#sendDue(now);
+      this.#sendEntries();
+      this.#askForEntries(now);
+      for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);
+    }
   }
 
-  /** Takes the entry of another machine; null if its entry is gone. */
+  /** Takes the entry of another machine; null if the bus has it no more. */
   received(from: string, bytes: Uint8Array | null): Received {
     const before = this.#online.get(from);
     if (bytes === null) {
-      if (before) this.#end(before);
+      // A member can have the bus say so of any machine. A newer version says itself that it goes.
+      if (before && before.run === undefined) this.#end(before);
       return NOTHING;
     }
     const announcement = openAnnouncement(from, this.#deps.network, bytes);
     if (!announcement) return this.#refuse(from, "not_readable");
+    const { card } = announcement;
     const parsed = fromBytes(announcement.body);
-    if (!parsed.ok) return this.#refuse(from, parsed.reason);
-    if (before?.made_at === parsed.entry.at) return NOTHING; // The bus repeats it.
-    if (before && parsed.entry.at < before.made_at) return this.#refuse(from, "outdated");
-    const isTaken = this.#take(from, announcement.card, parsed.entry);
+    if (!parsed.ok) return this.#refuse(from, parsed.reason, { card, can_hear: true });
+    const { entry } = parsed;
+    if (entry.leaves) {
+      if (before?.run === entry.run && before && entry.seq > before.seq) this.#end(before);
+      return NOTHING;
+    }
+    if (before && isRepeat(before, entry)) {
+      if (entry.run !== undefined && entry.seq > before.seq) this.#seen(before, entry.seq);
+      return NOTHING; // The bus repeats it, or its machine renews it.
+    }
+    if (before && isOlder(before, entry)) {
+      return this.#refuse(from, "outdated", { card, can_hear: false });
+    }
+    const isTaken = this.#take(from, card, entry);
     if (!isTaken) return NOTHING;
-    if (parsed.skipped > 0) this.#logOnce(from, "peers_skipped", describe("peers_skipped"));
-    const clock_ahead_ms = parsed.entry.at - this.#ctx.clock.now();
+    if (parsed.skipped > 0) this.#leaveOut(from, card, entry, "peers_skipped");
+    const clock_ahead_ms = entry.at - this.#ctx.clock.now();
     return { cameOnline: before === undefined, clock_ahead_ms };
+  }
+
+  /** Takes an entry from the bus, where a machine that connects may look for this machine's own. */
+  announced(from: string, bytes: Uint8Array | null): Received {
+    const before = this.#online.get(from)?.run;
+    const received = this.received(from, bytes);
+    const after = this.#online.get(from)?.run;
+    const isHidden = hasPassed(SHOWN_MS, this.#announced_at, this.#ctx.clock.monotonic());
+    if (after !== undefined && after !== before && isHidden) this.#unsent.add(from);
+    return received;
+  }
+
+  /** Takes the heartbeat of another machine. */
+  heard(from: string, bytes: Uint8Array): void {
+    const beat = readBeat(this.#deps.network, bytes);
+    if (!beat) return void this.#refuse(from, "not_readable");
+    const lease = this.#online.get(from);
+    if (lease?.run !== beat.run || lease.revision !== beat.revision) this.#miss(from);
+    if (lease?.run !== beat.run || beat.seq <= lease.seq) return;
+    if (isBeatOf(from, lease.verify_key, beat)) this.#seen(lease, beat.seq);
+  }
+
+  /** Answers a call about the directory; undefined for another one. */
+  answer(from: string, frame: Uint8Array): Uint8Array | null | undefined {
+    const [kind] = frame;
+    const content = frame.subarray(1);
+    if (kind === CALL.ask) return this.#sealed ?? null;
+    if (kind === CALL.entry) {
+      this.#takeSent(from, content);
+      return new Uint8Array();
+    }
+    if (kind !== CALL.refusal) return undefined;
+    const notice = openAnnouncement(from, this.#deps.network, content, "mesh refusal 1");
+    if (notice) this.refusals.told(notice.card, notice.body);
+    return new Uint8Array();
   }
 
   isOnline(daemon_id: string): boolean {
     return this.#online.has(daemon_id);
   }
 
-  /** When an entry of the machine came; undefined while it is offline. */
+  /** When the last sign of life of the machine came; undefined while it is offline. */
   lastSeen(daemon_id: string): number | undefined {
     return this.#online.get(daemon_id)?.seen_at;
   }
@@ -131,26 +236,29 @@ export class MachineDirectory {
   /** Forgets a machine, whose peers the caller removes. */
   forget(daemon_id: string): void {
     this.#online.delete(daemon_id);
-    this.#refused.delete(daemon_id);
+    this.#logged.delete(daemon_id);
+    // Another machine may have been refused because of this one.
+    for (const { daemon_id: refused } of this.refusals.refused) this.refusals.accept(refused);
   }
 
   /**
-   * Withdraws this machine's entry, so that its peers are offline on the others at once. A daemon
-   * is shut down twice: before its requests end, and after.
+   * Says that this machine goes, so that its peers are offline on the others at once. A daemon is
+   * shut down twice: before its requests end, and after.
    */
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    // The bus drops the entry when it is not renewed.
     await timeout(this.#ctx.clock, LEAVE_MS_MAX, this.#withdraw());
   }
 
   async #withdraw(): Promise<void> {
-    await this.#publishing;
-    if (!this.#deps.isConnected()) return;
+    await this.#sending;
+    const { bus, isConnected } = this.#deps;
+    if (!isConnected()) return;
     try {
-      await this.#deps.bus.withdraw();
-    } catch (error) {
+      await bus.announce(this.#seal({ leaves: true }));
+      await bus.withdraw(); // For machines of a version that knows nothing of `leaves`.
+    } catch (error) { // The others notice that no sign of life comes.
       this.#ctx.log.warn("The entry of this machine was not withdrawn", { why: messageOf(error) });
     }
   }
@@ -160,7 +268,7 @@ export class MachineDirectory {
     const { changed, remotePeers, trust } = this.#deps;
     const now = this.#ctx.clock.now();
     return this.#ctx.db.transactLazily((tx) => {
-      const machine = this.#meet(tx, from, card);
+      const machine = this.#meet(tx, from, card, entry);
       if (!machine) return false;
       const { daemon_id, name } = machine;
       const peers = entry.peers.map((peer) => {
@@ -172,25 +280,40 @@ export class MachineDirectory {
         daemon_id,
         name,
         card: JSON.stringify(card),
+        verify_key: toVerifyKey(card.sign),
         made_at: entry.at,
+        run: entry.run,
+        revision: entry.revision,
+        beats: entry.beats,
+        seq: entry.seq,
         seen_at: now,
         renewed_at: this.#ctx.clock.monotonic(),
+        touched_at: this.#ctx.clock.monotonic(),
       };
       if (!this.#online.has(from)) changed(tx, lease, "online");
       this.#set(from, lease);
-      if (refused.length > 0) this.#logOnce(from, "peer_id_taken", describe("peer_id_taken"));
+      this.refusals.accept(from);
+      this.#missing.delete(from);
+      if (refused.length > 0) this.#leaveOut(from, card, entry, "peer_id_taken");
       return true;
     });
   }
 
   /** The machine of a card, unless it is refused. The card of an online machine was met before. */
-  #meet(tx: Tx, from: string, card: SignedCard): AnnouncingMachine | undefined {
+  #meet(
+    tx: Tx,
+    from: string,
+    card: SignedCard,
+    { run }: Entry,
+  ): AnnouncingMachine | undefined {
     const online = this.#online.get(from);
     if (online?.card === JSON.stringify(card)) return online;
     const meeting = this.#deps.trust.meet(tx, cardToWire(card));
     if (meeting.outcome === "self") return undefined;
     if (meeting.outcome !== "refused") return meeting.machine;
-    this.#logOnce(from, meeting.refusal.reason, meeting.refusal);
+    const { refusal } = meeting;
+    this.#logOnce(from, refusal.reason, refusal);
+    this.refusals.refuse(from, refusal, { name: card.name, can_hear: run !== undefined });
     return undefined;
   }
 
@@ -204,6 +327,18 @@ export class MachineDirectory {
     });
   }
 
+  /** A sign of life of an online machine. */
+  #seen(lease: Lease, seq: number): void {
+    const now = this.#ctx.clock.monotonic();
+    lease.seq = seq;
+    lease.seen_at = this.#ctx.clock.now();
+    lease.renewed_at = now;
+    this.refusals.stillRefused(lease.daemon_id);
+    if (!hasPassed(TOUCHED_MS, lease.touched_at, now)) return;
+    lease.touched_at = now;
+    this.#ctx.db.transactLazily((tx) => this.#deps.trust.touch(tx, lease.daemon_id));
+  }
+
   #end(lease: Lease): void {
     const { daemon_id } = lease;
     this.#ctx.db.transact((tx) => {
@@ -214,50 +349,168 @@ export class MachineDirectory {
     });
   }
 
-  #publishChanged(): void {
-    const { clock } = this.#ctx;
-    const now = clock.monotonic();
-    const isDue = this.#published === undefined || now - this.#published_at >= RENEW_MS;
+  /** Sends the entry if it has changed or if somebody needs it, else a heartbeat when it is due. */
+  #sendDue(now: Monotonic): void {
+    const isNew = this.#sent_at === undefined;
+    const isDue = this.#sent_at === undefined || hasPassed(RENEW_MS, this.#sent_at, now);
     const revision = this.#ctx.db.revisionOf("peers");
-    if (!isDue && revision === this.#revision) return;
-    this.#revision = revision;
-    const peers = this.#deps.shared.list();
-    const human = this.#deps.human();
-    const digest = JSON.stringify([peers.map((peer) => ({ ...peer, last_seen: null })), human]);
-    if (!isDue && digest === this.#published) return;
-    this.#published = digest;
-    this.#published_at = now;
-    const body = toBytes({ at: clock.now(), mesh_version: VERSION, peers, human });
-    const { card, keys, network } = this.#deps;
-    const sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
-    this.#publishing = this.#publish(sealed).finally(() => this.#publishing = undefined);
+    if (!isDue && revision === this.#read_revision) return;
+    this.#read_revision = revision;
+    const isChanged = this.#readContent(now);
+    if (!isDue && !isChanged) return;
+    this.#sent_at = now;
+    const { bus } = this.#deps;
+    const isEntry = isNew || isChanged || !bus.canBeat() ||
+      this.#online.values().some(({ beats }) => !beats);
+    if (isEntry) this.#announced_at = now;
+    const sent = isEntry ? bus.announce(this.#seal()) : bus.beat(this.#sealBeat());
+    this.#sending = this.#report(sent).finally(() => this.#sending = undefined);
   }
 
-  /** Publishes an entry. One that fails is published again after the time of a renewal. */
-  async #publish(entry: Uint8Array): Promise<void> {
-    const { bus, card } = this.#deps;
+  /** Whether this machine shares anything else than it has announced. */
+  #readContent(now: Monotonic): boolean {
+    const content: Content = { peers: this.#deps.shared.list(), human: this.#deps.human() };
+    const { human, peers } = content;
+    const digest = JSON.stringify([peers.map((peer) => ({ ...peer, last_seen: null })), human]);
+    const isSeenDue = hasPassed(SEEN_MS, this.#seen_announced_at, now) &&
+      JSON.stringify(peers) !== JSON.stringify(this.#content.peers);
+    if (digest === this.#digest && !isSeenDue) return false;
+    this.#digest = digest;
+    this.#content = content;
+    this.#seen_announced_at = now;
+    this.#revision++;
+    return true;
+  }
+
+  #seal({ leaves = false } = {}): Uint8Array {
+    const { bus, card, keys, network, run } = this.#deps;
+    const body = toBytes({
+      at: this.#ctx.clock.now(),
+      mesh_version: VERSION,
+      ...this.#content,
+      run,
+      seq: ++this.#seq,
+      revision: this.#revision,
+      beats: bus.canBeat(),
+      leaves,
+    });
+    return this.#sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
+  }
+
+  #sealBeat(): Uint8Array {
+    const { card, keys, network, run } = this.#deps;
+    const beat = { run, seq: ++this.#seq, revision: this.#revision };
+    return sealBeat(card.daemon_id, beat, keys, network, this.#ctx.ids);
+  }
+
+  /** One that fails is sent again after the time of a renewal. */
+  async #report(sent: Promise<void>): Promise<void> {
+    const { daemon_id } = this.#deps.card;
     try {
-      await bus.announce(entry);
-      this.#refused.delete(card.daemon_id);
+      await sent;
+      this.#logged.delete(daemon_id);
     } catch (error) {
+      this.#digest = undefined; // Nobody has the entry.
       const detail = messageOf(error);
-      this.#logOnce(card.daemon_id, "not_published", { detail, hint: "see `mesh doctor`" });
+      this.#logOnce(daemon_id, "not_published", { detail, hint: "see `mesh doctor`" });
     }
   }
 
-  #refuse(from: string, reason: EntryRefusal): Received {
-    this.#logOnce(from, reason, describe(reason));
+  /** The entry of a machine is missing here, or is not its last one. */
+  #miss(daemon_id: string): void {
+    if (this.#missing.has(daemon_id) || this.refusals.isRefused(daemon_id)) return;
+    if (this.#missing.size < REFUSED_MACHINES_MAX) this.#missing.set(daemon_id, -Infinity);
+  }
+
+  #askForEntries(now: Monotonic): void {
+    let asked = 0;
+    for (const [daemon_id, asked_at] of [...this.#missing]) {
+      if (asked_at !== -Infinity) {
+        if (hasPassed(ASK_AGAIN_MS, asked_at, now)) this.#missing.delete(daemon_id);
+      } else if (asked++ < ASKS_PER_TICK_MAX) {
+        this.#missing.set(daemon_id, now);
+        void this.#call(daemon_id, CALL.ask, new Uint8Array()).then((entry) => {
+          if (entry?.length) this.#takeSent(daemon_id, entry);
+        });
+      }
+    }
+  }
+
+  #takeSent(from: string, entry: Uint8Array): void {
+    try {
+      const { cameOnline } = this.received(from, entry);
+      if (cameOnline) this.#deps.cameOnline?.(from);
+    } catch (error) {
+      const why = messageOf(error);
+      this.#ctx.log.error("An announcement could not be taken", { daemon_id: from, why });
+    }
+  }
+
+  #sendEntries(): void {
+    const sealed = this.#sealed;
+    if (!sealed) return;
+    for (const daemon_id of [...this.#unsent].slice(0, SENT_PER_TICK_MAX)) {
+      this.#unsent.delete(daemon_id);
+      void this.#call(daemon_id, CALL.entry, sealed);
+    }
+  }
+
+  #tell(to: string, body: Uint8Array): void {
+    const { card, keys, network } = this.#deps;
+    const { ids } = this.#ctx;
+    const notice = sealAnnouncement({ card, body }, keys, network, ids, "mesh refusal 1");
+    void this.#call(to, CALL.refusal, notice);
+  }
+
+  /** What another machine answers; undefined without an answer: a later heartbeat leads here again. */
+  async #call(
+    to: string,
+    kind: (typeof CALL)[keyof typeof CALL],
+    content: Uint8Array,
+  ): Promise<Uint8Array | undefined> {
+    const frame = new Uint8Array(1 + content.length);
+    frame[0] = kind;
+    frame.set(content, 1);
+    try {
+      return await this.#deps.bus.call(to, frame, ANSWER_MS_MAX);
+    } catch (error) {
+      if (!(error instanceof BusError)) {
+        this.#ctx.log.error("A machine could not be asked for its entry", { daemon_id: to, error });
+      }
+      return undefined;
+    }
+  }
+
+  #refuse(
+    from: string,
+    reason: EntryRefusal,
+    { card, can_hear }: { readonly card?: SignedCard; readonly can_hear: boolean } = {
+      can_hear: false,
+    },
+  ): Received {
+    const text: RefusalText = { reason, ...describe(reason) };
+    this.#logOnce(from, reason, text);
+    // An online machine is taken: this may be a copy of what it sent, or not from it at all.
+    const isOnline = this.#online.has(from);
+    if (!isOnline) this.refusals.refuse(from, text, { name: card?.name ?? null, can_hear });
     return NOTHING;
   }
 
-  /** Machines repeat their entries every 20 s: logs each reason of a machine once. */
+  /** A part of an entry that was taken is left out. */
+  #leaveOut(from: string, { name }: SignedCard, { run }: Entry, reason: EntryRefusal): void {
+    const text: RefusalText = { reason, ...describe(reason) };
+    this.#logOnce(from, reason, text);
+    this.refusals.refuse(from, text, { name, can_hear: run !== undefined, is_partial: true });
+  }
+
+  /** Logs each reason of a machine once. */
   #logOnce(
     daemon_id: string,
     reason: string,
     { detail, hint }: { readonly detail: string; readonly hint: string },
   ): void {
-    if (this.#refused.size >= REFUSED_MACHINES_MAX) this.#refused.clear();
-    const logged = this.#refused.getOrInsertComputed(daemon_id, () => new Set());
+    if (this.#logged.size >= REFUSED_MACHINES_MAX) this.#logged.clear();
+    const logged = this.#logged.getOrInsertComputed(daemon_id, () => new Set());
     if (logged.has(reason)) return;
     logged.add(reason);
     const what = reason === "not_published"
@@ -265,6 +518,17 @@ export class MachineDirectory {
       : "The entry of a machine was refused";
     this.#ctx.log.warn(what, { daemon_id, reason, detail, hint });
   }
+}
+
+function isRepeat(lease: Lease, { at, run, revision }: Entry): boolean {
+  if (run === undefined || run !== lease.run) return lease.made_at === at;
+  return revision === lease.revision;
+}
+
+/** Within one run its counter decides, which no clock changes. */
+function isOlder(lease: Lease, { at, run, revision }: Entry): boolean {
+  if (run === undefined || run !== lease.run) return at < lease.made_at;
+  return revision < lease.revision;
 }
 
 /** An instant before `made_at` of another clock, as the same time before `now` of this one. */

@@ -8,9 +8,9 @@ import type { NetworkKeys } from "./network.ts";
 import { open, seal } from "./sealing.ts";
 
 const LINE_BREAK = 10;
-/** Names no machine, because the signed card does. */
-const ABOUT: readonly string[] = ["mesh directory 1"];
-const CONTEXT = "mesh directory 1";
+/** The purpose, which is signed and sealed. Names no machine, because the signed card does. */
+export type Purpose = "mesh directory 1" | "mesh refusal 1";
+const DIRECTORY: Purpose = "mesh directory 1";
 
 export interface Announcement {
   /** Authentic by itself, but perhaps not pinned: `MachineTrust.meet` decides whether to trust it. */
@@ -24,11 +24,12 @@ export function sealAnnouncement(
   keys: MachineKeys,
   network: NetworkKeys,
   ids: Pick<Ids, "hex">,
+  purpose = DIRECTORY,
 ): Uint8Array {
   const line = new TextEncoder().encode(`${JSON.stringify(cardToWire(card))}\n`);
   const content = joined(line, body);
-  const signed = joined(sign(keys, ABOUT, content), content);
-  return seal(network.directory_key, CONTEXT, signed, ids);
+  const signed = joined(sign(keys, [purpose], content), content);
+  return seal(network.directory_key, purpose, signed, ids);
 }
 
 /**
@@ -39,8 +40,9 @@ export function openAnnouncement(
   daemon_id: string,
   network: NetworkKeys,
   sealed: Uint8Array,
+  purpose = DIRECTORY,
 ): Announcement | null {
-  const signed = open(network.directory_key, CONTEXT, sealed);
+  const signed = open(network.directory_key, purpose, sealed);
   if (signed === null) return null;
   const content = signed.subarray(SIGNATURE_BYTES);
   const end = content.indexOf(LINE_BREAK);
@@ -48,7 +50,7 @@ export function openAnnouncement(
   const checked = checkCard(tryJson(line), network);
   if (!checked.ok || checked.card.daemon_id !== daemon_id) return null;
   const signature = signed.subarray(0, SIGNATURE_BYTES);
-  if (!verify(toVerifyKey(checked.card.sign), ABOUT, content, signature)) return null;
+  if (!verify(toVerifyKey(checked.card.sign), [purpose], content, signature)) return null;
   return { card: checked.card, body: content.subarray(end + 1) };
 }
 

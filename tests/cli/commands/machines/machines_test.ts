@@ -17,6 +17,9 @@ const BUS = {
   waiting_at_bus: 0,
   bytes_at_bus: 10,
   bytes_at_bus_max: 100,
+  identity_in_use: null,
+  refused: [],
+  refused_by: [],
 };
 const MACHINE = {
   daemon_id: "dm-000000000002",

@@ -42,6 +42,8 @@ class ScriptedBus implements Bus {
   call = (_to: string, request: Uint8Array) => Promise.resolve(request);
   announce = () => Promise.resolve();
   withdraw = () => Promise.resolve();
+  beat = () => Promise.resolve();
+  canBeat = () => true;
   putFile = () => Promise.resolve();
   getFile = () => Promise.resolve(null);
   deleteFile = () => Promise.resolve();

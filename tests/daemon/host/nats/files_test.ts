@@ -7,6 +7,8 @@ import { natsTest } from "../../../support/nats/nats_tests.ts";
 import { TEST_LIMITS } from "../../../support/nats/nats_server.ts";
 import { ALPHA, BETA, Network } from "../../../support/nats/network.ts";
 
+const NAME = `${ALPHA}.file`;
+
 const bytesOf = (count: number, seed = 1) =>
   Uint8Array.from({ length: count }, (_, index) => (index * 31 + seed) % 251);
 
@@ -15,23 +17,23 @@ natsTest("a file is read by another machine, whatever its size", async () => {
   const alpha = await network.machine(ALPHA);
   const beta = await network.machine(BETA);
   for (const size of [0, 1, 128 << 10, (128 << 10) + 1, 1_000_000]) {
-    await alpha.bus.putFile(`file-${size}`, bytesOf(size));
-    assert.deepEqual(await beta.bus.getFile(`file-${size}`, 2_000_000), bytesOf(size));
+    await alpha.bus.putFile(`${ALPHA}.file-${size}`, bytesOf(size));
+    assert.deepEqual(await beta.bus.getFile(`${ALPHA}.file-${size}`, 2_000_000), bytesOf(size));
   }
-  await alpha.bus.putFile("file-1", bytesOf(10, 2));
-  assert.deepEqual(await beta.bus.getFile("file-1", 2_000_000), bytesOf(10, 2));
+  await alpha.bus.putFile(`${ALPHA}.file-1`, bytesOf(10, 2));
+  assert.deepEqual(await beta.bus.getFile(`${ALPHA}.file-1`, 2_000_000), bytesOf(10, 2));
 });
 
 natsTest("a file is an object of the store for other NATS clients as well", async () => {
   await using network = await Network.start();
   const alpha = await network.machine(ALPHA);
-  await alpha.bus.putFile("file", bytesOf(300_000));
+  await alpha.bus.putFile(NAME, bytesOf(200_000));
   const admin = await network.connect({ seed: network.server.admin.seed });
   const store = await new Objm(admin).open("mesh_files");
   const [info] = await store.list();
-  assert.equal(info?.name, "file");
-  assert.equal(info?.chunks, 3);
-  assert.deepEqual(await store.getBlob("file"), bytesOf(300_000));
+  assert.equal(info?.name, NAME);
+  assert.equal(info?.chunks, 1);
+  assert.deepEqual(await store.getBlob(NAME), bytesOf(200_000));
 });
 
 natsTest(
@@ -40,14 +42,14 @@ natsTest(
     await using network = await Network.start();
     const alpha = await network.machine(ALPHA);
     const beta = await network.machine(BETA);
-    assert.equal(await beta.bus.getFile("file", 2_000_000), null);
-    await beta.bus.deleteFile("file");
-    await alpha.bus.putFile("file", bytesOf(1_000_000));
-    await assert.rejects(beta.bus.deleteFile("file"), failure("not_permitted", "no"));
-    assert.deepEqual(await beta.bus.getFile("file", 2_000_000), bytesOf(1_000_000));
-    await alpha.bus.deleteFile("file");
-    assert.equal(await beta.bus.getFile("file", 2_000_000), null);
-    await alpha.bus.deleteFile("file");
+    assert.equal(await beta.bus.getFile(NAME, 2_000_000), null);
+    await beta.bus.deleteFile(NAME);
+    await alpha.bus.putFile(NAME, bytesOf(1_000_000));
+    await assert.rejects(beta.bus.deleteFile(NAME), failure("not_permitted", "no"));
+    assert.deepEqual(await beta.bus.getFile(NAME, 2_000_000), bytesOf(1_000_000));
+    await alpha.bus.deleteFile(NAME);
+    assert.equal(await beta.bus.getFile(NAME, 2_000_000), null);
+    await alpha.bus.deleteFile(NAME);
     const admin = await network.connect({ seed: network.server.admin.seed });
     const { size } = await (await new Objm(admin).open("mesh_files")).status();
     assert.ok(size < 10_000, `${size} bytes are left`);
@@ -90,22 +92,18 @@ for (const [what, record] of Object.entries(EMPTY_RECORDS)) {
 natsTest("a full store refuses a file", async () => {
   await using network = await Network.start({ limits: { ...TEST_LIMITS, files_bytes: 1 << 20 } });
   const alpha = await network.machine(ALPHA);
-  await assert.rejects(alpha.bus.putFile("file", bytesOf(2_000_000)), failure("full", "no"));
-  assert.equal(await alpha.bus.getFile("file", 2_000_000), null);
+  await assert.rejects(alpha.bus.putFile(NAME, bytesOf(2_000_000)), failure("full", "no"));
+  assert.equal(await alpha.bus.getFile(NAME, 2_000_000), null);
 });
 
 natsTest("a file that was changed at the bus is not handed out", async () => {
   await using network = await Network.start();
   const alpha = await network.machine(ALPHA);
-  await alpha.bus.putFile("file", bytesOf(1000));
+  await alpha.bus.putFile(NAME, bytesOf(1000));
   const admin = await network.connect({ seed: network.server.admin.seed });
-  const info = await (await new Objm(admin).open("mesh_files")).info("file");
-  await admin.request(
-    `$JS.API.STREAM.PURGE.OBJ_mesh_files`,
-    JSON.stringify({ filter: `$O.mesh_files.C.${info?.nuid}` }),
-  );
+  const info = await (await new Objm(admin).open("mesh_files")).info(NAME);
   await admin.request(`$O.mesh_files.C.${info?.nuid}`, bytesOf(1000, 2));
-  await assert.rejects(alpha.bus.getFile("file", 2_000_000), failure("failed"));
+  await assert.rejects(alpha.bus.getFile(NAME, 2_000_000), failure("failed"));
 });
 
 natsTest("a name with other characters is refused", async () => {
@@ -117,6 +115,6 @@ natsTest("a name with other characters is refused", async () => {
 natsTest("a file that is larger than the reader takes is refused", async () => {
   await using network = await Network.start();
   const alpha = await network.machine(ALPHA);
-  await alpha.bus.putFile("file", bytesOf(1001));
-  await assert.rejects(alpha.bus.getFile("file", 1000), failure("too_large", "no"));
+  await alpha.bus.putFile(NAME, bytesOf(1001));
+  await assert.rejects(alpha.bus.getFile(NAME, 1000), failure("too_large", "no"));
 });

@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import { fromBytes } from "../../../../../daemon/features/federation/directory/entry.ts";
-import { RENEW_MS } from "../../../../../daemon/features/federation/directory/machine_directory.ts";
+import {
+  RENEW_MS,
+  SEEN_MS,
+} from "../../../../../daemon/features/federation/directory/machine_directory.ts";
 import { openAnnouncement } from "../../../../../daemon/features/machines/trust/announcement.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";
 import { type Member, member, NETWORK } from "../../../../support/federation/directories.ts";
@@ -90,7 +93,7 @@ Deno.test("of a peer, only the last folder of its path and the begin of its desc
   assert.equal(lastEntry(a).peers[0]?.description, null);
 });
 
-Deno.test("a change is announced at the next tick and once, and all of it again after 20 s", async () => {
+Deno.test("a change is announced at the next tick and once; a heartbeat follows after 20 s", async () => {
   await using a = member({ name: "laptop" });
   await a.tick();
   assert.equal(a.entries.length, 1);
@@ -103,10 +106,12 @@ Deno.test("a change is announced at the next tick and once, and all of it again 
   await a.tick();
   assert.equal(a.entries.length, 2);
   await a.tick(RENEW_MS / 1000);
-  assert.equal(a.entries.length, 3);
+  assert.deepEqual([a.entries.length, a.bus.beats.length], [2, 1]);
   await a.w.post("/peers/api/turn", { turn_state: "working" });
   await a.tick();
-  assert.deepEqual([a.entries.length, lastEntry(a).peers[0]?.turn_state], [4, "working"]);
+  assert.deepEqual([a.entries.length, lastEntry(a).peers[0]?.turn_state], [3, "working"]);
+  await a.tick(RENEW_MS / 1000);
+  assert.deepEqual([a.entries.length, a.bus.beats.length], [3, 2]);
 });
 
 Deno.test("nothing is announced while the bus is down; after that, everything at once", async () => {
@@ -135,11 +140,31 @@ Deno.test("an entry that the bus refuses is logged once, and tried again after 2
   assert.equal(a.entries.length, 1);
 });
 
+Deno.test("when peers were seen is announced every ten minutes, if nothing else changes", async () => {
+  await using a = member({ name: "laptop" });
+  await addPeer(a.w, "api");
+  await a.tick();
+  for (let passed_ms = 0; passed_ms <= SEEN_MS; passed_ms += RENEW_MS) {
+    await a.w.post("/peers/api/touch", {});
+    a.w.daemon.tick();
+    await a.tick(RENEW_MS / 1000);
+  }
+  assert.equal(a.entries.length, 2);
+});
+
+Deno.test("a server that permits no heartbeats gets the whole entry every 20 s", async () => {
+  await using a = member({ name: "laptop" });
+  a.bus.permitsBeats = false;
+  for (let times = 0; times < 3; times++) await a.tick(RENEW_MS / 1000);
+  assert.deepEqual([a.entries.length, a.bus.beats.length], [3, 0]);
+  assert.equal(lastEntry(a).beats, false);
+});
+
 Deno.test("a machine that leaves withdraws its entry once, and announces nothing more", async () => {
   await using a = member({ name: "laptop" });
   await a.tick();
   await a.directory.leave();
   await a.directory.leave();
   await a.tick(RENEW_MS / 1000);
-  assert.deepEqual([a.bus.withdrawn, a.entries.length], [1, 1]);
+  assert.deepEqual([a.bus.withdrawn, a.entries.length, lastEntry(a).leaves], [1, 2, true]);
 });

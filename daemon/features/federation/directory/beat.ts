@@ -1,0 +1,55 @@
+/** Heartbeats: a few signed bytes that say which entry of the directory a live machine stands by. */
+
+import * as z from "zod";
+import type { KeyObject } from "node:crypto";
+import type { Ids } from "kit/core/clock.ts";
+import { tryJson } from "kit/core/text.ts";
+import { type MachineKeys, sign, SIGNATURE_BYTES, verify } from "../../machines/trust/keys.ts";
+import type { NetworkKeys } from "../../machines/trust/network.ts";
+import { open, seal } from "../../machines/trust/sealing.ts";
+import { Run } from "./entry.ts";
+
+const CONTEXT = "mesh beat 1";
+
+const Beat = z.object({
+  run: Run,
+  /** As in the entries of the run: a repeat is not newer. */
+  seq: z.number().int().nonnegative(),
+  /** Of the entry that holds. */
+  revision: z.number().int().nonnegative(),
+});
+export type Beat = z.output<typeof Beat>;
+
+/** A heartbeat whose signature is not checked yet. */
+export interface ReadBeat extends Beat {
+  readonly signature: Uint8Array;
+  readonly signed: Uint8Array;
+}
+
+export function sealBeat(
+  daemon_id: string,
+  beat: Beat,
+  keys: MachineKeys,
+  network: NetworkKeys,
+  ids: Pick<Ids, "hex">,
+): Uint8Array {
+  const signed = new TextEncoder().encode(JSON.stringify(beat));
+  const content = new Uint8Array(SIGNATURE_BYTES + signed.length);
+  content.set(sign(keys, [CONTEXT, daemon_id], signed));
+  content.set(signed, SIGNATURE_BYTES);
+  return seal(network.directory_key, CONTEXT, content, ids);
+}
+
+/** What a machine of the network sent as a heartbeat; undefined for anything else. */
+export function readBeat(network: NetworkKeys, bytes: Uint8Array): ReadBeat | undefined {
+  const content = open(network.directory_key, CONTEXT, bytes);
+  if (!content) return undefined;
+  const signed = content.subarray(SIGNATURE_BYTES);
+  const { data } = Beat.safeParse(tryJson(new TextDecoder().decode(signed)));
+  return data && { ...data, signature: content.subarray(0, SIGNATURE_BYTES), signed };
+}
+
+/** Whether the machine with this key sent it. */
+export function isBeatOf(daemon_id: string, key: KeyObject, beat: ReadBeat): boolean {
+  return verify(key, [CONTEXT, daemon_id], beat.signed, beat.signature);
+}

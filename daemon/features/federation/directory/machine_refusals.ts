@@ -1,0 +1,167 @@
+/**
+ * Refusals between machines: whom this machine refuses and tells so, and who refuses this machine.
+ */
+
+import * as z from "zod";
+import type { Monotonic } from "kit/core/clock.ts";
+import { cleanLine, tryJson } from "kit/core/text.ts";
+import type { Context } from "kit/data/context.ts";
+
+/** A machine that is refused is told so this often. */
+export const TELL_MS = 60_000;
+/** A refusal that was neither repeated nor told again for this long is over. */
+export const REFUSAL_MS_MAX = 3 * TELL_MS;
+/** How many machines are remembered, here and there; further ones are not shown. */
+const MACHINES_MAX = 2000;
+const TEXT_LENGTH_MAX = 500;
+
+/** Why one machine refuses another one, or a part of what it announces. */
+export interface RefusalText {
+  readonly reason: string;
+  readonly detail: string;
+  readonly hint: string;
+}
+
+export interface MachineRefusal extends RefusalText {
+  /** The machine that is refused, or that refuses this one. */
+  readonly daemon_id: string;
+  /** Its name; null where it could not be read. */
+  readonly name: string | null;
+  /** When it was refused last, by this machine's clock. */
+  readonly at: number;
+}
+
+/** A refusal, with its time by the monotonic clock. */
+interface Recent extends MachineRefusal {
+  readonly renewed_at: Monotonic;
+}
+
+interface Refused extends Recent {
+  /** Whether the machine understands that it is told. */
+  readonly can_hear: boolean;
+  readonly told_at: number;
+  /** A part of its entry is left out, and the machine itself is not refused. */
+  readonly is_partial: boolean;
+}
+
+const Notice = z.object({
+  to: z.string(),
+  reason: z.string().max(64),
+  detail: z.string().max(TEXT_LENGTH_MAX),
+  hint: z.string().max(TEXT_LENGTH_MAX),
+});
+
+export class MachineRefusals {
+  readonly #ctx: Pick<Context, "clock" | "log">;
+  readonly #me: string;
+  readonly #refused = new Map<string, Refused>();
+  readonly #refusedBy = new Map<string, Recent>();
+
+  constructor(ctx: Pick<Context, "clock" | "log">, daemon_id: string) {
+    this.#ctx = ctx;
+    this.#me = daemon_id;
+  }
+
+  /** The machines that this one refuses now. */
+  get refused(): MachineRefusal[] {
+    return [...this.#current(this.#refused)].map(toShown);
+  }
+
+  /** The machines that refuse this one now. */
+  get refused_by(): MachineRefusal[] {
+    return [...this.#current(this.#refusedBy)].map(toShown);
+  }
+
+  /** Whether a machine was refused as a whole within the last minute. */
+  isRefused(daemon_id: string): boolean {
+    const refused = this.#refused.get(daemon_id);
+    return !!refused && !refused.is_partial &&
+      this.#ctx.clock.monotonic() - refused.renewed_at < TELL_MS;
+  }
+
+  /** This machine refuses another one, or a part of its entry. */
+  refuse(
+    daemon_id: string,
+    text: RefusalText,
+    { name = null, can_hear, is_partial = false }: {
+      readonly name?: string | null;
+      readonly can_hear: boolean;
+      readonly is_partial?: boolean;
+    },
+  ): void {
+    const before = this.#refused.get(daemon_id);
+    if (!before && this.#refused.size >= MACHINES_MAX) return;
+    const told_at = before?.reason === text.reason ? before.told_at : -Infinity;
+    const { reason, detail, hint } = text;
+    this.#refused.set(daemon_id, {
+      daemon_id,
+      name,
+      reason,
+      detail,
+      hint,
+      ...this.#times(),
+      can_hear,
+      told_at,
+      is_partial,
+    });
+  }
+
+  /** A machine is taken, or forgotten. */
+  accept(daemon_id: string): void {
+    this.#refused.delete(daemon_id);
+  }
+
+  /** A partial refusal holds while the machine is online. */
+  stillRefused(daemon_id: string): void {
+    const refused = this.#refused.get(daemon_id);
+    if (refused?.is_partial) this.#refused.set(daemon_id, { ...refused, ...this.#times() });
+  }
+
+  /** The machines that are to be told now, with what. */
+  takeDue(): { readonly to: string; readonly notice: Uint8Array }[] {
+    const now = this.#ctx.clock.monotonic();
+    const due = [...this.#current(this.#refused)].filter(({ can_hear, told_at }) =>
+      can_hear && now - told_at >= TELL_MS
+    );
+    return due.map((refused) => {
+      const { daemon_id: to, reason } = refused;
+      this.#refused.set(to, { ...refused, told_at: now });
+      const detail = refused.detail.slice(0, TEXT_LENGTH_MAX);
+      const hint = refused.hint.slice(0, TEXT_LENGTH_MAX);
+      const notice: z.input<typeof Notice> = { to, reason, detail, hint };
+      return { to, notice: new TextEncoder().encode(JSON.stringify(notice)) };
+    });
+  }
+
+  /** Another machine says, as itself, that it refuses this one. */
+  told(by: { readonly daemon_id: string; readonly name: string }, notice: Uint8Array): void {
+    const { data } = Notice.safeParse(tryJson(new TextDecoder().decode(notice)));
+    if (data?.to !== this.#me) return;
+    const { daemon_id, name } = by;
+    const before = this.#refusedBy.get(daemon_id);
+    if (!before && this.#refusedBy.size >= MACHINES_MAX) return;
+    const { reason } = data;
+    const detail = cleanLine(data.detail), hint = cleanLine(data.hint);
+    this.#refusedBy.set(daemon_id, { daemon_id, name, reason, detail, hint, ...this.#times() });
+    if (before?.reason === reason) return;
+    const what = "Another machine refuses this one";
+    this.#ctx.log.warn(what, { daemon_id, name, reason, detail, hint });
+  }
+
+  #times(): Pick<Recent, "at" | "renewed_at"> {
+    const { clock } = this.#ctx;
+    return { at: clock.now(), renewed_at: clock.monotonic() };
+  }
+
+  *#current<Kind extends Recent>(refusals: Map<string, Kind>): Generator<Kind> {
+    const now = this.#ctx.clock.monotonic();
+    for (const [daemon_id, refusal] of [...refusals]) {
+      if (now - refusal.renewed_at >= REFUSAL_MS_MAX) refusals.delete(daemon_id);
+      else yield refusal;
+    }
+  }
+}
+
+function toShown({ daemon_id, name, reason, detail, hint, at }: MachineRefusal): MachineRefusal {
+  return { daemon_id, name, reason, detail, hint, at };
+}
