@@ -1,6 +1,7 @@
 /** `mesh setup`: connects mesh with the coding agents of this machine, or removes it from them. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
@@ -58,7 +59,7 @@ export async function runSetup(
   args: readonly string[],
   env: Env,
   output: SetupOutput = TERMINAL,
-  { send = fetch, host = THIS_HOST }: SetupDeps = {},
+  { send = outgoingFetch(env, systemClock.now), host = THIS_HOST }: SetupDeps = {},
 ): Promise<number> {
   const options = readOptions(args);
   if (typeof options === "string") {

@@ -5,6 +5,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
@@ -123,7 +124,7 @@ async function platformOf(
 ): Promise<Platform> {
   // Loading it takes a fifth of the start, so only a daemon with a relay loads it.
   const openSocket = settings.config["relay.enabled"]
-    ? (await import("../api/relay/relay_socket.ts")).openSocket
+    ? (await import("../api/relay/relay_socket.ts")).socketsOf({ env, clock })
     : undefined;
   const openTelemetry = settings.config["telemetry.otlp"]
     ? (await import("../api/telemetry/telemetry.ts")).openTelemetry
@@ -156,7 +157,7 @@ async function platformOf(
     programs: programRunnerOf(clock, env),
     openSocket,
     openTelemetry,
-    send: (request) => fetch(request),
+    send: outgoingFetch(env, clock.now),
     sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),

@@ -4,6 +4,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { acceptWebSocket } from "kit/net/frames.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
 import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection.ts";
@@ -27,7 +28,8 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     using database = oauthConfig &&
       lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, log });
     const oauth = oauthConfig && database && { issuer: oauthConfig.issuer, db: database.db };
-    const telemetry = options && await openTelemetry(options, { clock, ids, log });
+    const send = outgoingFetch(env, clock.now);
+    const telemetry = options && await openTelemetry(options, { clock, ids, log, send });
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept, telemetry });
     const stopSignal = nextStopSignal();
     const server = listen(relay, { host, port, log });
@@ -79,10 +81,10 @@ function listen(
 
 async function openTelemetry(
   options: RelayTelemetryOptions,
-  deps: Omit<RelayTelemetryDeps, "send">,
+  deps: RelayTelemetryDeps,
 ): Promise<RelayTelemetry> {
   const { RelayTelemetry } = await import("./telemetry.ts");
-  return new RelayTelemetry({ ...deps, send: (request) => fetch(request) }, options);
+  return new RelayTelemetry(deps, options);
 }
 
 export function accept(request: Request, listener: ConnectionListener) {

@@ -1,4 +1,4 @@
-/** What the commands that run a chat surface share: its settings' errors, its log, its network. */
+/** What the commands that run a chat surface share: its settings' errors, its log. */
 
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
 import type { CommandContext } from "../../command/command.ts";
@@ -40,15 +40,4 @@ export function apiBase(env: Env, variable: string, standard: string): string {
   throw new ConfigError(
     `${variable}: "${base}" is not allowed; use an https URL, or an http URL on this machine`,
   );
-}
-
-/**
- * Sends calls to a chat through the proxy of the environment. `main.ts` removes the proxy variables,
- * so that calls to the daemon do not use the proxy.
- */
-export function proxiedFetch(env: Env, base: string): (request: Request) => Promise<Response> {
-  const proxy = env["HTTPS_PROXY"] || env["https_proxy"] || env["ALL_PROXY"] || env["all_proxy"];
-  if (!proxy || isLoopback(new URL(base).hostname)) return (request) => fetch(request);
-  const client = Deno.createHttpClient({ proxy: { url: proxy } });
-  return (request) => fetch(request, { client });
 }

@@ -2,6 +2,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { dirname, join } from "kit/core/path.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "../../../daemon/host/paths.ts";
 import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
@@ -9,10 +10,10 @@ import { EXIT } from "../../client/failures.ts";
 import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
-import { apiBase, missingSettings, proxiedFetch, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
 import { DEFAULT_BASE } from "./api/api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
-import { connectSlackSocket } from "./connection/socket.ts";
+import { slackSockets } from "./connection/socket.ts";
 import { MANIFEST } from "./manifest.ts";
 import { SlackSurface } from "./surface.ts";
 import { WebApi } from "./api/web_api.ts";
@@ -51,14 +52,14 @@ export async function runSlack(context: CommandContext, args: Args): Promise<num
   const surface = new SlackSurface({
     clock,
     ids: randomIds,
-    api: new WebApi({ base, app_token, bot_token, clock, fetch: proxiedFetch(env, base) }),
+    api: new WebApi({ base, app_token, bot_token, clock, fetch: outgoingFetch(env, clock.now) }),
     user,
     channel,
     handledFile: handledFile(env),
     call: daemon.call,
     daemon,
     connect: connectWebSocket,
-    connectSlack: connectSlackSocket,
+    connectSlack: slackSockets({ env, clock }),
     url: () => tryDaemonUrl(daemon),
     auth_token: settings["daemon.auth_token"]?.reveal(),
     log,

@@ -1,13 +1,14 @@
 /** `mesh surface telegram`: checks the settings and runs the surface until Ctrl-C. */
 
 import { randomIds } from "kit/core/clock.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { connectWebSocket } from "../../client/daemon_connection.ts";
 import { readSettings } from "../../client/settings.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { ChatError } from "../chat/chat.ts";
-import { apiBase, missingSettings, proxiedFetch, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
 import { BotApi, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
 import { TelegramSurface } from "./surface.ts";
 
@@ -29,7 +30,7 @@ export async function runTelegram(context: CommandContext): Promise<number> {
   const token = settings["surfaces.telegram.token"];
   const chat_id = settings["surfaces.telegram.chat_id"];
   const base = apiBase(env, "TELEGRAM_API_BASE", DEFAULT_BASE);
-  const options = { base, clock, fetch: proxiedFetch(env, base) };
+  const options = { base, clock, fetch: outgoingFetch(env, clock.now) };
   if (!token) throw missingSettings(env, [TOKEN_MISSING, ...(chat_id ? [] : [CHAT_MISSING])]);
   if (!chat_id) {
     throw missingSettings(env, [CHAT_MISSING, await describeChats({ ...options, token })]);

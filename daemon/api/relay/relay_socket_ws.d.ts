@@ -3,11 +3,13 @@
  * need Node's types.
  */
 
+import type { CreateConnection } from "kit/net/outgoing/web_socket.ts";
 import type { SocketLike } from "kit/net/tunnel/connection.ts";
 
 export interface Options {
   readonly headers: Readonly<Record<string, string>>;
   readonly perMessageDeflate: boolean;
+  readonly createConnection: CreateConnection;
 }
 
 export const WebSocket: new (address: string, options: Options) => SocketLike;

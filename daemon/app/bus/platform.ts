@@ -26,7 +26,7 @@ export async function loadFederation(
     const { openNatsBus } = await import("../../host/nats/nats_bus.ts");
     const { Federation } = await import("../../features/federation/federation.ts");
     const { ca_path, credentials, keys, name, network_secret, url } = membership;
-    const shared = { credentials, name, url, ...(ca_path !== undefined && { ca_path }) };
+    const shared = { credentials, env, name, url, ...(ca_path !== undefined && { ca_path }) };
     return {
       access: {
         keys,

@@ -54,12 +54,12 @@ export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;
 
 /** The router of asks; undefined with `routing.strategy: static`. */
 function openRouter(
-  { config, ctx, shutdownSignal }: Foundation,
+  { config, ctx, platform, shutdownSignal }: Foundation,
   { asks, directory }: { asks: Asks; directory: Directory },
 ): Router | undefined {
   const strategy = config["routing.strategy"];
   if (strategy === "static") return undefined;
-  return new Router(ctx, { asks, directory, shutdownSignal }, {
+  return new Router(ctx, { asks, directory, send: platform.send, shutdownSignal }, {
     strategy,
     min_confidence: config["routing.min_confidence"],
     allow_service_targets: config["routing.allow_service_targets"],

@@ -1,6 +1,9 @@
 /** One connection to one NATS server, encrypted unless its address allows otherwise. */
 
 import { systemClock } from "kit/core/clock.ts";
+import { UnreachableError } from "kit/net/outgoing/http_client.ts";
+import { OutgoingSockets } from "kit/net/outgoing/sockets.ts";
+import type { Env } from "../paths.ts";
 import { type Address, showAddress } from "./addresses.ts";
 import { BusLink } from "./link.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
@@ -18,6 +21,8 @@ export interface ConnectionOptions {
   readonly name: string;
   /** Between two proofs that the server is there. */
   readonly ping_ms?: number;
+  /** Names proxies and further authorities (kit/net/outgoing/). */
+  readonly env?: Env;
   readonly connect_ms_max?: number;
 }
 
@@ -39,8 +44,25 @@ export async function connectTo(
     return await Promise.race([connect(address, options, link), link.ended]);
   } catch (error) {
     link.destroy(); // The client leaves a socket open whose handshake did not end in time.
-    throw error;
+    const why = await explain(error, address, options);
+    if (why === undefined) throw error;
+    throw new UnreachableError(why, { cause: error });
   }
+}
+
+async function explain(
+  error: unknown,
+  { host, port }: Address,
+  options: ConnectionOptions,
+): Promise<string | undefined> {
+  const sockets = new OutgoingSockets({ env: options.env ?? {}, clock: systemClock });
+  // The server greets before TLS begins.
+  const open = async () => {
+    const socket = await sockets.open({ host, port }, { tls: true });
+    await new Promise((resolve) => socket.once("data", resolve).once("close", resolve));
+    return socket;
+  };
+  return await sockets.explain(error, open, host);
 }
 
 async function connect(
@@ -51,7 +73,11 @@ async function connect(
   const { transport } = await libraries();
   const { ca_path } = options;
   // The files are read for each connection: a renewed one is used without a restart.
-  const ca = ca_path === undefined ? undefined : await Deno.readTextFile(ca_path);
+  const sockets = new OutgoingSockets({ env: options.env ?? {}, clock: systemClock });
+  const own_ca = ca_path === undefined ? undefined : await Deno.readTextFile(ca_path);
+  const ca = own_ca ?? (address.tls_required ? sockets.trusted()?.join("\n") : undefined);
+  const isProxied = sockets.isProxied(address, { tls: true });
+  if (isProxied) link.dial = (target) => sockets.open(target, { tls: true });
   const tls = { host: address.host, ...(ca !== undefined && { ca }) };
   const client_options = {
     link,
@@ -62,6 +88,8 @@ async function connect(
     // A given authority means TLS. Without the property, TLS is used where the server offers it.
     ...((address.tls_required || ca !== undefined) && { tls }),
     reconnect: false,
+    // A proxy resolves the names.
+    ...(isProxied && { resolve: false }),
     ignoreClusterUpdates: true,
     timeout: options.connect_ms_max ?? CONNECT_MS_MAX,
     pingInterval: options.ping_ms ?? PING_MS,

@@ -2,6 +2,7 @@
 
 import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
 import type { Clock } from "kit/core/clock.ts";
+import type { Target } from "kit/net/outgoing/sockets.ts";
 
 type Socket = NodeTransport["socket"];
 
@@ -10,7 +11,9 @@ export class BusLink {
   readonly #clock: Clock;
   readonly #sockets: Socket[] = [];
   readonly #ended = Promise.withResolvers<never>();
-  #is_closed = false;
+  #isClosed = false;
+  /** Opens the connection in the place of the client: through a proxy. */
+  dial: ((target: Target) => Promise<Socket>) | undefined;
   /** When the server sent bytes last, in milliseconds since 1970; null before the first ones. */
   heard_at: number | null = null;
 
@@ -30,12 +33,12 @@ export class BusLink {
 
   add(socket: Socket): void {
     this.#sockets.push(socket);
-    if (this.#is_closed) socket.destroy();
+    if (this.#isClosed) socket.destroy();
   }
 
   /** Ends every socket, also in the middle of a handshake; the client notices it as their close. */
   destroy(): void {
-    this.#is_closed = true;
+    this.#isClosed = true;
     this.#ended.reject(new Error("this machine closed the connection"));
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -47,7 +50,9 @@ export function watchSockets(
 ): void {
   const { dial, startTLS, setupHandlers } = transport;
   transport.dial = async function (this: NodeTransport, address) {
-    return keep(await dial.call(this, address), linkOf(this));
+    const link = linkOf(this);
+    const { hostname: host, port } = address;
+    return keep(await (link?.dial?.({ host, port }) ?? dial.call(this, address)), link);
   };
   transport.startTLS = async function (this: NodeTransport) {
     return keep(await startTLS.call(this), linkOf(this));

@@ -1,5 +1,6 @@
 /** What failures of the NATS client mean: sentences for people, and errors of the bus. */
 
+import { UnreachableError } from "kit/net/outgoing/http_client.ts";
 import { BusError } from "../bus.ts";
 import { type Address, showAddress } from "./addresses.ts";
 import { libraries } from "./libraries.ts";
@@ -25,11 +26,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   ECONNRESET: "it closed the connection",
   EPIPE: "it closed the connection",
   ERR_STREAM_WRITE_AFTER_END: "it closed the connection",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  CERT_NOT_YET_VALID: "its certificate is not valid yet; check the clocks",
 };
-const UNTRUSTED = /UNABLE_TO_|SELF_SIGNED|CERT_|UNKNOWN_?ISSUER|UnknownIssuer|self.signed/;
 
 /** Why a server could not be connected or used, in a sentence. */
 export async function reasonOf(address: Address, error: unknown): Promise<string> {
@@ -50,11 +47,9 @@ async function causeOf(error: unknown): Promise<string> {
   if (error instanceof errors.TimeoutError) return "it does not answer";
   if (error instanceof errors.ClosedConnectionError) return SENTENCES["ECONNRESET"] ?? "";
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof UnreachableError) return error.message;
   const code = codeOf(error) ?? codeOf(error.cause) ?? "";
   if (SENTENCES[code]) return SENTENCES[code];
-  if (UNTRUSTED.test(code) || UNTRUSTED.test(error.message)) {
-    return "its certificate is not trusted; name the certificate of its authority";
-  }
   if (error.message === "connection refused") return SENTENCES["ECONNREFUSED"] ?? "";
   if (error.message.includes("does not support 'tls'")) {
     return "it does not offer TLS; set it up, or end the address with ?insecure";

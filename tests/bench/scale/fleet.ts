@@ -14,7 +14,7 @@ import {
   type OpenSocket,
   RelayClient,
 } from "../../../daemon/api/relay/relay_client.ts";
-import { openSocket } from "../../../daemon/api/relay/relay_socket.ts";
+import { socketsOf } from "../../../daemon/api/relay/relay_socket.ts";
 import { answerTunnelRequest } from "../../../daemon/api/relay/tunnel_requests.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { TextLineStream } from "../../support/programs/lines.ts";
@@ -67,7 +67,10 @@ async function connect({ url, members }: { url: string; members: readonly FleetM
 function clientOf(url: string, { daemon_id, secret, address }: FleetMember): RelayClient {
   const dial: OpenSocket = (to, headers, listener) => {
     dials.push(systemClock.now());
-    return openSocket(to, { ...headers, "x-forwarded-for": address }, listener);
+    return socketsOf({ env: {}, clock: systemClock })(to, {
+      ...headers,
+      "x-forwarded-for": address,
+    }, listener);
   };
   const hello = {
     daemon_id,

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { PROTOCOL } from "kit/net/tunnel/frames.ts";
-import { openSocket } from "../../../daemon/api/relay/relay_socket.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { socketsOf } from "../../../daemon/api/relay/relay_socket.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { residentMb } from "../../support/programs/process_facts.ts";
 import { RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
@@ -82,11 +83,15 @@ Deno.test("a message of 10 MB ends a tunnel with its reason, before and after th
   const hello = { type: "hello", protocol: PROTOCOL, machine: "m", version: "1", capabilities: {} };
   for (const isGreeted of [false, true]) {
     let end: string | undefined;
-    const socket = openSocket(`${relay.url.replace("http", "ws")}/ws/daemon`, headers, {
-      opened: () => socket.send(isGreeted ? JSON.stringify(hello) : new Uint8Array(SIZE)),
-      received: () => socket.send(new Uint8Array(SIZE)),
-      closed: (code, reason) => end = `${code} ${reason}`,
-    });
+    const socket = socketsOf({ env: {}, clock: systemClock })(
+      `${relay.url.replace("http", "ws")}/ws/daemon`,
+      headers,
+      {
+        opened: () => socket.send(isGreeted ? JSON.stringify(hello) : new Uint8Array(SIZE)),
+        received: () => socket.send(new Uint8Array(SIZE)),
+        closed: (code, reason) => end = `${code} ${reason}`,
+      },
+    );
     const closed = await until("the end of the tunnel", () => end);
     assert.match(closed, /^4\d\d\d \w/);
   }

@@ -25,6 +25,7 @@ export function endpointWorld(handle: Handle, settings: Record<string, string> =
   });
   const url = `http://127.0.0.1:${server.addr.port}/pick?key=1`;
   const w = world({
+    send: (request) => fetch(request),
     settings: { "routing.strategy": "webhook", "routing.webhook": url, ...settings },
   });
   return {

@@ -11,7 +11,12 @@ import { makeUserKey, type UserKey } from "../../../daemon/host/nats/nkeys.ts";
 import type { StoreLimits } from "../../../daemon/host/nats/store.ts";
 import { end } from "../programs/child.ts";
 import { until } from "../waiting.ts";
-import { makeAuthority, makeCertificate } from "./certificates.ts";
+import {
+  type CertificateFault,
+  makeAuthority,
+  makeCertificate,
+  makeFaultyCertificate,
+} from "./certificates.ts";
 
 export const TEST_LIMITS: StoreLimits = {
   batches_bytes: 16 << 20,
@@ -25,6 +30,8 @@ const POLL_MS = 10;
 
 export interface ServerSetup {
   readonly tls?: boolean;
+  /** Of the certificate that the server shows. */
+  readonly fault?: CertificateFault;
   readonly limits?: StoreLimits;
   /** Fields of the configuration, such as a leaf's hub. */
   readonly options?: Partial<ServerOptions>;
@@ -59,7 +66,8 @@ export class NatsServer implements AsyncDisposable {
     const server = new NatsServer(dir, setup, setup.admin ?? await makeUserKey());
     if (setup.tls) {
       await makeAuthority(dir);
-      await makeCertificate(dir, "server");
+      if (setup.fault) await makeFaultyCertificate(dir, setup.fault);
+      else await makeCertificate(dir, "server");
     }
     await server.restart();
     return server;
@@ -194,9 +202,9 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    const { tls, options = {}, storeless } = this.#setup;
+    const { tls, fault = "server", options = {}, storeless } = this.#setup;
     const { leaf_hub, cluster } = options;
-    const secured = tls && { cert: `${this.#dir}/server.pem`, key: `${this.#dir}/server.key` };
+    const secured = tls && { cert: `${this.#dir}/${fault}.pem`, key: `${this.#dir}/${fault}.key` };
     const text = serverConfig({
       server_name: "test",
       host: "127.0.0.1",

@@ -2,6 +2,9 @@
 
 // @ts-types="./socket_ws.d.ts"
 import { WebSocket } from "ws";
+import { UnreachableError } from "kit/net/outgoing/http_client.ts";
+import { type OutgoingDeps, OutgoingSockets } from "kit/net/outgoing/sockets.ts";
+import { connectorFor } from "kit/net/outgoing/web_socket.ts";
 
 export interface SlackSocket {
   /** Sends a text; drops it if the connection is not open. */
@@ -17,8 +20,8 @@ export interface SlackSocketListener {
   received(text: string): void;
   /** Called at each ping and pong of the other end. */
   alive(): void;
-  /** Called once, also when the connection could not be made. */
-  closed(): void;
+  /** Called once, also when the connection could not be made, with the reason if it is known. */
+  closed(why?: string): void;
 }
 
 export type ConnectSlackSocket = (address: string, listener: SlackSocketListener) => SlackSocket;
@@ -32,14 +35,20 @@ const FRAME_BYTES_MAX = 8 * 1024 * 1024;
  * Opens a WebSocket. The runtime's own does not report the pings of the other end and sends none,
  * so that a connection whose other end vanished would never be noticed.
  */
-export const connectSlackSocket: ConnectSlackSocket = (address, listener) => {
-  const options = { maxPayload: FRAME_BYTES_MAX, perMessageDeflate: false };
+export const slackSockets = (deps: OutgoingDeps): ConnectSlackSocket => (address, listener) => {
+  const options = {
+    maxPayload: FRAME_BYTES_MAX,
+    perMessageDeflate: false,
+    createConnection: connectorFor(new OutgoingSockets(deps), address),
+  };
   const socket = new WebSocket(address, options);
   socket.on("message", (data) => listener.received(data.toString()));
   socket.on("ping", () => listener.alive());
   socket.on("pong", () => listener.alive());
-  socket.on("error", () => {}); // `close` follows. The error may contain the address's ticket.
-  socket.on("close", () => listener.closed());
+  let why: string | undefined;
+  // `close` follows. Another error may contain the address's ticket.
+  socket.on("error", (error) => why = error instanceof UnreachableError ? error.message : why);
+  socket.on("close", () => listener.closed(why));
   return {
     send: (text) => {
       if (socket.readyState === OPEN) socket.send(text);

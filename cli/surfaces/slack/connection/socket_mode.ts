@@ -106,7 +106,8 @@ export class SocketMode {
     const ready = Promise.withResolvers<true>();
     const socket = connect(address, {
       alive: () => isAlive = true,
-      closed: () => {
+      closed: (why) => {
+        if (why !== undefined) this.#reportUnavailable(`Slack cannot be reached: ${why}`);
         needsSuccessor("lost");
         closed.abort();
       },

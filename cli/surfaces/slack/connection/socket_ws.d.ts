@@ -3,9 +3,12 @@
  * need Node's types.
  */
 
+import type { CreateConnection } from "kit/net/outgoing/web_socket.ts";
+
 export interface Options {
   readonly maxPayload: number;
   readonly perMessageDeflate: boolean;
+  readonly createConnection: CreateConnection;
 }
 
 export interface Events {

@@ -22,6 +22,11 @@ export interface EndpointQuestion {
   readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
 }
 
+export interface EndpointDeps extends Pick<Context, "clock" | "log"> {
+  send(request: Request): Promise<Response>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Asks the endpoint, until `signal` aborts. Redirects are not followed; time and size of the
  * response are limited.
@@ -29,25 +34,26 @@ export interface EndpointQuestion {
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,
-  { clock, log, signal }: Pick<Context, "clock" | "log"> & { readonly signal: AbortSignal },
+  { clock, log, send, signal }: EndpointDeps,
 ): Promise<Choice> {
   const fail = (failure: Failure, cause: unknown): Choice => {
     log.warn("The routing endpoint chose no peer", { failure, why: cause });
     return noChoice(failure);
   };
-  const request = async (limit: AbortSignal) => {
-    const response = await fetch(url, {
+  const exchange = async (limit: AbortSignal) => {
+    const request = new Request(url, {
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
       body: JSON.stringify(question),
       redirect: "manual",
       signal: limit,
     });
+    const response = await send(request);
     const { ok, status } = response;
     return { ok, status, bodyBytes: await readUpTo(response.body, ANSWER_BYTES_MAX) };
   };
   try {
-    const response = await timeout(clock, ENDPOINT_MS_MAX, request, signal);
+    const response = await timeout(clock, ENDPOINT_MS_MAX, exchange, signal);
     if (signal.aborted) return noChoice("error");
     if (!response) return fail("timed_out", `It did not respond within ${ENDPOINT_MS_MAX} ms`);
     const { ok, status, bodyBytes } = response;

@@ -19,6 +19,8 @@ export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
 export interface RouterDeps {
   readonly asks: Asks;
   readonly directory: Directory;
+  /** Sends a request to a server outside. */
+  readonly send: (request: Request) => Promise<Response>;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
@@ -129,7 +131,7 @@ export class Router {
       return noChoice("error");
     }
     const abortSignal = AbortSignal.any([signal, this.#deps.shutdownSignal]);
-    const callOptions = { clock, log, signal: abortSignal };
+    const callOptions = { clock, log, send: this.#deps.send, signal: abortSignal };
     this.#endpointCalls++;
     const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
     this.#endpointCalls--;

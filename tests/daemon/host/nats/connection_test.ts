@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { makeUserKey } from "../../../../daemon/host/nats/nkeys.ts";
 import { BusMachine, failure } from "../../../support/nats/bus_machine.ts";
 import { makeAuthority } from "../../../support/nats/certificates.ts";
+import { ConnectProxy } from "../../../support/net/connect_proxy.ts";
 import { natsTest } from "../../../support/nats/nats_tests.ts";
 import { ALPHA, BETA, Network } from "../../../support/nats/network.ts";
 import { NatsServer } from "../../../support/nats/nats_server.ts";
@@ -98,7 +99,7 @@ natsTest("TLS: a certificate of the given authority is trusted, and no other one
     const untrusted = { url: server.url, daemonId: BETA, name: "b", credentials: other };
     for (const options of [{ ...untrusted, ca_path }, untrusted]) {
       await using beta = new BusMachine(options);
-      assert.match(await beta.down(), /its certificate is not trusted; name the certificate/);
+      assert.match(await beta.down(), /its certificate is not trusted, because its authority is/);
     }
   } finally {
     await Deno.remove(dir, { recursive: true });
@@ -118,6 +119,59 @@ natsTest("TLS: a certificate for another host is refused", async () => {
   });
   assert.match(await alpha.down(), /its certificate is for another host name$/);
 });
+
+natsTest(
+  "TLS: an expired certificate and one of tomorrow are told apart, with the clock",
+  async () => {
+    const reasons = {
+      expired: /has expired on 2021-02-03T04:05:06Z \(the clock of this machine says \S+Z\)$/,
+      early: /is not valid yet before 2090-01-01T00:00:00Z \(the clock .*\); check the clocks$/,
+    } as const;
+    for (const fault of ["expired", "early"] as const) {
+      await using server = await NatsServer.start({ tls: true, fault });
+      await using alpha = new BusMachine({
+        url: server.url,
+        daemonId: ALPHA,
+        name: "a",
+        credentials: await server.allow(ALPHA),
+        env: { SSL_CERT_FILE: server.ca },
+      });
+      assert.match(await alpha.down(), reasons[fault]);
+    }
+  },
+);
+
+natsTest(
+  "TLS: the bus goes through a proxy, and trusts the authority of the environment",
+  async () => {
+    await using network = await Network.start({ tls: true });
+    const { ca, port } = network.server;
+    await using proxy = new ConnectProxy({
+      credentials: "me:secret",
+      hosts: { "nats.example": "127.0.0.1" },
+    });
+    const url = `tls://nats.example:${port}`;
+    const env = { HTTPS_PROXY: `http://me:secret@${proxy.host}`, SSL_CERT_FILE: ca };
+    const alpha = await network.machine(ALPHA, { url, env });
+    const beta = await network.machine(BETA, { ca_path: ca });
+    await alpha.publish(beta, "one");
+    await until("the batch", () => beta.batches.length > 0);
+    assert.deepEqual(proxy.asked, [`nats.example:${port}`]);
+    await using refusing = new ConnectProxy({ status: 403 });
+    const credentials = await network.server.allow("dm-00000000000c");
+    await using gamma = new BusMachine({
+      url,
+      env: { ...env, HTTPS_PROXY: refusing.url },
+      daemonId: "dm-00000000000c",
+      name: "c",
+      credentials,
+    });
+    assert.match(
+      await gamma.down(),
+      /HTTPS_PROXY\) refused nats\.example:\d+ \(403\); if the server/,
+    );
+  },
+);
 
 natsTest("a server without TLS is refused at an address that means TLS", async () => {
   await using server = await NatsServer.start();

@@ -106,6 +106,7 @@ Deno.test("no timer is left after the endpoint has responded", async () => {
   const asking = {
     clock,
     log: jsonLog(clock, "warn", () => {}),
+    send: (request: Request) => fetch(request),
     signal: fixture.w.daemon.shutdownSignal,
   };
   const choice = await askEndpoint(`http://127.0.0.1:${port}/`, question, asking);

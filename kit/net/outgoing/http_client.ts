@@ -1,0 +1,56 @@
+/** `fetch` to servers outside: through the proxy of the environment, with its authorities. */
+
+import { type Authorities, readAuthorities } from "./authorities.ts";
+import { type Proxy, proxyFor } from "./proxies.ts";
+import { explainTlsError } from "./tls_errors.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+export type Fetch = (request: Request) => Promise<Response>;
+
+/** A server could not be reached; the message says why. It never contains the address. */
+export class UnreachableError extends Error {
+  override readonly name = "UnreachableError";
+}
+
+/**
+ * The variables of proxies must not be in the environment of this process any more (`main.ts`):
+ * Deno would use them by rules of its own, also on the loopback interface.
+ */
+export function outgoingFetch(env: Env, now: () => number): Fetch {
+  let authorities: Authorities | undefined;
+  const clients = new Map<string, Deno.HttpClient>();
+  const clientFor = ({ protocol, hostname, port }: URL): Deno.HttpClient | undefined => {
+    const tls = protocol === "https:";
+    authorities ??= readAuthorities(env);
+    const proxy = proxyFor(env, { tls, host: hostname, port: Number(port || (tls ? 443 : 80)) });
+    if (!proxy && authorities.pems.length === 0) return undefined;
+    const { pems } = authorities;
+    return clients.getOrInsertComputed(proxy?.variable ?? "", () => makeClient(pems, proxy));
+  };
+  return async (request) => {
+    const url = new URL(request.url);
+    try {
+      const client = clientFor(url);
+      return await fetch(request, client && { client });
+    } catch (error) {
+      if (request.signal.aborted) throw error;
+      const why = explainTlsError(error, { now: now(), faults: authorities?.faults });
+      if (why === undefined) throw error;
+      throw new UnreachableError(`${url.host} cannot be used: ${why}`, { cause: error });
+    }
+  };
+}
+
+function makeClient(caCerts: readonly string[], proxy: Proxy | undefined): Deno.HttpClient {
+  return Deno.createHttpClient({
+    ...(caCerts.length > 0 && { caCerts: [...caCerts] }),
+    ...(proxy && { proxy: { url: proxy.url.href, ...basicAuth(proxy) } }),
+  });
+}
+
+function basicAuth({ authorization }: Proxy) {
+  if (authorization === undefined) return {};
+  const bytes = Uint8Array.fromBase64(authorization.replace("Basic ", ""));
+  const [username = "", ...password] = new TextDecoder().decode(bytes).split(":");
+  return { basicAuth: { username, password: password.join(":") } };
+}

@@ -1,0 +1,86 @@
+/** The HTTP proxy of the environment for a server: `HTTPS_PROXY`, `NO_PROXY` and the like. */
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The variables that decide how this process reaches servers outside, in both cases. */
+export const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap(
+  (name) => [name, name.toLowerCase()],
+);
+
+export interface Proxy {
+  /** Its address, without the user name and password that it may have had. */
+  readonly url: URL;
+  /** The value of `Proxy-Authorization`. */
+  readonly authorization?: string;
+  /** The variable that names it. */
+  readonly variable: string;
+}
+
+const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|\[?::ffff:7f.*\]?)$/i;
+
+/**
+ * The proxy for a server; undefined where it is reached directly: where no variable names one, on
+ * the loopback interface, and for what `NO_PROXY` names. Lower case counts before upper case, as in
+ * curl. Throws a `TypeError` that never repeats the value, which may hold a password.
+ */
+export function proxyFor(
+  env: Env,
+  { tls, host, port }: { readonly tls: boolean; readonly host: string; readonly port: number },
+): Proxy | undefined {
+  const names = [tls ? "HTTPS_PROXY" : "HTTP_PROXY", "ALL_PROXY"];
+  const variable = names.flatMap((name) => [name.toLowerCase(), name]).find((name) => env[name]);
+  if (variable === undefined) return undefined;
+  const name = host.replace(/^\[|\]$/g, "").replace(/\.$/, "").toLowerCase();
+  const exceptions = env["no_proxy"] || env["NO_PROXY"] || "";
+  if (LOOPBACK.test(name) || isExcepted(exceptions, name, port)) return undefined;
+  return parseProxy(variable, env[variable] ?? "");
+}
+
+function parseProxy(variable: string, value: string): Proxy {
+  const text = /^[a-z][\w+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url?.hostname || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(
+      `${variable} does not name an HTTP proxy; use http://HOST:PORT, or except the server by ` +
+        "NO_PROXY",
+    );
+  }
+  const { username, password } = url;
+  url.username = url.password = "";
+  if (!username && !password) return { url, variable };
+  const bytes = new TextEncoder().encode(`${decoded(username)}:${decoded(password)}`);
+  return { url, variable, authorization: `Basic ${bytes.toBase64()}` };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // A percent sign of the password that was not escaped.
+  }
+}
+
+/** Whether a list names a host: `*`, `name`, `.suffix`, `10.0.0.0/8`, each with or without a port. */
+function isExcepted(list: string, host: string, port: number): boolean {
+  return list.toLowerCase().split(/[\s,]+/).filter(Boolean).some((entry) => {
+    if (entry === "*") return true;
+    const [, bracketed, plain, given] =
+      /^(?:\[(.+)\]|([^:]+|[0-9a-f:]+(?:\/\d+)?))(?::(\d+))?$/.exec(entry) ?? [];
+    if (given !== undefined && Number(given) !== port) return false;
+    const name = (bracketed ?? plain ?? entry).replace(/^\*?\./, "").replace(/\.$/, "");
+    if (name.includes("/")) return isInNetwork(host, name);
+    return host === name || host.endsWith(`.${name}`);
+  });
+}
+
+function isInNetwork(host: string, network: string): boolean {
+  const { BlockList, isIP } = globalThis.process.getBuiltinModule("node:net");
+  const [address = "", bits = ""] = network.split("/");
+  const family = isIP(host) === 6 ? "ipv6" : "ipv4";
+  const bits_max = family === "ipv6" ? 128 : 32;
+  const isNetwork = isIP(address) === isIP(host) && isIP(host) > 0 && Number(bits) <= bits_max;
+  if (!isNetwork) return false;
+  const networks = new BlockList();
+  networks.addSubnet(address, Number(bits), family);
+  return networks.check(host, family);
+}

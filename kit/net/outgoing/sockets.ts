@@ -1,0 +1,188 @@
+/** Sockets to servers outside: through the proxy of the environment, with its authorities. */
+
+import { connect as connectTcp, type Socket } from "node:net";
+import { checkServerIdentity, connect as connectTls, getCACertificates } from "node:tls";
+import type { Clock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { readAuthorities } from "./authorities.ts";
+import { type Proxy, proxyFor } from "./proxies.ts";
+import { type CertificateFacts, explainTlsError, needsCertificate } from "./tls_errors.ts";
+import { UnreachableError } from "./http_client.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** How long each step may take: the connection, the proxy's answer, the handshake of TLS. */
+const STEP_MS_MAX = 10_000;
+/** The head of a proxy's answer. */
+const HEAD_BYTES_MAX = 16_384;
+
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface OutgoingDeps {
+  readonly env: Env;
+  readonly clock: Clock;
+  readonly step_ms_max?: number;
+}
+
+/** Opens sockets. Each one that fails is destroyed, and every step has a deadline. */
+export class OutgoingSockets {
+  readonly #deps: OutgoingDeps;
+
+  constructor(deps: OutgoingDeps) {
+    this.#deps = deps;
+  }
+
+  isProxied(target: Target, { tls }: { readonly tls: boolean }): boolean {
+    return proxyFor(this.#deps.env, { ...target, tls }) !== undefined;
+  }
+
+  /** A TCP connection. `tls` chooses the proxy, as HTTP does. */
+  async open(target: Target, { tls }: { readonly tls: boolean }): Promise<Socket> {
+    const proxy = proxyFor(this.#deps.env, { ...target, tls });
+    return proxy ? await this.#openThrough(proxy, target) : await this.#connect(target);
+  }
+
+  /** A TLS connection to a server whose certificate is accepted for its host name. */
+  async openSecure(target: Target): Promise<Socket> {
+    const ca = this.trusted();
+    try {
+      return await this.#secure(await this.open(target, { tls: true }), target.host, { ca });
+    } catch (error) {
+      const why = await this.explain(error, () => this.open(target, { tls: true }), target.host);
+      if (why === undefined) throw error;
+      throw new UnreachableError(why, { cause: error });
+    }
+  }
+
+  /** All authorities in PEM, where the environment adds some; else undefined. */
+  trusted(): string[] | undefined {
+    const { pems } = readAuthorities(this.#deps.env);
+    return pems.length === 0 ? undefined : [...getCACertificates("default"), ...pems];
+  }
+
+  /**
+   * The reason why a certificate was not accepted. Where the error does not say it, the
+   * certificate is read over another connection, on which nothing is sent.
+   */
+  async explain(
+    error: unknown,
+    open: () => Promise<Socket>,
+    host: string,
+  ): Promise<string | undefined> {
+    const now = this.#deps.clock.now();
+    const { faults } = readAuthorities(this.#deps.env);
+    const certificate = needsCertificate(error) ? await this.#read(open, host) : undefined;
+    return explainTlsError(error, { now, certificate, faults });
+  }
+
+  async #read(open: () => Promise<Socket>, host: string): Promise<CertificateFacts | undefined> {
+    try {
+      const socket = await this.#secure(await open(), host, { rejectUnauthorized: false });
+      const { subject, issuer, valid_from, valid_to } = socket.getPeerCertificate();
+      socket.destroy();
+      const is_self_signed = JSON.stringify(subject) === JSON.stringify(issuer);
+      return { valid_from, valid_to, is_self_signed };
+    } catch {
+      return undefined; // It serves an explanation only, and the error itself is reported.
+    }
+  }
+
+  #connect({ host, port }: Target): Promise<Socket> {
+    const socket = connectTcp(port, host);
+    return this.#step(socket, "connect", `${shown({ host, port })} does not answer`);
+  }
+
+  async #secure(
+    socket: Socket,
+    host: string,
+    options: { readonly ca?: string[] | undefined; readonly rejectUnauthorized?: boolean },
+  ) {
+    const { ca, rejectUnauthorized = true } = options;
+    const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host };
+    const secured = connectTls({
+      socket,
+      rejectUnauthorized,
+      ...name,
+      ...(ca && { ca }),
+      checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate),
+    });
+    try {
+      return await this.#step(secured, "secureConnect", `${host} does not complete TLS`);
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  async #openThrough(proxy: Proxy, target: Target): Promise<Socket> {
+    const { url, authorization, variable } = proxy;
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const isSecure = url.protocol === "https:";
+    const via = `the proxy at ${url.host} (${variable})`;
+    const plain = await this.#connect({ host, port: Number(url.port || (isSecure ? 443 : 80)) })
+      .catch((error) => {
+        throw new UnreachableError(`${via} cannot be reached: ${error.message}`, { cause: error });
+      });
+    const socket = isSecure ? await this.#secure(plain, host, { ca: this.trusted() }) : plain;
+    const to = shown(target);
+    const auth = authorization === undefined ? "" : `Proxy-Authorization: ${authorization}\r\n`;
+    socket.write(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${auth}\r\n`);
+    const head = await this.#readHead(socket, `${via} does not answer`);
+    const [, status = ""] = /^HTTP\/1\.[01] (\d{3})/.exec(head) ?? [];
+    if (/^2/.test(status)) return socket;
+    socket.destroy();
+    const what = status ? `refused ${to} (${status})` : "is no HTTP proxy";
+    const fix = status === "407"
+      ? "give its user name and password in the variable"
+      : "if the server needs no proxy, name it in NO_PROXY";
+    throw new UnreachableError(`${via} ${what}; ${fix}`);
+  }
+
+  /** Reads to the end of the head, and puts the rest back: the server may speak first. */
+  async #readHead(socket: Socket, silent: string): Promise<string> {
+    let read = new Uint8Array();
+    while (read.length < HEAD_BYTES_MAX) {
+      const chunk: Uint8Array | null = socket.read();
+      if (chunk === null) {
+        await this.#step(socket, "readable", silent);
+        if (socket.readableEnded || socket.readableLength === 0) break;
+        continue;
+      }
+      read = new Uint8Array([...read, ...chunk]);
+      const text = new TextDecoder("latin1").decode(read);
+      const end = text.indexOf("\r\n\r\n");
+      if (end < 0) continue;
+      const rest = read.subarray(end + 4);
+      if (rest.length > 0) socket.unshift(rest);
+      return text.slice(0, end);
+    }
+    return "";
+  }
+
+  /** Waits for an event of the socket. Its error, its end and silence reject. */
+  async #step<S extends Socket>(socket: S, event: string, silent: string): Promise<S> {
+    const { clock, step_ms_max = STEP_MS_MAX } = this.#deps;
+    const { promise, resolve, reject } = Promise.withResolvers<S>();
+    const done = () => resolve(socket);
+    const closed = () => reject(new UnreachableError("the connection was closed"));
+    socket.once(event, done).once("error", reject).once("close", closed);
+    try {
+      const result = await timeout(clock, step_ms_max, promise);
+      if (result) return result;
+      throw new UnreachableError(`${silent} within ${step_ms_max / 1000} s`);
+    } catch (error) {
+      // An error may follow the end, and would end the process.
+      socket.on("error", () => undefined).destroy();
+      throw error;
+    } finally {
+      socket.off(event, done).off("error", reject).off("close", closed);
+    }
+  }
+}
+
+function shown({ host, port }: Target): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
