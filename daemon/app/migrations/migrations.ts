@@ -27,6 +27,7 @@ import peerGroups from "./024_peer_groups.sql" with { type: "text" };
 import subagents from "./025_subagents.sql" with { type: "text" };
 import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
 import handoffs from "./027_handoffs.sql" with { type: "text" };
+import peerNames from "./028_peer_names.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -56,4 +57,5 @@ export const migrations: readonly string[] = [
   subagents,
   urgentMessages,
   handoffs,
+  peerNames,
 ];

@@ -9,6 +9,7 @@ import type { Registration } from "./schemas.ts";
 import { isLive } from "./directory.ts";
 import type { Superseded } from "./identity/superseded.ts";
 import { Admission, type ExpectedRegistration, type RegistrationEvidence } from "./registration.ts";
+import { refuseTooMany } from "./population.ts";
 import { Identification } from "./identity/identification.ts";
 import { withoutClientId } from "./identity/clients.ts";
 import { freeName, isSuffixed, refuseReserved } from "./identity/naming.ts";
@@ -63,6 +64,7 @@ export class Peers {
       if (before && this.#isSuperseded(before, registration.agent_pid ?? null)) {
         return { peer: before, proved };
       }
+      if (registration.role !== "human") refuseTooMany(db, before);
       const record = before
         ? this.#admission.renewedPeer(before, registration, evidence)
         : this.#admission.newPeer(registration, evidence);
