@@ -146,7 +146,9 @@ export function byName(db: Reader, name: string): Address[] {
 
 /** Live peers besides this one whose names are taken in a circle. */
 const TAKEN = `${LIVE} and peer_id <> :peer_id
-  and (circle = :circle or role in (${ROLES_OF_ALL_CIRCLES.map((role) => `'${role}'`).join(", ")}))`;
+  and (circle = :circle or role in (${
+  ROLES_OF_ALL_CIRCLES.map((role) => `'${role}'`).join(", ")
+}))`;
 
 /** Whether a live peer besides this one has the name in a circle. */
 export function isNameTaken(
