@@ -62,9 +62,8 @@ export class SpawnRegistrations {
     }
     if (this.#checking || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
     this.#checkedAt = now;
-    this.#checking = this.#checkPanes()
-      .catch((error) => this.#ctx.log.error("The panes of spawns were not checked", { error }))
-      .finally(() => this.#checking = undefined);
+    const checking = this.#checkPanes().finally(() => this.#checking = undefined);
+    this.#checking = this.#ctx.background.run("The panes of spawns were not checked", checking);
   }
 
   /** Waits for the running check of panes. */
