@@ -4,8 +4,5 @@
 create index peers_live_names on peers (name, circle, role, status, dropped_at, peer_id)
   where status in ('online', 'busy') and dropped_at is null;
 
--- Each new peer counts the records.
-create index peers_open on peers (peer_id) where dropped_at is null and closed = 0;
-
 -- An ask to `@tag` reads the peers that have tags, and no others.
 create index peers_tagged on peers (peer_id) where tags <> '[]';

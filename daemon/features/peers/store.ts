@@ -99,7 +99,7 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
-/** Records that were not closed or dropped: the condition of the index `peers_open`. */
+/** Records that were not closed or dropped. */
 const OPEN = "dropped_at is null and closed = 0";
 /** Peers that are online or busy, and not dropped: the condition of the indexes `peers_live…`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
@@ -453,7 +453,7 @@ export function liveCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${LIVE}`) ?? 0;
 }
 
-/** How many peers have a record. */
+/** How many peers have a record. Reads the whole table. */
 export function recordCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
 }

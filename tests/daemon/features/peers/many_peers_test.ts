@@ -107,10 +107,26 @@ Deno.test("peers beyond the limits are refused, and a place that is given back c
   assert.equal(socket.frames.some((frame) => JSON.stringify(frame).includes("peers_full")), true);
   assert.equal((await addPeer(w, "last", { peer_id: last.peer_id })).peer_id, last.peer_id);
   await post(w, `/peers/${last.peer_id}/offline`, {});
-  const more = await addPeer(w, "more");
-  await post(w, `/peers/${more.peer_id}/offline`, {});
-  copyPeer(db, more.peer_id, PEER_RECORDS_MAX - LIVE_PEERS_MAX - 1, { name: "name || i" });
+  assert.equal((await addPeer(w, "more")).display_name, "more");
+  assert.equal((await post(w, "/peers/last/touch", {})).ok, true, "a known peer is seen again");
+});
+
+Deno.test("records beyond the limit are refused, and one that was closed makes room", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  const { db } = w.daemon.ctx;
+  const { peer_id } = w.daemon.directory.mustHuman();
+  const offline = { role: "'agent'", backend: "'sdk'", status: "'offline'", path: "'/work'" };
+  copyPeer(db, peer_id, PEER_RECORDS_MAX - 2, { ...offline, name: "'old-' || i" });
+  const last = await addPeer(w, "last");
+  await post(w, "/peers/last/offline", {});
   const full = await post(w, "/peers", { name: "new", path: "/work", backend: "sdk" });
-  assert.deepEqual([full.error, full.peers, full.kind], ["peers_full", PEER_RECORDS_MAX, "known"]);
+  assert.deepEqual([full.status, full.error, full.peers, full.kind], [
+    429,
+    "peers_full",
+    PEER_RECORDS_MAX,
+    "known",
+  ]);
   assert.equal((await addPeer(w, "last")).peer_id, last.peer_id, "a known peer comes back");
+  assert.equal((await w.fetch(`/peers/${peer_id}-1`, { method: "DELETE" })).status, 200);
+  assert.equal((await addPeer(w, "new")).display_name, "new");
 });
