@@ -87,8 +87,10 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
   try {
     health = await mustGetHealth(daemon);
     const { peers } = await daemon.call(listPeers, { query: { subagents: "false" } });
+    const counted = await daemon.call(listDeliveries, { query: { limit: "1" } });
     const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
-    const audit = await daemon.call(listDeliveries, { query });
+    const { deliveries } = await daemon.call(listDeliveries, { query });
+    const audit = { ...counted, deliveries };
     return { health, peers, audit, ...await queryMachines(daemon) };
   } catch (error) {
     if (error instanceof DaemonUnreachable && !health) return { isAddressTaken: error.isTaken };

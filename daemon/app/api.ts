@@ -47,7 +47,7 @@ export function openApi(features: Features) {
   const shared = {
     whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
     idempotencyStore: idempotency,
-    error: (error: unknown) => ctx.log.error("A route failed", { error }),
+    error: (error: unknown) => ctx.background.failed("A route failed", error),
     refused: (code: ProblemCode) => features.meters.refused(code),
   };
   const options: RouteGuard = {
@@ -62,7 +62,7 @@ export function openApi(features: Features) {
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const apps = new Apps(relayApi);
   const inner = featureRoutes(features, { apps, callers, shares });
-  const call = openCall(features, address, lazily(() => serveTraced(features, inner, options)));
+  const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
   const connections = openConnections(features, { call, callers, guard });
   const mcp = openMcp(features, call);
   const outer = [
@@ -89,8 +89,19 @@ export function openApi(features: Features) {
     /** Calls a contract in this process, as the operator. */
     call,
     /** Answers a request; `remote` is the other end of its socket, if it has one. */
-    fetch: serveTraced(features, routes, options),
+    fetch: serveTracked(features, routes, options),
   };
+}
+
+/** Serves routes. The database closes after the last request. */
+function serveTracked(
+  features: Features,
+  routes: readonly Route[],
+  guard: RouteGuard,
+): ReturnType<typeof serve> {
+  const handle = serveTraced(features, routes, guard);
+  const { background } = features.ctx;
+  return (request, remote) => background.track(handle(request, remote));
 }
 
 /** Serves routes. With traces, each request is a span. */
@@ -228,7 +239,7 @@ function openTunnel(
   const allow_admin = config["relay.allow_admin"];
   const routesFor = (origin: RequestHead["door"]) =>
     lazily(() =>
-      serveTraced(features, routes, {
+      serveTracked(features, routes, {
         ...options,
         authorize: (_request, contract) => authorizeTunnel(contract, { origin, allow_admin }),
       })
@@ -249,7 +260,7 @@ function openMachineAnswers(
 ): AnswerMachine {
   const routesFor = (human: boolean) =>
     lazily(() =>
-      serveTraced(features, routes, {
+      serveTracked(features, routes, {
         ...options,
         authorize: (_request, contract) => authorizeMachine(contract, human),
       })

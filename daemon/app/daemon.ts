@@ -35,6 +35,7 @@ export function createDaemon(config: Config, db_path: string, platform: Platform
     shutDown: () => shutDown(features, api),
     async [Symbol.asyncDispose]() {
       await shutDown(features, api);
+      await features.ctx.background.close();
       features.ctx.db[Symbol.dispose]();
     },
   };

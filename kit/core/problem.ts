@@ -57,6 +57,7 @@ export const PROBLEMS = {
   unknown_peer:         refusal(404, "Unknown peer: {peer}", "list the peers with `mesh peers`", { peer: text }),
   ambiguous_peer:       refusal(409, `"{peer}" matches more than one peer`, "use the peer_id, or name the circle", { peer: text, candidates: z.array(Candidate) }),
   peer_elsewhere:       refusal(409, "{peer} runs on {machine}", "do it there, or from here with `mesh --machine {machine} …` if that machine allows it", { peer: text, peer_id: id, machine: text, daemon_id: id }),
+  peers_full:           refusal(429, "{peers} peers are {kind} on this machine, and no more are accepted", "end some that you do not need, or close offline ones with `mesh peers --prune`", { peers: number, kind: z.enum(["live", "known"]) }),
   no_tagged_peer:       refusal(404, "No other peer here has the tag {tag}", "see the tags with `mesh peers`; give a peer one with `mesh tag PEER +{tag}`", { tag: text }),
   group_too_large:      refusal(422, "{group} stands for {peers} peers, more than {peers_max}", "name one circle, or fewer peers", { group: text, peers: number, peers_max: number }),
   too_many_tags:        refusal(422, "{peer} would have {tags} tags, more than {tags_max}", "remove some: `mesh tag PEER -TAG`", { peer: text, tags: number, tags_max: number }),

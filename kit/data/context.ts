@@ -1,5 +1,6 @@
-/** The context that each service receives: storage, events, time, randomness and the log. */
+/** The context of each service: storage, events, time, randomness, log, background work. */
 
+import type { BackgroundWork } from "kit/core/background.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { EventLog } from "kit/data/events.ts";
 import type { Log } from "kit/core/log.ts";
@@ -11,4 +12,6 @@ export interface Context {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Work that nobody waits for; the database closes after it. */
+  readonly background: BackgroundWork;
 }

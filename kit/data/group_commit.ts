@@ -69,6 +69,7 @@ export class GroupCommit {
   /** The running transactions, outermost first. */
   readonly #running: RunningTransaction[] = [];
   #commitDelayed = false;
+  #isClosed = false;
   /** The number of commits since the start. */
   commits = 0;
   /** Called after each commit, with the time that it and the inserts before it took. */
@@ -132,12 +133,22 @@ export class GroupCommit {
     if (error) throw error;
   }
 
+  /** Commits the open group; what comes later is refused, because nothing can be read or written. */
+  close(): void {
+    try {
+      this.flush();
+    } finally {
+      this.#isClosed = true;
+    }
+  }
+
   /** Forgets the open group. Used when a database is closed because it could not be opened. */
   discard(): void {
     this.#group = undefined;
   }
 
   #begin(): Group {
+    this.#mustBeOpen();
     try {
       this.#deps.exec("begin immediate");
     } catch (error) {
@@ -145,6 +156,10 @@ export class GroupCommit {
       throw new Problem("storage_failed", {}, error);
     }
     return this.#group = newGroup();
+  }
+
+  #mustBeOpen(): void {
+    if (this.#isClosed) throw new Problem("shutting_down", {});
   }
 
   mustBeWithinTransaction(): void {
@@ -157,6 +172,7 @@ export class GroupCommit {
    */
   prepareStatement({ writes }: { writes: boolean }): void {
     const { deferred, exec, isInTransaction } = this.#deps;
+    this.#mustBeOpen();
     if (writes) this.mustBeWithinTransaction();
     else if (deferred.count === 0) return;
     // SQLite has ended the transaction: it would commit the statement at once.

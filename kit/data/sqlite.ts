@@ -244,7 +244,7 @@ export class Database implements Disposable, Reader {
     if (this.#closed) return;
     this.#closed = true;
     try {
-      this.flush();
+      this.#groups.close();
     } finally {
       this.#sqlite.close();
     }

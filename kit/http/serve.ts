@@ -47,7 +47,7 @@ function run(
   const { raw } = request;
   const { method } = raw;
   const found = methods.get(method === "HEAD" ? "GET" : method);
-  if (!found) throw wrongMethod(raw, [...methods.keys()]);
+  if (!found) throw wrongMethod(raw, methods);
   const caller = guard.authorize(raw, found.contract, remote);
   const response = found.run(request, caller, guard);
   return method === "HEAD" ? toHeadResponse(response) : response;
@@ -106,8 +106,16 @@ function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
 }
 
-function wrongMethod(request: Request, known: string[]): Problem {
-  const allow = known.toSorted().join(", ");
+function wrongMethod(request: Request, methods: Methods): Problem {
   const { pathname } = new URL(request.url);
+  const allow = allowedMethods(methods).join(", ");
   return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
+}
+
+/** `GET` serves `HEAD`, too. A route that refuses its own method only says why. */
+function allowedMethods(methods: Methods): string[] {
+  const taken = [...methods].filter(([, { contract }]) =>
+    !contract.fails?.includes("method_not_allowed")
+  );
+  return taken.flatMap(([method]) => method === "GET" ? ["GET", "HEAD"] : [method]).sort();
 }

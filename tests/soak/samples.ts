@@ -108,13 +108,25 @@ function childrenOf(root: number): number {
   return [...parents.keys()].filter(isBelow).length;
 }
 
-/** The slope of a line through the points, by least squares. */
-export function slope(points: readonly (readonly [x: number, y: number])[]): number {
-  const mean = (at: 0 | 1) => points.reduce((sum, point) => sum + point[at], 0) / points.length;
-  const [x_mean, y_mean] = [mean(0), mean(1)];
-  const spread = points.reduce((sum, [x]) => sum + (x - x_mean) ** 2, 0);
-  const common = points.reduce((sum, [x, y]) => sum + (x - x_mean) * (y - y_mean), 0);
-  return spread === 0 ? 0 : common / spread;
+type Point = readonly [x: number, y: number];
+
+/**
+ * The median of the slopes between all pairs of points (Theil, Sen): up to a quarter of the points
+ * may be far off without any effect.
+ */
+export function slope(points: readonly Point[]): number {
+  return median(
+    points.flatMap(([x, y], at) =>
+      points.slice(at + 1).filter(([later]) => later !== x).map(([later, then]) =>
+        (then - y) / (later - x)
+      )
+    ),
+  );
+}
+
+/** The slope that lasts until the end. What grows at first only is a cache that fills. */
+export function lastingSlope(points: readonly Point[]): number {
+  return Math.min(slope(points), slope(points.slice(Math.floor(points.length / 2))));
 }
 
 export function median(numbers: readonly number[]): number {

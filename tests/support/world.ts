@@ -257,7 +257,7 @@ export function world(options: WorldOptions = {}) {
       await clock.settle();
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      await daemon[Symbol.asyncDispose]();
+      await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
       rmSync(files_dir, { recursive: true, force: true });
     },
   };

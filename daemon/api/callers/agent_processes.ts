@@ -59,7 +59,7 @@ export class AgentProcesses {
   all(): KnownAgent[] {
     const above = this.#daemonAncestors();
     const isAgent = (pid: number | null) => pid !== null && !above.has(pid);
-    const liveAgents = peerRows.livePeers(this.#deps.db).map((peer) => {
+    const liveAgents = peerRows.liveProcesses(this.#deps.db).map((peer) => {
       const { agent_pid, agent_started, agent_proved, pane_id, tmux_socket } = peer;
       const isCounted = isAgent(agent_pid) && (agent_proved || !this.#isUserFacing(agent_pid));
       return { agent_pid: isCounted ? agent_pid : null, agent_started, pane_id, tmux_socket };

@@ -151,10 +151,11 @@ export class ProtocolSession {
       return this.#refuse("invalid_request", summary, "bad_field");
     }
     this.#handshakeState = "running";
-    this.#handshake(connect.data).catch((thrown) => {
-      this.#ctx.log.error("A handshake failed", { thrown });
+    const handshake = this.#handshake(connect.data).catch((thrown) => {
       this.#refuse("internal", "Internal error: see the daemon's log", "bad_field");
+      throw thrown;
     });
+    void this.#ctx.background.run("A handshake failed", handshake);
   }
 
   async #handshake(connect: Connect): Promise<void> {
@@ -191,7 +192,7 @@ export class ProtocolSession {
   #toErrorBody(thrown: unknown) {
     if (thrown instanceof Problem) return thrown.toBody();
     if (thrown instanceof z.ZodError) return invalidRequest(thrown).toBody();
-    this.#ctx.log.error("A frame failed", { thrown });
+    this.#ctx.background.failed("A frame failed", thrown);
     return new Problem("internal", {}).toBody();
   }
 

@@ -2,6 +2,7 @@
 
 import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
+import { BackgroundWork } from "kit/core/background.ts";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
@@ -20,7 +21,7 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
   const { clock, ids, log } = platform;
   const db = new Database(db_path, migrations, log, clock);
   const events = new EventLog(db, clock, ids, log);
-  const ctx: Context = { db, events, clock, ids, log };
+  const ctx: Context = { db, events, clock, ids, log, background: new BackgroundWork(log) };
   const identity = readIdentity(db, ids);
   const idCodec = platform.idCodec(identity.number_key);
   db.define("seq_of", (ident) => idCodec.seq(String(ident)));

@@ -29,6 +29,7 @@ import urgentMessages from "./026_urgent_messages.sql" with { type: "text" };
 import handoffs from "./027_handoffs.sql" with { type: "text" };
 import numberGaps from "./028_number_gaps.sql" with { type: "text" };
 import restoredMachines from "./029_restored_machines.sql" with { type: "text" };
+import peerNames from "./030_peer_names.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -60,4 +61,5 @@ export const migrations: readonly string[] = [
   handoffs,
   numberGaps,
   restoredMachines,
+  peerNames,
 ];

@@ -38,9 +38,8 @@ export class AgentObserver {
     this.#observing = true;
     this.#observed_at = now;
     this.#deps.transports.knownFailures.refresh();
-    this.#observeAll()
-      .catch((error) => this.#ctx.log.error("Observing the agents failed", { error }))
-      .finally(() => this.#observing = false);
+    const observing = this.#observeAll().finally(() => this.#observing = false);
+    void this.#ctx.background.run("Observing the agents failed", observing);
   }
 
   /** Observes all agents at once, so that they share the queries to tmux and one transaction. */

@@ -93,7 +93,7 @@ export const linkPane = contract({
     circle: Name.optional(),
   }),
   returns: Linked,
-  fails: ["unknown_pane", "already_linked", "reserved_name"],
+  fails: ["unknown_pane", "peers_full", "already_linked", "reserved_name"],
 });
 export type PaneLink = z.output<typeof linkPane.body>;
 

@@ -170,9 +170,10 @@ export const UnaccountedDelivery = z.object({
 export type UnaccountedDelivery = z.output<typeof UnaccountedDelivery>;
 
 /**
- * `counts` holds the number of stored messages by state, and `total` is their sum. `unproved`
- * counts the messages that were sent and not proved within 30 s. `unaccounted` lists at most 100
- * messages whose record is contradictory; it should be empty.
+ * All fields are about the messages that match the query, whatever the limit of the list is.
+ * `counts` holds their number by state, and `total` is their sum. `unproved` counts those that were
+ * sent and not proved within 30 s. `unaccounted` lists at most 100 whose record is contradictory; it
+ * should be empty.
  */
 export const listDeliveries = contract({
   id: "delivery.list",

@@ -35,14 +35,12 @@ export function messageRoutes(
       handover.settle(body);
       return OK;
     }),
-    route(contracts.listDeliveries, async ({ query }) => ({
-      deliveries: await deliveryAudit.list({
-        peer_id: query.peer_id ? directory.findAnywhere(query.peer_id).peer_id : null,
-        state: query.state ?? null,
-        limit: query.limit,
-      }),
-      ...await deliveryAudit.audit(),
-    })),
+    route(contracts.listDeliveries, async ({ query }) => {
+      const { state = null, limit } = query;
+      const peer_id = query.peer_id ? directory.findAnywhere(query.peer_id).peer_id : null;
+      const deliveries = await deliveryAudit.list({ peer_id, state, limit });
+      return { deliveries, ...await deliveryAudit.audit({ peer_id, state }) };
+    }),
     route(listMessages, ({ query }) => messages.page(query)),
     route(getMessage, ({ params }) => messages.mustGet(params.id)),
   ];

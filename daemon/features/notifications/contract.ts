@@ -57,6 +57,9 @@ export const notifyPeer = contract({
 });
 export type Notify = z.output<typeof notifyPeer.body>;
 
+/** The maximum number of names that one broadcast excludes. */
+const EXCLUDED_MAX = 1000;
+
 export const broadcast = contract({
   id: "delivery.broadcast",
   method: "POST",
@@ -73,7 +76,9 @@ export const broadcast = contract({
     tag: Tag.optional().describe(
       "Only the peers of this machine with this tag: those of the circle, else those of all",
     ),
-    exclude: z.array(z.string()).default([]),
+    exclude: z.array(z.string()).max(EXCLUDED_MAX).default([]).describe(
+      "Names, ids, or tags such as `@backend`; those that name nobody exclude nobody",
+    ),
     urgent: Urgent,
   }),
   returns: z.object({

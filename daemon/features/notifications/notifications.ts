@@ -6,8 +6,9 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { type Address, isLocalHuman } from "../peers/schemas.ts";
-import { peersTagged } from "../peers/groups/groups.ts";
-import type { Directory } from "../peers/directory.ts";
+import { peersTagged, tagOf } from "../peers/groups/groups.ts";
+import type { Directory, Sender } from "../peers/directory.ts";
+import * as rows from "../peers/store.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { DAEMON, type StoredMessage } from "../messages/contract.ts";
 import type { Broadcast, Notify } from "./contract.ts";
@@ -87,6 +88,7 @@ export class Notifications {
       const recipients = body.tag === undefined
         ? directory.members(circle)
         : peersTagged(db, body.tag, { circle: body.circle, caller: from });
+      const excluded = this.#excludedIds(body, from);
       const draft = {
         kind: "broadcast" as const,
         from,
@@ -103,7 +105,7 @@ export class Notifications {
       for (const to of recipients) {
         const { peer_id, name } = to;
         if (peer_id === from.peer_id) continue;
-        const reason = reasonToSkip(to, body.exclude);
+        const reason = reasonToSkip(to, body.exclude, excluded);
         if (reason) {
           skipped.push({ peer_id, reason });
           continue;
@@ -122,6 +124,26 @@ export class Notifications {
   }
 
   /**
+   * The peers that `exclude` means, by all that names a recipient elsewhere: an id, a name with or
+   * without its machine, a `@tag`. One that names nobody excludes nobody.
+   */
+  #excludedIds({ exclude, circle }: Broadcast, from: Sender): ReadonlySet<string> {
+    const scope = { circle, caller: from };
+    const ids = exclude.flatMap((argument) => {
+      const tag = tagOf(argument);
+      try {
+        return tag === undefined
+          ? [this.#deps.directory.resolveAnywhere(argument, scope).peer_id]
+          : rows.tagged(this.#ctx.db, tag).map(({ peer_id }) => peer_id);
+      } catch (error) {
+        if (isProblem(error, "unknown_peer") || isProblem(error, "ambiguous_peer")) return [];
+        throw error;
+      }
+    });
+    return new Set(ids);
+  }
+
+  /**
    * Sends one copy. If a limit refuses it, only this copy fails, and the error code is returned.
    */
   #sendOne(draft: MessageDraft): StoredMessage | string {
@@ -134,8 +156,12 @@ export class Notifications {
   }
 }
 
-function reasonToSkip(to: Address, exclude: readonly string[]): string | undefined {
-  if (exclude.includes(to.peer_id) || exclude.includes(to.name)) return "excluded";
+function reasonToSkip(
+  to: Address,
+  names: readonly string[],
+  ids: ReadonlySet<string>,
+): string | undefined {
+  if (ids.has(to.peer_id) || names.includes(to.name)) return "excluded";
   if (!to.addressable) return "peer_not_addressable";
   if (to.status === "offline") return "offline";
   return undefined;

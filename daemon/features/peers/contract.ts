@@ -29,6 +29,7 @@ export const registerPeer = contract({
   fails: [
     "peer_retired",
     "human_exists",
+    "peers_full",
     "reserved_name",
     "identity_not_proven",
     "certificate_mismatch",

@@ -206,11 +206,10 @@ export class Directory {
   /** The peer of the first process that has any; undefined if that process has several. */
   findByProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
     for (const { pid, started } of pids) {
-      const known = rows.byProcess(this.#ctx.db, pid, started);
-      if (known.length === 0) continue;
-      const live = known.filter(isLive);
-      const [found, ...more] = live.length > 0 ? live : known;
-      return found && more.length === 0 ? this.#addresses.byId(found.peer_id) : undefined;
+      const [first, second] = rows.twoByProcess(this.#ctx.db, pid, started);
+      if (!first) continue;
+      const isOnly = !second || (isLive(first) && !isLive(second));
+      return isOnly ? this.#addresses.byId(first.peer_id) : undefined;
     }
     return undefined;
   }

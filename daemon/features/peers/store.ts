@@ -5,7 +5,7 @@ import { Instant } from "kit/core/schema.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
-import { Address, Peer } from "./schemas.ts";
+import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "./schemas.ts";
 
 /** A stored peer: the record without its computed fields, and with internal ones. */
 export const StoredPeer = Peer.omit({
@@ -71,6 +71,15 @@ const StoredAgentPeer = StoredPeer.pick({
 });
 export type StoredAgentPeer = z.output<typeof StoredAgentPeer>;
 
+/** The process and the pane of a live peer. */
+const LiveProcess = StoredPeer.pick({
+  agent_pid: true,
+  agent_started: true,
+  agent_proved: true,
+  pane_id: true,
+  tmux_socket: true,
+});
+
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
@@ -78,6 +87,8 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
 const Row = rowOf(StoredPeer);
 const WatchedPeerRow = rowOf(WatchedPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
+const LiveProcessRow = rowOf(LiveProcess);
+const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
 const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
 const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
@@ -88,7 +99,9 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
-/** Peers that are online or busy, and not dropped: the condition of the index `peers_live`. */
+/** Records that were not closed or dropped. */
+const OPEN = "dropped_at is null and closed = 0";
+/** Peers that are online or busy, and not dropped: the condition of the indexes `peers_live…`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
@@ -129,6 +142,42 @@ export function address(db: Reader, peer_id: string): Address | undefined {
 export function byName(db: Reader, name: string): Address[] {
   const condition = "name = :name and status <> 'retired' and dropped_at is null";
   return addressesWhere(db, `${condition} order by status = 'offline'`, { name });
+}
+
+/** Live peers besides this one whose names are taken in a circle. */
+const TAKEN = `${LIVE} and peer_id <> :peer_id
+  and (circle = :circle or role in (${
+  ROLES_OF_ALL_CIRCLES.map((role) => `'${role}'`).join(", ")
+}))`;
+
+/** Whether a live peer besides this one has the name in a circle. */
+export function isNameTaken(
+  db: Reader,
+  params: { readonly name: string; readonly circle: string; readonly peer_id: string },
+): boolean {
+  const statement = `select exists (select 1 from peers where name = :name and ${TAKEN})`;
+  return db.value(z.number(), statement, params) === 1;
+}
+
+/**
+ * The names that are taken in a circle and begin with a prefix. SQLite makes one text of them:
+ * reading thousands of rows takes much longer.
+ */
+export function takenNames(
+  db: Reader,
+  { prefix, ...params }: {
+    readonly prefix: string;
+    readonly circle: string;
+    readonly peer_id: string;
+  },
+): string[] {
+  const names = db.value(
+    z.string(),
+    `select json_group_array(name) from peers indexed by peers_live_names
+     where name >= :prefix and name < :after and ${TAKEN}`,
+    { ...params, prefix, after: `${prefix}\x7f` },
+  );
+  return z.array(z.string()).parse(JSON.parse(names ?? "[]"));
 }
 
 /** The first peers whose ids begin with `short`, without closed and dropped ones. */
@@ -188,6 +237,15 @@ export function livePeers(db: Reader): StoredPeer[] {
   return peersWhere(db, LIVE);
 }
 
+/** The processes and panes of live peers. Every request of a person reads them. */
+export function liveProcesses(db: Reader) {
+  return db.all(
+    LiveProcessRow,
+    `select ${liveProcessColumns} from peers
+     where ${LIVE} and (agent_pid is not null or pane_id is not null)`,
+  );
+}
+
 /** Processes that were proved to be a peer's, including those of offline peers. */
 export function provedProcesses(db: Reader) {
   return db.all(
@@ -234,13 +292,44 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
   return peersWhere(db, condition, { client_key })[0];
 }
 
+const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
+  and agent_proved = 1 and closed = 0 and status <> 'retired'`;
+
+/** The addresses of at most two peers whose process was proved to be this one; live ones first. */
+export function twoByProcess(db: Reader, agent_pid: number, started: string): Address[] {
+  return addressesWhere(
+    db,
+    `${OF_PROCESS} order by ${LIVE} desc limit 2`,
+    { agent_pid, started },
+  );
+}
+
 /** Peers whose process was proved to be this one. */
 export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
+  return peersWhere(db, OF_PROCESS, { agent_pid, started });
+}
+
+/**
+ * Of the peers of a process, those that a registration may be: a program may register thousands
+ * under other names. `prefix` is what their names begin with; null matches any.
+ */
+export function candidatesByProcess(
+  db: Reader,
+  params: {
+    readonly agent_pid: number;
+    readonly started: string;
+    readonly backend: string;
+    readonly prefix: string | null;
+    readonly pane_id: string | null;
+    readonly session: string | null;
+  },
+): StoredPeer[] {
   return peersWhere(
     db,
-    `agent_pid = :agent_pid and agent_started = :started
-       and agent_proved = 1 and closed = 0 and status <> 'retired'`,
-    { agent_pid, started },
+    `${OF_PROCESS} and backend = :backend
+       and (not (${LIVE}) or :prefix is null or substr(name, 1, length(:prefix)) = :prefix
+         or pane_id = :pane_id or runtime_session_id = :session)`,
+    params,
   );
 }
 
@@ -319,14 +408,30 @@ export function human(db: Reader): Address | undefined {
   )[0];
 }
 
-/** Offline and dropped peers of this name; the last seen first. */
-export function offlineByName(db: Reader, name: string, circle: string): StoredPeer[] {
+/**
+ * Offline and dropped peers of this name that a registration may be, the last seen first: those
+ * that nothing else identifies. Many that have ended may share a name.
+ */
+export function offlineByName(
+  db: Reader,
+  params: {
+    readonly name: string;
+    readonly circle: string;
+    readonly backend: string;
+    /** A client may replace a peer without a certificate and a pane. */
+    readonly is_client: 0 | 1;
+    /** The folder of any other peer; null matches any. */
+    readonly path: string | null;
+  },
+): StoredPeer[] {
   return peersWhere(
     db,
-    `name = :name and circle = :circle and status = 'offline'
-       and closed = 0
+    `name = :name and circle = :circle and backend = :backend and status = 'offline'
+       and closed = 0 and client_key is null and runtime_session_id is null
+       and iif(:is_client, certified = 0 and pane_id is null,
+               agent_pid is null and (:path is null or path = :path))
      order by last_seen desc`,
-    { name, circle },
+    params,
   );
 }
 
@@ -341,6 +446,16 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
 /** Deletes the row of a subagent. Nothing is sent to it, so nothing else needs it. */
 export function remove(tx: Tx, peer_id: string): void {
   tx.run("delete from peers where peer_id = :peer_id", { peer_id });
+}
+
+/** How many peers are live. */
+export function liveCount(db: Reader): number {
+  return db.value(z.number(), `select count(*) from peers where ${LIVE}`) ?? 0;
+}
+
+/** How many peers have a record. Reads the whole table. */
+export function recordCount(db: Reader): number {
+  return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
 }
 
 /** How many peers have a record, without subagents. */

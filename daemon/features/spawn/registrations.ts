@@ -63,9 +63,8 @@ export class SpawnRegistrations {
     const monotonic = this.#ctx.clock.monotonic();
     if (this.#checking || monotonic - this.#checkedAt < CHECK_INTERVAL_MS) return;
     this.#checkedAt = monotonic;
-    this.#checking = this.#checkPanes()
-      .catch((error) => this.#ctx.log.error("The panes of spawns were not checked", { error }))
-      .finally(() => this.#checking = undefined);
+    const checking = this.#checkPanes().finally(() => this.#checking = undefined);
+    this.#checking = this.#ctx.background.run("The panes of spawns were not checked", checking);
   }
 
   /** Waits for the running check of panes. */

@@ -40,9 +40,8 @@ export class FileEdits {
     const one = rows.nextScan(this.#ctx.db, now);
     if (!one) return;
     this.#scanning = true;
-    this.#scan(one, now - LATE_MS).catch((error) => {
-      this.#ctx.log.error("A scan for edited files failed", { error });
-    }).finally(() => this.#scanning = false);
+    const scan = this.#scan(one, now - LATE_MS).finally(() => this.#scanning = false);
+    void this.#ctx.background.run("A scan for edited files failed", scan);
   }
 
   async #scan({ subscription_id, ...one }: StoredSubscription, until: number): Promise<void> {

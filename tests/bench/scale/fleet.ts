@@ -6,6 +6,7 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { jsonLog } from "kit/core/log.ts";
+import { BackgroundWork } from "kit/core/background.ts";
 import type { Context } from "kit/data/context.ts";
 import { EventLog } from "kit/data/events.ts";
 import { Database } from "kit/data/sqlite.ts";
@@ -35,7 +36,8 @@ export interface FleetMember {
 const log = jsonLog(systemClock, "error", () => undefined);
 const db = new Database(":memory:", migrations, log, systemClock);
 const events = new EventLog(db, systemClock, randomIds, log);
-const ctx: Context = { db, events, clock: systemClock, ids: randomIds, log };
+const background = new BackgroundWork(log);
+const ctx: Context = { db, events, clock: systemClock, ids: randomIds, log, background };
 const clients: RelayClient[] = [];
 /** When each dial began. */
 let dials: number[] = [];

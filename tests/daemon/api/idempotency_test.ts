@@ -1,6 +1,7 @@
 /** Idempotency keys on a route: what is stored, what is refused, what runs again. */
 
 import assert from "node:assert/strict";
+import { BackgroundWork } from "kit/core/background.ts";
 import fc from "fast-check";
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
@@ -39,7 +40,15 @@ function fixture(routesOf: (db: Database) => Route[]) {
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const db = new Database(":memory:", migrations, log, clock);
   const events = new EventLog(db, clock, countingIds(), log);
-  const idempotencyStore = new Idempotency({ db, events, clock, ids: countingIds(), log });
+  const background = new BackgroundWork(log);
+  const idempotencyStore = new Idempotency({
+    db,
+    events,
+    clock,
+    ids: countingIds(),
+    log,
+    background,
+  });
   const fetch = serve(routesOf(db), {
     admit: () => {},
     authorize: () => ({ remote: undefined, human: false, authorized: true, holds_token: false }),

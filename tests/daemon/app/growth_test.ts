@@ -82,7 +82,7 @@ Deno.test("a tick reads live peers, and the peers of a pane or a process, by an 
   w.processes.start(41);
   await addPeer(w, "ada", { pane_id: "%1", tmux_socket: "/t", agent_pid: 41 });
   await w.tick(2);
-  const scans = recorded.scansOf(w.daemon.ctx.db, "peers", ["peers_live"]);
+  const scans = recorded.scansOf(w.daemon.ctx.db, "peers", ["peers_live", "peers_live_names"]);
   const common = scans.filter((sql) => /pane_id = |agent_pid = |status in \('online'/.test(sql));
   assert.deepEqual(common, []);
 });

@@ -87,7 +87,7 @@ Deno.test("an unknown route is a 404, and a wrong method a 405 with Allow [c1.no
   assert.equal(unknown.headers.get("x-content-type-options"), "nosniff");
   const wrong = await ask("/bare", { method: "PATCH" });
   assert.deepEqual([wrong.status, wrong.answer.error], [405, "method_not_allowed"]);
-  assert.equal(wrong.headers.get("allow"), "DELETE, GET");
+  assert.equal(wrong.headers.get("allow"), "DELETE, GET, HEAD");
 });
 
 Deno.test("a literal path precedes one with a parameter, in any order of routes", async () => {

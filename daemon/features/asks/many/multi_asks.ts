@@ -12,10 +12,10 @@ import * as rows from "./store.ts";
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
-/** A recipient as it is shown, and its name or id, or why it cannot be asked. */
+/** A recipient as it is shown, and its id, or why it cannot be asked. */
 interface Recipient {
   readonly peer: string;
-  readonly to_peer: string | Problem;
+  readonly to: string | Problem;
 }
 
 export class MultiAsks {
@@ -41,24 +41,21 @@ export class MultiAsks {
 
   /**
    * Opens one ask per recipient. A refusal rolls back only the ask to that recipient. A recipient
-   * that is named twice is asked once. If no recipient can be asked, throws the first refusal.
+   * that is named in several ways is one child. If no recipient can be asked, throws the first
+   * refusal.
    */
   ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: ChildAsk[] } {
     const { db, ids, clock } = this.#ctx;
     const parent_id = ids.next("askm");
     const refused: Problem[] = [];
-    const children: ChildAsk[] = [];
-    const recipients = this.#recipientsOf(body);
+    const recipients = this.#recipientsOf(body, requestContext);
     mustBeFew(body.to_peers.join(","), recipients.length, PEERS_MAX);
-    for (const { peer, to_peer } of recipients) {
-      const askedBefore = children.filter((child) => "peer_id" in child);
-      const child = to_peer instanceof Problem ? to_peer : this.#askOne({ peer, to_peer }, body, {
-        askedBefore,
-        requestContext: { ...requestContext, parent_id },
-      });
-      if (child instanceof Problem) refused.push(child);
-      children.push(child instanceof Problem ? { peer, error: child.code } : child);
-    }
+    const children = recipients.map((recipient): ChildAsk => {
+      const child = this.#askOne(recipient, body, { ...requestContext, parent_id });
+      if (!(child instanceof Problem)) return child;
+      refused.push(child);
+      return { peer: recipient.peer, error: child.code };
+    });
     const [first] = refused;
     if (first && refused.length === children.length) throw first;
     const created_at = clock.now();
@@ -97,41 +94,57 @@ export class MultiAsks {
     });
   }
 
-  /** The recipients, with the peers of each `@tag`; a tag without peers has a problem instead. */
-  #recipientsOf({ from_peer, to_peers, circle }: AskMany): Recipient[] {
-    return to_peers.flatMap((peer): Recipient[] => {
-      const tag = tagOf(peer);
-      if (tag === undefined) return [{ peer, to_peer: peer }];
-      try {
-        const caller = this.#directory.sender(from_peer, { circle });
-        const found = peersTagged(this.#ctx.db, tag, { circle, caller });
-        return found.map(({ name, peer_id }) => ({ peer: name, to_peer: peer_id }));
-      } catch (error) {
-        if (isProblem(error, "no_tagged_peer")) return [{ peer, to_peer: error }];
-        throw error;
-      }
-    });
+  /** Each recipient once, as it was named first. The peers of a `@tag` are shown by their names. */
+  #recipientsOf(body: AskMany, requestContext: AskContext): Recipient[] {
+    const recipients = new Map<string, Recipient>();
+    for (const { peer, to_peer } of body.to_peers.flatMap((named) => this.#peersOf(named, body))) {
+      const to = to_peer instanceof Problem
+        ? to_peer
+        : this.#resolve(to_peer, body, requestContext);
+      const key = to instanceof Problem ? subjectOf(to) ?? peer : to;
+      if (!recipients.has(key)) recipients.set(key, { peer, to });
+    }
+    return [...recipients.values()];
+  }
+
+  /** The peers of a `@tag`; a tag without peers has a problem instead. Any other argument is one. */
+  #peersOf(
+    peer: string,
+    { from_peer, circle }: AskMany,
+  ): { readonly peer: string; readonly to_peer: string | Problem }[] {
+    const tag = tagOf(peer);
+    if (tag === undefined) return [{ peer, to_peer: peer }];
+    try {
+      const caller = this.#directory.sender(from_peer, { circle });
+      const found = peersTagged(this.#ctx.db, tag, { circle, caller });
+      return found.map(({ name, peer_id }) => ({ peer: name, to_peer: peer_id }));
+    } catch (error) {
+      if (isProblem(error, "no_tagged_peer")) return [{ peer, to_peer: error }];
+      throw error;
+    }
+  }
+
+  /** The id of the recipient that an argument names, or why that cannot be asked. */
+  #resolve(
+    to_peer: string,
+    { from_peer, text, circle, reply_delivery }: AskMany,
+    requestContext: AskContext,
+  ): string | Problem {
+    const draft = { from_peer, to_peer, text, circle, reply_delivery, dry_run: true };
+    return orProblem(() => this.#asks.open(draft, requestContext).to.peer_id);
   }
 
   #askOne(
-    { peer, to_peer }: { peer: string; to_peer: string },
+    { peer, to }: Recipient,
     { from_peer, text, circle, reply_delivery }: AskMany,
-    { askedBefore, requestContext }: {
-      askedBefore: readonly Extract<ChildAsk, { peer_id: string }>[];
-      requestContext: AskContext;
-    },
+    requestContext: AskContext,
   ): ChildAsk | Problem {
-    const draft = { from_peer, to_peer, text, circle, reply_delivery };
-    try {
-      const { to: { peer_id } } = this.#asks.open({ ...draft, dry_run: true }, requestContext);
-      const before = askedBefore.find((child) => child.peer_id === peer_id);
-      if (before) return { ...before, peer };
+    if (to instanceof Problem) return to;
+    const draft = { from_peer, to_peer: to, text, circle, reply_delivery };
+    return orProblem(() => {
       const { ticket } = this.#ctx.db.transactNested(() => this.#asks.open(draft, requestContext));
-      return { peer, peer_id, correlation_id: ticket?.message.correlation_id ?? "" };
-    } catch (error) {
-      if (error instanceof Problem && error.code !== "storage_failed") return error;
-      throw error;
-    }
+      return { peer, peer_id: to, correlation_id: ticket?.message.correlation_id ?? "" };
+    });
   }
 
   #evict(correlation_id: string): void {
@@ -152,5 +165,20 @@ export class MultiAsks {
     if (!ask) return { peer, correlation_id, state: "closed", ...noReply };
     const { state, reply, outcome, close_reason } = ask;
     return { peer, correlation_id, state, reply, outcome, close_reason };
+  }
+}
+
+/** The id of the peer that a refusal is about; undefined if it is about no known peer. */
+function subjectOf({ fields }: Problem): string | undefined {
+  return "peer_id" in fields && typeof fields.peer_id === "string" ? fields.peer_id : undefined;
+}
+
+/** The result, or the refusal of one recipient. A failure of the database is that of all. */
+function orProblem<T>(work: () => T): T | Problem {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Problem && error.code !== "storage_failed") return error;
+    throw error;
   }
 }

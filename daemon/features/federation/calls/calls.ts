@@ -19,7 +19,7 @@ export class Calls {
   readonly pings: Pings;
   readonly server: CallServer;
 
-  constructor(ctx: Pick<Context, "clock" | "ids" | "log">, deps: CallsDeps) {
+  constructor(ctx: Pick<Context, "background" | "clock" | "ids" | "log">, deps: CallsDeps) {
     const { allow_admin, bus, machines, online, own, seal } = deps;
     const clockAheadOf = (daemon_id: string) => this.pings.of(daemon_id).clock_ahead_ms;
     this.administrators = new Administrators(allow_admin, machines);

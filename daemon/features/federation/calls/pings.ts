@@ -38,11 +38,11 @@ interface Measured {
 }
 
 export class Pings {
-  readonly #ctx: Pick<Context, "clock" | "log">;
+  readonly #ctx: Pick<Context, "clock" | "background">;
   readonly #deps: PingsDeps;
   readonly #measured = new Map<string, Measured>();
 
-  constructor(ctx: Pick<Context, "clock" | "log">, deps: PingsDeps) {
+  constructor(ctx: Pick<Context, "clock" | "background">, deps: PingsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -56,7 +56,7 @@ export class Pings {
     online.filter((machine) => this.#isDue(machine, now))
       .sort((a, b) => startedAt(a) < startedAt(b) ? -1 : 1)
       .slice(0, PINGS_PER_TICK_MAX)
-      .forEach((machine) => void this.#ping(machine, now));
+      .forEach((machine) => void this.#ctx.background.track(this.#ping(machine, now)));
   }
 
   of(daemon_id: string): Measurements {
@@ -97,7 +97,7 @@ export class Pings {
       measured.answered_at = this.#ctx.clock.monotonic();
     } catch (error) {
       // A machine that does not answer keeps what was measured: its status says that it is offline.
-      if (!recoverableProblem(error)) this.#ctx.log.error("A ping failed", { error });
+      if (!recoverableProblem(error)) this.#ctx.background.failed("A ping failed", error);
     } finally {
       measured.isRunning = false;
     }

@@ -11,13 +11,15 @@ import { Uploads } from "./uploads.ts";
 
 export class MachineFiles {
   readonly #db: Context["db"];
+  readonly #background: Context["background"];
   readonly #uploads: Uploads;
   readonly #downloads: Downloads;
 
-  constructor({ db, events, clock, ids, log }: Context, deps: MachineFilesDeps) {
+  constructor(ctx: Context, deps: MachineFilesDeps) {
     const { attachments, bus, seal, daemon_id } = deps;
-    const transfers = { db, events, clock, ids, log, attachments, bus, seal, daemon_id };
-    this.#db = db;
+    const transfers = { ...ctx, attachments, bus, seal, daemon_id };
+    this.#db = ctx.db;
+    this.#background = ctx.background;
     this.#uploads = new Uploads(transfers);
     this.#downloads = new Downloads(transfers);
   }
@@ -67,6 +69,7 @@ export class MachineFiles {
     if (rows.hasExpired(this.#db, now)) {
       this.#db.transactLazily((tx) => rows.removeExpired(tx, now));
     }
-    void this.#uploads.deleteReleased();
+    const deleting = this.#uploads.deleteReleased();
+    void this.#background.run("Files that arrived were not deleted from the bus", deleting);
   }
 }

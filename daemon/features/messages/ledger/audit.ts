@@ -35,14 +35,25 @@ const PROBLEM = `case
     or state = 'seen' and seen_at is null then 'step_without_instant'
   end`;
 
+/** The messages of a range and a scope. */
+const IN_SCOPE = `seq >= :floor and seq < :before
+  and (:peer_id is null or to_peer_id = :peer_id) and (:state is null or state = :state)`;
+
 const StateAudit = StateCount.extend({ contradictory: z.number(), unproved: z.number() });
 type StateAudit = z.output<typeof StateAudit>;
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
-/** Which deliveries to list; null matches any. */
-export interface DeliveryFilter {
+/** Which deliveries to count; null matches any. */
+export interface DeliveryScope {
+  /** The recipient. */
   readonly peer_id: string | null;
   readonly state: string | null;
+}
+
+const ALL: DeliveryScope = { peer_id: null, state: null };
+
+/** Which deliveries to list. */
+export interface DeliveryFilter extends DeliveryScope {
   readonly limit: number;
 }
 
@@ -94,11 +105,11 @@ export class DeliveryAudit {
   }
 
   /**
-   * Counts messages by state, and lists the messages whose state contradicts their row, their
-   * recipient or the inbox. A message that changes meanwhile is counted once all the same, because
-   * its row number stays.
+   * Counts the messages of a scope by state, and lists those whose state contradicts their row,
+   * their recipient or the inbox. A message that changes meanwhile is counted once all the same,
+   * because its row number stays.
    */
-  async audit() {
+  async audit({ peer_id, state }: DeliveryScope = ALL) {
     const { db, clock } = this.#ctx;
     const now = clock.now();
     const instants = { stuck_before: now - STUCK_MS, unproved_before: now - PROOF_MS_MAX };
@@ -106,7 +117,7 @@ export class DeliveryAudit {
     const inconsistent: UnaccountedDelivery[] = [];
     let total = 0, unproved = 0;
     for await (const range of rangesBelow(this.#ctx)) {
-      const params = { ...instants, ...range };
+      const params = { ...instants, ...range, peer_id, state };
       const states = auditOf(db, params);
       for (const { state, count, unproved: without } of states) {
         counts[state] = (counts[state] ?? 0) + count;
@@ -118,29 +129,41 @@ export class DeliveryAudit {
         inconsistent.push(...contradictions(db, params));
       }
     }
-    const unaccounted = [...inconsistent, ...this.#queuedForGone(), ...this.#missingFromInbox()];
+    const waiting = [...this.#queuedForGone(), ...this.#missingFromInbox()]
+      .filter((message) => isInScope(message, { peer_id, state }));
+    const unaccounted = [
+      ...inconsistent,
+      ...waiting.map(({ delivery_id, state, problem }) => ({ delivery_id, state, problem })),
+    ];
     return { counts, total, unaccounted: unaccounted.slice(0, REPORTED_MAX), unproved };
   }
 
   /** Messages that are queued for a peer that no longer takes messages, on this machine. */
-  #queuedForGone(): UnaccountedDelivery[] {
+  #queuedForGone(): FoundUnaccounted[] {
     const { db } = this.#ctx;
     const { directory, remote } = this.#deps;
     const gone = ledger.peersWaiting(db).filter((peer_id) => !directory.canQueueFor(peer_id));
     return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
       .filter((message) => !remote.isForwarded(message))
-      .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "waits_for_nobody" }));
+      .map((message) => ({ ...message, problem: "waits_for_nobody" }));
   }
 
   /** Open asks to the human without an inbox item. */
-  #missingFromInbox(): UnaccountedDelivery[] {
+  #missingFromInbox(): FoundUnaccounted[] {
     const { db } = this.#ctx;
     const human = this.#deps.directory.human();
     return (human ? ledger.openAskIds(db, human.peer_id) : [])
       .filter((correlation_id) => !this.#deps.isInInbox(correlation_id))
       .flatMap((correlation_id) => ledger.findMessage(db, correlation_id) ?? [])
-      .map(({ delivery_id, state }) => ({ delivery_id, state, problem: "not_in_the_inbox" }));
+      .map((message) => ({ ...message, problem: "not_in_the_inbox" }));
   }
+}
+
+type FoundUnaccounted = UnaccountedDelivery & { readonly to_peer_id: string };
+
+function isInScope(found: FoundUnaccounted, { peer_id, state }: DeliveryScope): boolean {
+  return (peer_id ?? found.to_peer_id) === found.to_peer_id &&
+    (state ?? found.state) === found.state;
 }
 
 /** Queued messages by their index, because these are few. */
@@ -163,14 +186,16 @@ function matching(
 ): Delivery[] {
   return selectMessages(
     db,
-    `where seq >= :floor and seq < :before
-       and (:peer_id is null or to_peer_id = :peer_id) and (:state is null or state = :state)
+    `where ${IN_SCOPE}
      order by seq desc limit :limit`,
     { peer_id, state, limit, floor, before },
   );
 }
 
-type AuditParams = SeqRange & { readonly stuck_before: number; readonly unproved_before: number };
+type AuditParams = SeqRange & DeliveryScope & {
+  readonly stuck_before: number;
+  readonly unproved_before: number;
+};
 
 /** The messages of a range by state: how many contradict their row, how many were never proved. */
 function auditOf(db: Reader, params: AuditParams): StateAudit[] {
@@ -179,21 +204,21 @@ function auditOf(db: Reader, params: AuditParams): StateAudit[] {
     `select state, count(*) as count, count(${PROBLEM}) as contradictory,
        count(iif(state = 'sent' and repeatable = 0 and sent_at < :unproved_before, 1, null))
          as unproved
-     from messages where seq >= :floor and seq < :before group by state`,
+     from messages where ${IN_SCOPE} group by state`,
     { ...params },
   );
 }
 
 function contradictions(
   db: Reader,
-  { stuck_before, floor, before }: AuditParams,
+  { unproved_before: _, ...params }: AuditParams,
 ): UnaccountedDelivery[] {
   return db.all(
     Inconsistency,
     `select * from (select ${DELIVERY_ID}, state, ${PROBLEM} as problem from messages
-                    where seq >= :floor and seq < :before)
+                    where ${IN_SCOPE})
      where problem is not null limit :limit`,
-    { stuck_before, floor, before, limit: REPORTED_MAX },
+    { ...params, limit: REPORTED_MAX },
   );
 }
 

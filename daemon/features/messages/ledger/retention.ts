@@ -60,9 +60,8 @@ export class Retention {
   tick(now: number): void {
     if (this.#running || this.#ctx.clock.monotonic() < this.#paused_until) return;
     this.#running = true;
-    this.#takeSteps(now)
-      .catch((error) => this.#ctx.log.error("Deleting old messages failed", { error }))
-      .finally(() => this.#running = false);
+    const deleting = this.#takeSteps(now).finally(() => this.#running = false);
+    void this.#ctx.background.run("Deleting old messages failed", deleting);
   }
 
   async #takeSteps(now: number): Promise<void> {

@@ -173,7 +173,7 @@ export class Sockets {
     this.#replayDelayed.add(session);
     await this.#ctx.clock.sleep(REPLAY_DELAY_MS);
     this.#replayDelayed.delete(session);
-    this.replay(session);
+    if (session.open) this.replay(session); // A shutdown has closed it, and the database with it.
   }
 
   #toFrame({ identity: { surface, framed } }: Session, message: StoredMessage): Outbound {

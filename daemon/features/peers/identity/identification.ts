@@ -15,7 +15,7 @@ import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";
 import { mustMatchPeer, mustMatchPresented } from "./certificates.ts";
 import { clientKeyOf } from "./clients.ts";
-import { isSuffixed } from "./naming.ts";
+import { isSuffixed, unsuffixedPart } from "./naming.ts";
 
 export class Identification {
   readonly #ctx: Context;
@@ -33,13 +33,21 @@ export class Identification {
     if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
     const started = agent_pid && startTimeOf(this.#deps, registration);
     const byProcess = started && evidence.isProcess?.(agent_pid)
-      ? rows.byProcess(db, agent_pid, started).filter((peer) => !isAnotherAgent(peer, registration))
+      ? this.#ofProcess({ agent_pid, started }, registration)
       : [];
     const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
     const reusable = bySession.filter((peer) => this.#mayReuse(peer, evidence));
     const found = [...byProcess, ...reusable].find((peer) => peer.backend === backend);
     return found ?? this.#findClient(registration, evidence) ??
       this.#findOffline(registration, evidence);
+  }
+
+  #ofProcess(process: { agent_pid: number; started: string }, registration: Registration) {
+    const { backend, name, pane_id = null, runtime_session_id: session = null } = registration;
+    const prefix = name === undefined ? null : unsuffixedPart(name);
+    const params = { ...process, backend, prefix, pane_id, session };
+    return rows.candidatesByProcess(this.#ctx.db, params)
+      .filter((peer) => !isAnotherAgent(peer, registration));
   }
 
   /** The peer that the registration's `client_id` proves it to be, connected or not. */
@@ -70,17 +78,15 @@ export class Identification {
     const { backend, path, runtime_session_id, agent_pid, pane_id, name } = registration;
     if (runtime_session_id || pane_id || !name) return undefined;
     if (agent_pid && !evidence.isClient) return undefined;
-    const isSame = (peer: StoredPeer) =>
-      evidence.isClient
-        ? !peer.certified && peer.pane_id === null && this.#isUnclaimed(peer, {})
-        : (evidence.omitsPath || peer.path === path) &&
-          peer.runtime_session_id === null && peer.agent_pid === null;
-    return rows.offlineByName(
-      this.#ctx.db,
+    const isClient = evidence.isClient ?? false;
+    return rows.offlineByName(this.#ctx.db, {
       name,
-      circleOfRegistration(this.#deps, registration, evidence),
-    )
-      .find((peer) => peer.backend === backend && peer.client_key === null && isSame(peer));
+      circle: circleOfRegistration(this.#deps, registration, evidence),
+      backend,
+      is_client: isClient ? 1 : 0,
+      path: evidence.omitsPath ? null : path,
+    })
+      .find((peer) => !isClient || this.#isUnclaimed(peer, {}));
   }
 
   /**

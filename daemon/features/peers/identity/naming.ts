@@ -3,12 +3,7 @@
 import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import {
-  type CircleBoundary,
-  isReserved,
-  type Registration,
-  ROLES_OF_ALL_CIRCLES,
-} from "../schemas.ts";
+import { type CircleBoundary, isReserved, type Registration } from "../schemas.ts";
 import * as rows from "../store.ts";
 import { looksLike } from "./lookalikes.ts";
 
@@ -51,27 +46,51 @@ export function circleOf(
   return window_circle ?? (sanitizeName(tmux_session) || DEFAULT_CIRCLE);
 }
 
-/** `name`, or `name-2`, `name-3`… if a peer that is not offline has it in the circle. */
+/** Room for `-` and a number that no limit on peers lets grow longer. */
+const SUFFIX_LENGTH_MAX = 6;
+
+/** `name`, or `name-2`, `name-3`… if a live peer has it in the circle: the first that is free. */
 export function freeName(
   db: Database,
   { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
 ): string {
-  for (let suffix = 1;; suffix++) {
-    const suffixText = suffix === 1 ? "" : `-${suffix}`;
-    const candidate = name.slice(0, NAME_LENGTH_MAX - suffixText.length) + suffixText;
-    const isTaken = rows.byName(db, candidate).some((other) =>
-      other.peer_id !== peer_id && other.status !== "offline" &&
-      (other.circle === circle || ROLES_OF_ALL_CIRCLES.includes(other.role))
-    );
-    if (!isTaken) return candidate;
-  }
+  if (!rows.isNameTaken(db, { name, circle, peer_id })) return name;
+  const taken = takenSuffixes(db, { name, circle, peer_id });
+  let suffix = 2;
+  while (taken.has(suffix)) suffix++;
+  return withSuffix(name, suffix);
+}
+
+/** A long name loses its end to the suffix. */
+function withSuffix(name: string, suffix: number): string {
+  const text = `-${suffix}`;
+  return name.slice(0, NAME_LENGTH_MAX - text.length) + text;
+}
+
+/** The numbers that follow a name in the names of other live peers of the circle. */
+function takenSuffixes(
+  db: Database,
+  { name, ...others }: { name: string; circle: string; peer_id: string },
+): ReadonlySet<number | undefined> {
+  const part = unsuffixedPart(name);
+  const names = rows.takenNames(db, { ...others, prefix: part === name ? `${name}-` : part });
+  return new Set(names.map((taken) => suffixOf(taken, name)));
+}
+
+/** The part of a name that no suffix replaces. */
+export function unsuffixedPart(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX - SUFFIX_LENGTH_MAX);
+}
+
+/** The number that `freeName` has added to a wanted name; undefined for any other name. */
+function suffixOf(name: string, wanted: string): number | undefined {
+  const suffix = Number(name.slice(name.lastIndexOf("-") + 1));
+  return suffix >= 2 && name === withSuffix(wanted, suffix) ? suffix : undefined;
 }
 
 /** Whether `freeName` may have made a name of this wanted one. */
 export function isSuffixed(name: string, wanted: string | undefined): boolean {
-  if (wanted === undefined || name === wanted) return true;
-  const [base = ""] = name.split(/-\d+$/);
-  return wanted === base || (wanted.length === NAME_LENGTH_MAX && wanted.startsWith(base));
+  return wanted === undefined || name === wanted || suffixOf(name, wanted) !== undefined;
 }
 
 function sanitizeName(text: string): string {

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { due } from "../../../../../daemon/features/asks/many/store.ts";
+import { askMany as askManyRoute } from "../../../../../daemon/features/asks/many/contract.ts";
+import { MemoryNetwork, pass } from "../../../../support/federation/memory_network.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,
@@ -147,15 +149,57 @@ Deno.test("if no recipient can be asked, it is refused like /ask, and nothing is
   assert.deepEqual([unknown.status, unknown.error], [404, "unknown_ask"]);
 });
 
-Deno.test("a recipient that is named twice is asked once", async () => {
+Deno.test("a recipient that is named in several ways is one child, as it was named first", async () => {
+  await using w = world({ settings: { "human.name": "sam" } });
+  await addPeer(w, "ada");
+  const bob = await addPeer(w, "bob", { tags: ["db"] });
+  await addPeer(w, "Bob", { tags: ["db"] });
+  const eve = await addPeer(w, "eve", { addressable: false });
+  await post(w, "/peers/eve/provenance", { addressable: false });
+  const ways: [to_peers: string[], children: string[]][] = [
+    [["bob", bob.peer_id, "bob", "bob@here", "@db"], ["bob", "Bob"]],
+    [["@db", bob.peer_id, "@db"], ["bob", "Bob"]],
+    [["dashboard", "sam", "telegram"], ["dashboard"]],
+    [["bob", "nobody", "eve", "nobody", eve.peer_id, "@none", "@none"], [
+      "bob",
+      "nobody",
+      "eve",
+      "@none",
+    ]],
+  ];
+  for (const [to_peers, expected] of ways) {
+    const { children, parent_id } = await askMany(w, { to_peers });
+    assert.deepEqual(children.map(({ peer }: Child) => peer).sort(), expected.toSorted());
+    const result = await get(w, `/asks/many/${parent_id}`);
+    assert.equal(result.children.length, expected.length);
+  }
+  assert.equal((await get(w, "/asks")).asks.length, 6);
+});
+
+Deno.test("a recipient on another machine is one child, whether its machine is named or not", async () => {
+  const network = new MemoryNetwork();
+  await using laptop = network.join("laptop");
+  await using buildbox = network.join("buildbox");
+  const circle = "work";
+  const connect = { display_name: "ada", circle };
+  await laptop.socket().connect(connect);
+  const frame = await buildbox.socket().connect({ ...connect, display_name: "api" });
+  assert.ok(frame?.type === "connected");
+  await pass([laptop, buildbox], 3);
+  const { daemon_id } = buildbox.daemon.identity;
+  const to_peers = ["api@buildbox", "api", frame.peer_id, `api@${daemon_id}`];
+  const body = { from_peer: "ada", to_peers, text: "Which port?" };
+  const { children } = await laptop.call(askManyRoute, { body });
+  assert.deepEqual(children.map(({ peer }) => peer), ["api@buildbox"]);
+});
+
+Deno.test("a hundred recipients may be named twice each", async () => {
   await using w = world();
-  await addThreePeers(w);
-  const { peer_id } = await get(w, "/peers/bob");
-  const { children } = await askMany(w, { to_peers: ["bob", peer_id, "eve"] });
-  const [first, second, third] = idsOf(children);
-  assert.equal(first, second);
-  assert.notEqual(first, third);
-  assert.equal((await get(w, "/asks")).asks.length, 2);
+  await addPeer(w, "ada");
+  for (let at = 0; at < 60; at++) await addPeer(w, `p${at}`, { tags: ["all"] });
+  const names = Array.from({ length: 60 }, (_, at) => `p${at}`);
+  const { status, children } = await askMany(w, { to_peers: ["@all", ...names] });
+  assert.deepEqual([status, children.length], [200, 60]);
 });
 
 Deno.test("on timeout, open children are evicted once, and the asker is notified", async () => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { BackgroundWork } from "kit/core/background.ts";
 import { aheadBy } from "../../../../../daemon/features/federation/calls/call_client.ts";
 import type { ClockReading } from "../../../../../daemon/features/federation/calls/call_client.ts";
 import {
@@ -24,7 +25,7 @@ function pingsOf({ machines = 1, readings = [] }: { machines?: number; readings?
   const fail = (what: string) => void errors.push(what);
   const log = { debug: fail, info: fail, warn: fail, error: fail };
   const state = { online: all };
-  const pings = new Pings({ clock, log }, {
+  const pings = new Pings({ clock, background: new BackgroundWork(log) }, {
     online: () => state.online,
     client: {
       ping({ daemon_id }) {

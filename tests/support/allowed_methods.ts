@@ -1,0 +1,28 @@
+/** Checks of `Allow` over all routes: it names the methods that a path takes, and no others. */
+
+import assert from "node:assert/strict";
+
+const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS", "PROPFIND"];
+
+/** Sends a request; undefined while it waits for something, which a refused method never does. */
+type Send = (method: string, path: string) => Promise<Response | undefined>;
+
+/**
+ * Sends every method to every path. `paths` may have parameters, which get a value that names
+ * nothing.
+ */
+export async function assertAllowedMethods(paths: Iterable<string>, send: Send): Promise<void> {
+  for (const path of new Set(paths)) {
+    const url = path.replaceAll(/:\w+|\{\w+\}|\*/g, "none-0000");
+    const allow = (await send("PUT", url))?.headers.get("allow");
+    assert.ok(allow, `PUT ${path}`);
+    const allowed = new Set(allow.split(", "));
+    assert.equal(allowed.has("HEAD"), allowed.has("GET"), `${path}: ${allow}`);
+    for (const method of METHODS) {
+      const answer = await send(method, url);
+      await answer?.body?.cancel();
+      assert.equal(answer?.status === 405, !allowed.has(method), `${method} ${path}: ${allow}`);
+      if (answer?.status === 405) assert.equal(answer.headers.get("allow"), allow);
+    }
+  }
+}
