@@ -1,5 +1,6 @@
 /** The clock of a machine that shows another time than the clock of a test. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import { FakeClock } from "../clock.ts";
 
 export class SkewedClock extends FakeClock {
@@ -14,6 +15,10 @@ export class SkewedClock extends FakeClock {
 
   override now(): number {
     return this.#base.now() + this.#ahead_ms;
+  }
+
+  override monotonic(): Monotonic {
+    return this.#base.monotonic();
   }
 
   override setTimer(ms: number, ring: () => void): () => void {

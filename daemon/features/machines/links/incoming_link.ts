@@ -7,6 +7,7 @@
  * entries.
  */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { isProblem, Problem, toPublicCode } from "kit/core/problem.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -40,7 +41,7 @@ export class IncomingLink {
   readonly #deps: LinksDeps;
   readonly #answers: Answers;
   #logged_at: number | undefined;
-  #went_back_at: number | undefined;
+  #went_back_at: Monotonic | undefined;
 
   constructor(daemonId: string, deps: LinksDeps, answers: Answers) {
     this.#daemonId = daemonId;
@@ -79,10 +80,8 @@ export class IncomingLink {
     const confirmed = store.confirmedTag(tx, daemon_id);
     if (confirmed === undefined || confirmed === applied) return;
     if (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined) return;
-    const now = clock.now();
-    if (this.#went_back_at !== undefined && !hasPassed(WENT_BACK_MS, this.#went_back_at, now)) {
-      return;
-    }
+    const now = clock.monotonic();
+    if (this.#went_back_at !== undefined && now - this.#went_back_at < WENT_BACK_MS) return;
     this.#went_back_at = now;
     log.warn("Another machine went back to an earlier state", { daemon_id, applied_at });
     callHandler(this.#deps, "wentBack", (nested) => {
