@@ -31,6 +31,8 @@ export const DAEMON: Check = {
       schemaFinding(health.schema_version),
       ...otherDaemonFindings(machine, snapshot),
       ...storageFindings(health),
+      ...restoredFindings(health),
+      ...copyFindings(machine),
       ...messageFindings(snapshot),
     ];
   },
@@ -49,6 +51,26 @@ function storageFindings({ storage }: Health): CheckResult[] {
   const fix = "make room on the disk of the state directory, or make it writable; " +
     "the daemon goes on by itself then";
   return [["error", "STORAGE_FAILING", detail, fix]];
+}
+
+function restoredFindings({ restored }: Health): CheckResult[] {
+  if (!restored) return [];
+  const { at, lost_messages } = restored;
+  const lost = lost_messages ?? "an unknown number of";
+  const detail = `the database was restored from a backup at ${new Date(at).toISOString()}; ` +
+    `${lost} messages since that backup are gone`;
+  return [["note", "DATABASE_RESTORED", detail]];
+}
+
+/** The copies from before a new version changed the database. */
+function copyFindings(machine: Machine): CheckResult[] {
+  const database = join(statePath(machine.env), "mesh.db");
+  return migrations.keys().flatMap((version): CheckResult[] => {
+    const copy = `${database}.schema-${version}`;
+    const detail = `a copy with schema ${version}, from before an update: ${copy}`;
+    const fix = `to go back, install the older version, then: mesh restore ${copy}`;
+    return machine.stat(copy) ? [["ok", "DATABASE_COPY", `${detail}; ${fix}`]] : [];
+  }).toArray();
 }
 
 function downFinding(snapshot: MeshSnapshot): CheckResult {

@@ -35,9 +35,15 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
     "up for": formatDuration(health.uptime_seconds * 1000),
     peers: String(health.peers),
     storage: health.storage && formatStorage(health.storage),
+    restored: health.restored && formatRestored(health.restored),
     relay: health.relay && formatRelay(health.relay),
     bus: health.bus && formatBus(health.bus),
   });
+}
+
+function formatRestored({ at, lost_messages }: NonNullable<Health["restored"]>): string {
+  const lost = lost_messages === null ? "the messages" : `${lost_messages} messages`;
+  return `from a backup at ${new Date(at).toISOString()}; ${lost} since that backup are gone`;
 }
 
 function formatStorage({ status, reason }: NonNullable<Health["storage"]>): StyledText {

@@ -61,6 +61,14 @@ export function cardMadeAt(
   });
 }
 
+const Restored = madeLate(() => z.object({ at: z.number(), lost_messages: z.number().nullable() }));
+
+/** When `mesh restore` put this database in its place, and how many messages were lost by it. */
+export function restoredAt(db: Database): { at: number; lost_messages: number | null } | undefined {
+  const stored = db.value(z.string(), "select value from meta where key = 'restored'");
+  return Restored().safeParse(tryJson(stored ?? "")).data;
+}
+
 /** Whether this is the token of hooks and plugins. */
 export function isHookToken({ hook_token }: Identity, token: string | undefined): boolean {
   return token !== undefined && equalSecrets(token, hook_token);

@@ -46,7 +46,7 @@ import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
 import { getConfig } from "./contract.ts";
-import { isHookToken } from "./identity.ts";
+import { isHookToken, restoredAt } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
 
 /** The routes of the features. */
@@ -174,6 +174,7 @@ export function systemRoutesOf(
 ): Route[] {
   const { config, ctx, identity, meters, platform, shutdownSignal, surfaces } = features;
   const started_at = ctx.clock.boottime();
+  const restored = restoredAt(ctx.db);
   const health = (): Health => {
     const storage = ctx.db.failures.report();
     return {
@@ -186,6 +187,7 @@ export function systemRoutesOf(
       schema_version: migrations.length,
       capabilities: CAPABILITIES,
       storage,
+      ...(restored && { restored }),
       relay: relayClient?.report() ?? NO_RELAY,
       ...(features.federation && { bus: features.federation.health() }),
     };

@@ -59,6 +59,14 @@ export interface Tx extends Reader {
   returning<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
 }
 
+/** What surrounds the change of a database for a new version of the program. */
+export interface MigrationGuard {
+  /** Called before a database with content is changed. If it throws, nothing is changed. */
+  copy(path: string, version: number, database: DatabaseSync): void;
+  /** What to do where the database is newer than the program. */
+  adviceFor(path: string, supported: number): string;
+}
+
 export class Database implements Disposable, Reader {
   readonly #sqlite: DatabaseSync;
   readonly #statements: Statements;
@@ -88,7 +96,13 @@ export class Database implements Disposable, Reader {
    * Opens the file and runs missing migrations, each in its own transaction. If one fails, those
    * before it stay applied.
    */
-  constructor(path: string, migrations: readonly string[], log: Log, clock: Clock) {
+  constructor(
+    path: string,
+    migrations: readonly string[],
+    log: Log,
+    clock: Clock,
+    guard?: MigrationGuard,
+  ) {
     const sqlite = this.#sqlite = new DatabaseSync(path, { enableForeignKeyConstraints: true });
     const statements = this.#statements = new Statements(sqlite);
     const deferred = this.#deferred = new DeferredInserts(sqlite);
@@ -107,7 +121,7 @@ export class Database implements Disposable, Reader {
     });
     sqlite.exec(PRAGMAS);
     try {
-      this.#migrate(migrations);
+      this.#migrate(path, migrations, guard);
     } catch (error) {
       this.#groups.discard();
       sqlite.close();
@@ -262,14 +276,16 @@ export class Database implements Disposable, Reader {
     this.#deferred.add(insert, values);
   }
 
-  #migrate(migrations: readonly string[]): void {
+  #migrate(path: string, migrations: readonly string[], guard: MigrationGuard | undefined): void {
     const version = this.value(z.number(), "pragma user_version") ?? 0;
     if (version > migrations.length) {
       throw new Error(
         `Cannot open the database: its version is ${version}, and this program supports versions ` +
-          `up to ${migrations.length}; use a newer program`,
+          `up to ${migrations.length}; use a newer program` +
+          (guard?.adviceFor(path, migrations.length) ?? ""),
       );
     }
+    if (version > 0 && version < migrations.length) guard?.copy(path, version, this.#sqlite);
     migrations.slice(version).forEach((sql, index) => {
       const next = version + index + 1;
       this.transactNow(() => {

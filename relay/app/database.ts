@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
+import { copyBeforeMigration, copyFor } from "kit/host/migration_copies.ts";
 import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
@@ -73,7 +74,13 @@ const Issuer = z.object({ issuer: z.string() });
 
 /** Opens the database, which belongs to the first issuer that opened it. Throws for any other. */
 export function openDatabase(path: string, issuer: string, deps: DatabaseDeps): Database {
-  const db = new Database(path, relayMigrations, deps.log, deps.clock);
+  const db = new Database(path, relayMigrations, deps.log, deps.clock, {
+    copy: copyBeforeMigration,
+    adviceFor(file, supported) {
+      const copy = copyFor(file, supported);
+      return copy ? `, or put the copy of before in its place: "${copy.path}"` : "";
+    },
+  });
   try {
     const boundIssuer = db.get(Issuer, `select issuer from oauth_issuer`)?.issuer;
     if (boundIssuer !== undefined && boundIssuer !== issuer) {

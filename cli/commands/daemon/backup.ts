@@ -23,9 +23,7 @@ export const BACKUP_COMMAND = answerCommand({
   details:
     "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. " +
     "It does not contain the configuration, nor uploaded files unless you pass --attachments. " +
-    "To restore it, stop the daemon, save the backup as mesh.db in an empty directory of mode " +
-    "0700, and start the daemon there: MESH_STATE=<directory> mesh up. Do not run two daemons " +
-    "from copies of one backup.",
+    "To restore it: mesh restore <file>. Do not run two daemons from copies of one backup.",
   flags: {
     "--attachments": "also copy uploaded files, into <file>.attachments; to restore them, " +
       "move them into `attachments` next to mesh.db",

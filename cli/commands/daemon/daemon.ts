@@ -20,6 +20,7 @@ import {
 } from "../../client/daemon_process.ts";
 import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
+import { RESTORE_COMMAND } from "./restore.ts";
 import { SETUP_COMMANDS } from "./setup.ts";
 import { styled } from "../../output/terminal.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
@@ -84,6 +85,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   DOCS_COMMAND,
   LOGS_COMMAND,
   BACKUP_COMMAND,
+  RESTORE_COMMAND,
   ...SETUP_COMMANDS,
   {
     usage: "watch",

@@ -22,6 +22,8 @@ export const Health = z.object({
     since: Instant.nullable(),
     reason: maybe,
   }).optional(),
+  /** Present once the database was restored from a backup. `lost_messages`: null if unknown. */
+  restored: z.object({ at: Instant, lost_messages: z.number().int().nullable() }).optional(),
   relay: z.object({
     status: z.enum(["connected", "connecting", "down", "disabled"]),
     url: maybe,

@@ -4,6 +4,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
 import { BackgroundWork } from "kit/core/background.ts";
 import type { Context } from "kit/data/context.ts";
+import { copyBeforeMigration, copyFor } from "kit/host/migration_copies.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import { Meters } from "../../api/events/metrics.ts";
@@ -19,7 +20,13 @@ export type Foundation = ReturnType<typeof openFoundation>;
 
 export function openFoundation(config: Config, db_path: string, platform: Platform) {
   const { clock, ids, log } = platform;
-  const db = new Database(db_path, migrations, log, clock);
+  const db = new Database(db_path, migrations, log, clock, {
+    copy: copyBeforeMigration,
+    adviceFor(path, supported) {
+      const copy = copyFor(path, supported);
+      return copy ? `, or go back: mesh restore ${copy.path}` : "";
+    },
+  });
   const events = new EventLog(db, clock, ids, log);
   const ctx: Context = { db, events, clock, ids, log, background: new BackgroundWork(log) };
   const identity = readIdentity(db, ids);

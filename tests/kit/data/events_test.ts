@@ -120,7 +120,10 @@ Deno.test("ids continue after a restart, even when all events were pruned", asyn
   l.retire();
   await l.db.whenDurable();
   assert.deepEqual([l.events.oldest, l.events.last], [2, 2]);
-  assert.equal(new EventLog(l.db, l.clock, countingIds(), jsonLog(l.clock, "error", () => {})).last, 2);
+  assert.equal(
+    new EventLog(l.db, l.clock, countingIds(), jsonLog(l.clock, "error", () => {})).last,
+    2,
+  );
 });
 
 Deno.test("prune deletes the oldest first, up to its limit, and no newer event", async () => {

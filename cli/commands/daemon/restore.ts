@@ -1,0 +1,264 @@
+/** `mesh restore`: puts a backup in the place of the daemon's database. */
+
+import { DatabaseSync } from "node:sqlite";
+import { join, resolve } from "kit/core/path.ts";
+import { messageOf } from "kit/core/text.ts";
+import { makeDirectory, syncDirectory, syncFile } from "kit/host/durable_files.ts";
+import { migrations } from "../../../daemon/app/migrations/migrations.ts";
+import { statePath } from "../../../daemon/host/paths.ts";
+import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
+import { CommandError } from "../../client/failures.ts";
+import { startDaemon, stopDaemon } from "../../client/daemon_process.ts";
+import { readClientSettings } from "../../client/settings.ts";
+import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+
+/** How many databases that were replaced are kept. */
+const REPLACED_MAX = 2;
+const REPLACED = "mesh.db.replaced-";
+/** The beginning of each SQLite database. */
+const MAGIC = "SQLite format 3\0";
+
+export const RESTORE_COMMAND = answerCommand({
+  usage: "restore <file>",
+  needs: "this machine",
+  summary: "Put a backup in the place of the daemon's database",
+  details: "The file is one of `mesh backup`, or a copy that mesh made before a new version " +
+    "changed the database. It is checked and copied; the file itself stays. The present database " +
+    "is kept beside it (mesh.db.replaced-<time>; the last two are kept). Messages that were " +
+    "accepted since the backup are gone here; other machines send again what still waits for " +
+    "this one. Uploaded files and the configuration are left as they are.",
+  flags: {
+    "--yes": "stop the daemon if it runs, and start it again afterwards",
+    "--other-daemon": "also take the backup of another daemon, whose id this machine then has; " +
+      "that daemon must never run again",
+  },
+  example: "mesh restore ~/mesh-backup.db --yes",
+  call: restore,
+  show: ({ file, lost_messages, replaced, started }, { terminal }) => {
+    terminal.print(styled("green", "Restored"), ` ${file}`);
+    const lost = lost_messages === null
+      ? "not known, because the present database cannot be read"
+      : String(lost_messages);
+    terminal.printFields({
+      "messages since": lost,
+      "kept before": replaced ?? undefined,
+      daemon: started === null ? "not started, because it did not run" : `runs at ${started}`,
+    });
+  },
+});
+
+interface Backup {
+  readonly daemon_id: string;
+  readonly version: number;
+  /** The number of its last message. */
+  readonly last: number;
+}
+
+async function restore(context: CommandContext, args: Args) {
+  const { env, clock, daemon } = context;
+  const state = statePath(env);
+  const target = join(state, "mesh.db");
+  const file = resolve(Deno.cwd(), args.text("file"));
+  const fresh = join(state, "mesh.db.restoring");
+  mustBeBackup(file);
+  orRefuse(`Cannot keep state in "${state}"`, () => makeDirectory(state));
+  copyChecked(file, fresh);
+  try {
+    const backup = readBackup(fresh, file);
+    mustBeOf(backup, idOf(target), args.flag("otherDaemon"));
+    const runs = runningDaemon(env) !== undefined;
+    if (runs && !args.flag("yes")) {
+      throw new CommandError(
+        "The daemon is running; nothing was changed. Stop it with `mesh down`, or pass --yes: it " +
+          "is then stopped, and started again afterwards",
+      );
+    }
+    if (runs) await stopDaemon(env, clock, daemon);
+    const { lost_messages, replaced } = replace({ state, target, fresh, backup, now: clock.now() });
+    const started = runs
+      ? (await startDaemon(env, clock, () => context.connect(readClientSettings))).url
+      : null;
+    return { file, daemon_id: backup.daemon_id, lost_messages, replaced, started };
+  } finally {
+    remove(fresh);
+  }
+}
+
+/** Refuses a file that is no SQLite database, before anything is written. */
+function mustBeBackup(file: string): void {
+  const info = orRefuse(`Cannot read "${file}"`, () => Deno.statSync(file));
+  if (info.isDirectory) {
+    throw new CommandError(`"${file}" is a directory; name the file that \`mesh backup\` made`);
+  }
+  if (orRefuse(`Cannot read "${file}"`, () => isDatabase(file))) return;
+  const found = info.size === 0 ? "is empty" : "is no SQLite database";
+  throw new CommandError(`"${file}" ${found}; name the file that \`mesh backup\` made`);
+}
+
+function isDatabase(path: string): boolean {
+  using opened = Deno.openSync(path);
+  const bytes = new Uint8Array(MAGIC.length);
+  return new TextDecoder().decode(bytes.subarray(0, opened.readSync(bytes) ?? 0)) === MAGIC;
+}
+
+/** Copies a database with what its own write-ahead log has, and checks the copy. */
+function copyChecked(file: string, fresh: string): void {
+  remove(fresh);
+  orRefuse(`Cannot copy "${file}" to "${fresh}"`, () => {
+    Deno.openSync(fresh, { write: true, createNew: true, mode: 0o600 }).close();
+    try {
+      using from = new DatabaseSync(file, { readOnly: true });
+      const { quick_check } = from.prepare("pragma quick_check(1)").get() ?? {};
+      if (quick_check !== "ok") throw new Error(`it is damaged: ${quick_check}`);
+      from.prepare("vacuum into ?").run(fresh);
+    } catch (error) {
+      remove(fresh);
+      throw error;
+    }
+  });
+}
+
+function readBackup(fresh: string, file: string): Backup {
+  using db = new DatabaseSync(fresh, { readOnly: true });
+  const has = (table: string) =>
+    db.prepare("select 1 from sqlite_schema where name = ?").get(table) !== undefined;
+  if (has("oauth_issuer")) {
+    throw new CommandError(
+      `"${file}" is the database of a relay. Stop the relay, and put the file where ` +
+        "RELAY_OAUTH_DB says",
+    );
+  }
+  const daemon_id = has("meta") && has("messages") ? daemonIdIn(db) : undefined;
+  if (daemon_id === undefined) {
+    throw new CommandError(`"${file}" is a database of another program, not a backup of mesh`);
+  }
+  const { user_version: version } = db.prepare("pragma user_version").get() ?? {};
+  if (Number(version) > migrations.length) {
+    throw new CommandError(
+      `"${file}" has schema ${version}, and this version of mesh supports up to ` +
+        `${migrations.length}; update mesh first (mesh update)`,
+    );
+  }
+  const { seq } = db.prepare("select seq from sqlite_sequence where name = 'messages'").get() ?? {};
+  return { daemon_id, version: Number(version), last: Number(seq ?? 0) };
+}
+
+function mustBeOf(backup: Backup, present: string | undefined, takesOther: boolean): void {
+  if (present === undefined || present === backup.daemon_id || takesOther) return;
+  throw new CommandError(
+    `The backup is of daemon ${backup.daemon_id}, and this machine's is ${present}; nothing was ` +
+      "changed. To make this machine that daemon, which must then never run elsewhere, pass " +
+      "--other-daemon",
+  );
+}
+
+/**
+ * Puts the checked copy in the place of the database, under the lock of the daemon. At each moment
+ * there is one whole database under the name: a daemon that starts after a crash opens either.
+ */
+function replace({ state, target, fresh, backup, now }: {
+  readonly state: string;
+  readonly target: string;
+  readonly fresh: string;
+  readonly backup: Backup;
+  readonly now: number;
+}) {
+  return orRefuse(`Cannot replace "${target}"`, () => {
+    using lock = Deno.openSync(join(state, "lock"), {
+      create: true,
+      read: true,
+      write: true,
+      mode: 0o600,
+    });
+    if (!lock.tryLockSync(true)) throw new Error("a daemon has started meanwhile; try again");
+    const lost_messages = exists(target) ? countSince(target, backup.last) : 0;
+    markRestored(fresh, { at: now, lost_messages });
+    syncFile(fresh);
+    const replaced = exists(target) ? keep(state, target, now) : null;
+    Deno.renameSync(fresh, target);
+    syncDirectory(state);
+    return { lost_messages, replaced };
+  });
+}
+
+/** Keeps the present database under another name; its name stays until the copy takes it. */
+function keep(state: string, target: string, now: number): string {
+  const time = new Date(now).toISOString().replaceAll(/[-:.]/g, "");
+  const kept = join(state, `${REPLACED}${time}`);
+  Deno.linkSync(target, kept);
+  // Left by a crash, or by a database that cannot be opened. The copy must not be read with them.
+  for (const suffix of ["-wal", "-shm"]) {
+    if (exists(`${target}${suffix}`)) Deno.renameSync(`${target}${suffix}`, `${kept}${suffix}`);
+  }
+  const names = [...Deno.readDirSync(state)].map(({ name }) => name);
+  const older = names.filter((name) => name.startsWith(REPLACED) && !/-(wal|shm)$/.test(name))
+    .toSorted().toReversed().slice(REPLACED_MAX);
+  for (const name of older) {
+    for (const suffix of ["", "-wal", "-shm"]) remove(join(state, `${name}${suffix}`));
+  }
+  return kept;
+}
+
+/** How many messages the present database has that the backup has not; null if it is unreadable. */
+function countSince(target: string, last: number): number | null {
+  if (!isDatabase(target)) return null; // SQLite would delete the log beside it.
+  try {
+    using db = new DatabaseSync(target);
+    db.exec("pragma wal_checkpoint(truncate)");
+    const { count } =
+      db.prepare("select count(*) as count from messages where seq > ?").get(last) ??
+        {};
+    return Number(count);
+  } catch { // A damaged database is a reason to restore, not one to refuse.
+    return null;
+  }
+}
+
+/** The daemon shows when its database was restored. */
+function markRestored(
+  fresh: string,
+  restored: { readonly at: number; readonly lost_messages: number | null },
+): void {
+  using db = new DatabaseSync(fresh);
+  db.prepare("insert or replace into meta (key, value) values ('restored', ?)")
+    .run(JSON.stringify(restored));
+}
+
+function idOf(path: string): string | undefined {
+  if (!exists(path)) return undefined;
+  try {
+    using db = new DatabaseSync(path, { readOnly: true });
+    return daemonIdIn(db);
+  } catch { // As above.
+    return undefined;
+  }
+}
+
+function daemonIdIn(db: DatabaseSync): string | undefined {
+  const { value } = db.prepare("select value from meta where key = 'daemon_id'").get() ?? {};
+  return typeof value === "string" ? value : undefined;
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+function remove(path: string): void {
+  if (exists(path)) Deno.removeSync(path);
+}
+
+function orRefuse<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(`${what}: ${messageOf(error)}`);
+  }
+}
