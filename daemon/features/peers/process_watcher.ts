@@ -1,5 +1,6 @@
 /** Takes peers offline whose process has ended, or that were not seen for too long. */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { TableView } from "kit/data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
@@ -13,10 +14,12 @@ const UNSEEN_MS_MAX = 10 * 60_000;
 export class ProcessWatcher {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps & { readonly peers: Peers };
+  readonly #ages: Ages;
   readonly #watched: TableView<WatchedPeer[]>;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
     this.#watched = new TableView(ctx.db, "peers", rows.watchedPeers);
   }
@@ -35,16 +38,16 @@ export class ProcessWatcher {
   }
 
   /** Run once a second: stores when peers were seen, and takes missing ones offline. */
-  tick(now: number): void {
+  tick(): void {
     const { db } = this.#ctx;
     const touched = this.#deps.directory.flushTouched();
     if (touched.size > 0) {
       db.transact((tx) => touched.forEach((at, peer_id) => rows.setLastSeen(tx, peer_id, at)));
     }
-    for (const peer of this.#watched.get()) this.#check(peer, now);
+    for (const peer of this.#watched.get()) this.#check(peer);
   }
 
-  #check(peer: WatchedPeer, now: number): void {
+  #check(peer: WatchedPeer): void {
     const setOffline = (reason: string, source: string) =>
       this.#deps.peers.offline(peer.peer_id, { reason, source, terminal: false });
     if (this.#isLocal(peer) && peer.agent_pid !== null) {
@@ -53,7 +56,7 @@ export class ProcessWatcher {
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
     const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - last_seen > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
+    if (this.#ages.of(peer.peer_id, last_seen) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
   #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {

@@ -1,6 +1,6 @@
 /** The directory of machines: announces this machine's peers, and takes what others announce. */
 
-import type { Monotonic } from "kit/core/clock.ts";
+import { ForwardTime, type Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Context } from "kit/data/context.ts";
@@ -68,6 +68,8 @@ const NOTHING: Received = { cameOnline: false, clock_ahead_ms: null };
 export class MachineDirectory {
   readonly #ctx: Context;
   readonly #deps: MachineDirectoryDeps;
+  /** Others refuse an entry that is older than the last one. */
+  readonly #time: ForwardTime;
   /** The machines that are online, by daemon id. */
   readonly #online = new Map<string, Lease>();
   /** Reasons that were logged, by machine. */
@@ -82,6 +84,7 @@ export class MachineDirectory {
 
   constructor(ctx: Context, deps: MachineDirectoryDeps) {
     this.#ctx = ctx;
+    this.#time = new ForwardTime(ctx.clock);
     this.#deps = deps;
   }
 
@@ -218,7 +221,14 @@ export class MachineDirectory {
     if (!isDue && digest === this.#published) return;
     this.#published = digest;
     this.#published_at = now;
-    const body = toBytes({ at: clock.now(), mesh_version: VERSION, peers, human });
+    const at = this.#time.now();
+    // Others read `last_seen` as a time before `at`.
+    const behind_ms = at - clock.now();
+    const shifted = peers.map((peer) => ({
+      ...peer,
+      last_seen: peer.last_seen === null ? null : peer.last_seen + behind_ms,
+    }));
+    const body = toBytes({ at, mesh_version: VERSION, peers: shifted, human });
     const { card, keys, network } = this.#deps;
     const sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
     this.#publishing = this.#publish(sealed).finally(() => this.#publishing = undefined);
