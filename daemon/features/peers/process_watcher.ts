@@ -1,6 +1,5 @@
 /** Takes peers offline whose process has ended, or that were not seen for too long. */
 
-import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { TableView } from "kit/data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
@@ -14,12 +13,10 @@ const UNSEEN_MS_MAX = 10 * 60_000;
 export class ProcessWatcher {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps & { readonly peers: Peers };
-  readonly #ages: Ages;
   readonly #watched: TableView<WatchedPeer[]>;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
-    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
     this.#watched = new TableView(ctx.db, "peers", rows.watchedPeers);
   }
@@ -55,8 +52,7 @@ export class ProcessWatcher {
       return;
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
-    const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
-    if (this.#ages.of(peer.peer_id, last_seen) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
+    if (this.#deps.directory.unseenMs(peer) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
   #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {

@@ -42,6 +42,7 @@ export class SpawnRegistrations {
 
   /** Stores a new spawn. Its agent may already have registered. */
   add(spawn: Spawn): void {
+    this.#ages.of(spawn.spawn_id, spawn.created_at);
     this.#ctx.db.transact((tx) => {
       rows.insert(tx, spawn);
       this.#publish(spawn);

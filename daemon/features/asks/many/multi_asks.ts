@@ -67,6 +67,7 @@ export class MultiAsks {
     const created_at = clock.now();
     const { timeout_seconds } = body;
     const due_at = timeout_seconds === undefined ? null : created_at + timeout_seconds * 1000;
+    this.#ages.of(parent_id, created_at);
     db.transact((tx) => rows.insert(tx, { parent_id, children, created_at, due_at }));
     return { parent_id, children };
   }

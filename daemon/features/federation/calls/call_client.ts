@@ -1,6 +1,5 @@
 /** Calls another machine over the bus: its routes, and its clock. */
 
-import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
@@ -129,15 +128,16 @@ export class CallClient {
     if (!connection) throw unreachable(to, NO_BUS, false);
     const nonce = ids.hex(NONCE_BYTES);
     const frame = toFrame(nonce, seal.seal(to.daemon_id, callContext(nonce), plain));
-    const sent_at = clock.now(), elapsedMs = stopwatch(clock);
+    const sent_at = clock.now(), began_at = clock.boottime();
     const sealed = await callBus(connection, to, frame, timeout_ms);
     const opened = seal.open(to.daemon_id, answerContext(nonce), sealed);
     const answer = opened && decodeAnswer(opened);
     if (!answer) throw unreachable(to, "what came as its answer is not from it", true);
     const their_time = answer.head.at;
+    const took_ms = Math.round(clock.boottime() - began_at);
     return {
       ...answer,
-      clock: { sent_at, received_at: sent_at + Math.round(elapsedMs()), their_time },
+      clock: { sent_at, received_at: sent_at + took_ms, their_time },
     };
   }
 }

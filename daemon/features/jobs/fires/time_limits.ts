@@ -1,12 +1,11 @@
 /** The time limits of jobs: `expires_at`, the lease of a dispatch, and `deadline_at`. */
 
-import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireDeps } from "./deps.ts";
-import { type Dispatch, LEASE_MS } from "./dispatch.ts";
+import type { Dispatch } from "./dispatch.ts";
 import type { Turns } from "./turns.ts";
 
 /**
@@ -18,12 +17,10 @@ const TICK_ROWS_MAX = 100;
 export class TimeLimits {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
-  readonly #leases: Ages;
   readonly #parts: { readonly turns: Turns; readonly dispatch: Dispatch };
 
   constructor(ctx: Context, deps: FireDeps, parts: { turns: Turns; dispatch: Dispatch }) {
     this.#ctx = ctx;
-    this.#leases = new Ages(ctx.clock);
     this.#deps = deps;
     this.#parts = parts;
   }
@@ -31,9 +28,8 @@ export class TimeLimits {
   tick(now: number): void {
     const { db } = this.#ctx;
     for (const job of rows.expired(db, now, TICK_ROWS_MAX)) this.expire(job);
-    for (const { job_id, lease_until } of rows.leases(db)) {
-      const job = this.#leases.of(job_id, lease_until - LEASE_MS) >= LEASE_MS &&
-        rows.get(db, job_id);
+    for (const job_id of this.#parts.dispatch.leaseOver()) {
+      const job = rows.get(db, job_id);
       if (job) this.#expireLease(job);
     }
     for (const job of rows.pastDeadline(db, now, TICK_ROWS_MAX)) this.#passDeadline(job);

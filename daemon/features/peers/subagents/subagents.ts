@@ -111,8 +111,7 @@ export class Subagents {
     this.#cleaned_at = monotonic;
     for (const child of this.#reported.get()) {
       if (isRunning(child)) {
-        const seen_at = this.#deps.directory.lastSeen(child) ?? child.registered_at;
-        if (this.#ages.of(child.peer_id, seen_at) >= SILENT_MS_MAX) this.#end(child, "not_seen");
+        if (this.#deps.directory.unseenMs(child) >= SILENT_MS_MAX) this.#end(child, "not_seen");
       } else if (
         this.#ages.of(child.peer_id, child.status_at ?? child.registered_at) >= ENDED_MS_MAX
       ) {
