@@ -33,6 +33,7 @@ const NEEDS: readonly Need[] = [
   { programs: ["fish"], apt: "fish" },
   { programs: ["nats-server"], apt: "nats-server" },
   { programs: ["openssl"], apt: "openssl" },
+  { programs: ["faketime"], apt: "faketime" }, // It brings libfaketime.
 ];
 
 /**

@@ -1,5 +1,6 @@
 /** A daemon: its features and its API, from the start to the shutdown. */
 
+import { ClockWatch } from "kit/core/clock.ts";
 import { isProblem } from "kit/core/problem.ts";
 import { type Api, openApi } from "./api.ts";
 import { compose, type Features } from "./compose/compose.ts";
@@ -21,7 +22,8 @@ export interface Daemon extends Features, Api, AsyncDisposable {
 export function createDaemon(config: Config, db_path: string, platform: Platform): Daemon {
   const features = compose(config, db_path, platform);
   const api = openApi(features);
-  const onTick = () => tick(features, api);
+  const clockWatch = new ClockWatch(platform.clock);
+  const onTick = () => tick(features, api, clockWatch);
   return {
     ...features,
     ...api,

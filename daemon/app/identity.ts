@@ -54,7 +54,8 @@ export function cardMadeAt(
     const stored = tx.value(z.string(), "select value from meta where key = :key", { key });
     const before = card().safeParse(tryJson(stored ?? "")).data;
     if (before?.name === name && before.sign === sign) return before.created_at;
-    const created_at = clock.now();
+    // Machines ignore a card that is older than the one they know, also if the clock was set back.
+    const created_at = Math.max(clock.now(), (before?.created_at ?? 0) + 1);
     const value = JSON.stringify({ name, sign, created_at });
     tx.run("insert or replace into meta (key, value) values (:key, :value)", { key, value });
     return created_at;

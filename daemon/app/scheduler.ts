@@ -1,5 +1,6 @@
 /** The scheduler: calls each feature's `tick` once a second. */
 
+import type { ClockWatch } from "kit/core/clock.ts";
 import { repeat } from "kit/core/timeout.ts";
 import type { Api } from "./api.ts";
 import type { Features } from "./compose/compose.ts";
@@ -9,18 +10,24 @@ const TICK_MS = 1000;
 const PRUNED_EVENTS_MAX = 2000;
 
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
-export function tick(features: Features, { idempotency, relayClient }: Api): void {
+export function tick(
+  features: Features,
+  { idempotency, relayClient }: Api,
+  clockWatch: ClockWatch,
+): void {
   const { ctx: { clock, db, events }, history_ms } = features;
   const now = clock.now(), monotonic = clock.monotonic();
   db.failures.tick();
-  features.processWatcher.tick(now);
-  features.subagents.tick(now);
+  const step_ms = clockWatch.stepped();
+  if (step_ms !== 0) clockStepped(features, step_ms);
+  features.processWatcher.tick();
+  features.subagents.tick();
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.delivery.tick(now);
   features.urgentMessages.refresh();
   features.agentObserver.tick(monotonic);
-  features.spawns.registrations.tick(now);
+  features.spawns.registrations.tick();
   features.jobs.tick(now);
   features.schedules.tick(now);
   features.subscriptions.tick(now);
@@ -36,6 +43,18 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.telemetry?.tick(monotonic);
   events.prune(now - history_ms, PRUNED_EVENTS_MAX);
   db.checkpoint();
+}
+
+/** What was put off for a moment is looked at again: by a clock that was set back it is far away. */
+function clockStepped(
+  { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
+  step_ms: number,
+): void {
+  log.warn("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
+  calls?.pings.clockStepped(step_ms);
+  if (step_ms > 0) return;
+  jobs.clockSetBack(clock.now());
+  subscriptions.clockSetBack(clock.now());
 }
 
 /** Ticks once a second until the daemon shuts down; a tick that fails is logged. */

@@ -34,6 +34,8 @@ export interface Clock {
 
 const monotonic = () => performance.now() as Monotonic;
 
+/** A smaller difference is the rounding of boottime, or a clock that is slowed down or sped up. */
+const STEP_MS_MIN = 3000;
 /** The system's uptime has whole seconds, so a shorter suspension cannot be told from rounding. */
 const SUSPENSION_MS_MIN = 2000;
 
@@ -120,33 +122,114 @@ export function stopwatch(clock: Pick<Clock, "monotonic"> = systemClock): () => 
   return () => clock.monotonic() - started;
 }
 
+/** Limit of the records whose ages are known. The one known for longest is forgotten first. */
+const AGES_MAX = 10_000;
+
 /**
- * How old stored records are that guard something running: those of this run by the time that has
- * passed, whatever became of the time of day since; those of an earlier run by the time of day.
- * Look at every record at least once a second, or call `begin`: a record counts from its first look.
+ * How old stored records are that guard something running. A record of this run has the age that
+ * has passed since it was first looked at, whatever became of the time of day since. A record of
+ * an earlier run, or beyond `AGES_MAX`, has its age by the time of day.
  */
 export class Ages {
   readonly #clock: Pick<Clock, "now" | "boottime">;
+  /** In the order of the first look. */
   readonly #records = new Map<string, { since: number; began_at: number }>();
 
   constructor(clock: Pick<Clock, "now" | "boottime">) {
     this.#clock = clock;
   }
 
-  /** Milliseconds since the stored time `since`. Another `since` is another beginning. */
+  /** Milliseconds since the stored time `since`. Another `since` is a new beginning. */
   of(id: string, since: number): number {
     const known = this.#records.get(id);
-    const boottime = this.#clock.boottime();
-    if (known?.since === since) return boottime - known.began_at;
+    const now = this.#clock.boottime();
+    if (known?.since === since) return now - known.began_at;
     const age_ms = Math.max(0, this.#clock.now() - since);
-    this.#records.set(id, { since, began_at: boottime - age_ms });
+    this.#records.delete(id);
+    this.#records.set(id, { since, began_at: now - age_ms });
+    const [oldest] = this.#records.keys();
+    if (this.#records.size > AGES_MAX && oldest !== undefined) this.#records.delete(oldest);
     return age_ms;
   }
 
-  /** Forgets all records but these. */
-  keepOnly(ids: Iterable<string>): void {
-    const kept = new Set(ids);
-    for (const id of this.#records.keys()) if (!kept.has(id)) this.#records.delete(id);
+  /** Takes out the records that are at least so old, up to `limit`. */
+  takeOlderThan(ms: number, limit: number): string[] {
+    const before = this.#clock.boottime() - ms;
+    const old: string[] = [];
+    for (const [id, { began_at }] of this.#records) {
+      if (began_at > before || old.length >= limit) break;
+      old.push(id);
+    }
+    for (const id of old) this.#records.delete(id);
+    return old;
+  }
+}
+
+/**
+ * A time limit in memory whose end is shown as a time of day. It is over at that time, and never
+ * later than after `ms`, if the clock was set back.
+ */
+export class TimeLimit {
+  readonly #clock: Pick<Clock, "now" | "boottime">;
+  /** The end by the time of day. */
+  readonly ends_at: number;
+  readonly #ends_at_boottime: number;
+
+  constructor(clock: Pick<Clock, "now" | "boottime">, ms: number) {
+    this.#clock = clock;
+    this.ends_at = clock.now() + ms;
+    this.#ends_at_boottime = clock.boottime() + ms;
+  }
+
+  get isOver(): boolean {
+    return this.#clock.now() >= this.ends_at ||
+      this.#clock.boottime() >= this.#ends_at_boottime;
+  }
+}
+
+/**
+ * A time of day that never goes back within a run, for what others put in order by it: while the
+ * clock is behind, because it was set back, this goes on from where it was.
+ */
+export class ForwardTime {
+  readonly #clock: Pick<Clock, "now" | "boottime">;
+  #last: number;
+  #read_at: Boottime;
+
+  constructor(clock: Pick<Clock, "now" | "boottime">) {
+    this.#clock = clock;
+    this.#last = clock.now();
+    this.#read_at = clock.boottime();
+  }
+
+  now(): number {
+    const read_at = this.#clock.boottime();
+    this.#last = Math.max(this.#clock.now(), this.#last + read_at - this.#read_at);
+    this.#read_at = read_at;
+    return Math.round(this.#last);
+  }
+}
+
+/** Finds out when the time of day was set. Must be asked at least once a minute. */
+export class ClockWatch {
+  readonly #clock: Pick<Clock, "now" | "boottime">;
+  #offset_ms: number;
+
+  constructor(clock: Pick<Clock, "now" | "boottime">) {
+    this.#clock = clock;
+    this.#offset_ms = this.#offset();
+  }
+
+  /** How far the clock was set forwards since the last call, or back if negative; else 0. */
+  stepped(): number {
+    const offset_ms = this.#offset();
+    const step_ms = offset_ms - this.#offset_ms;
+    this.#offset_ms = offset_ms;
+    return Math.abs(step_ms) < STEP_MS_MIN ? 0 : step_ms;
+  }
+
+  #offset(): number {
+    return this.#clock.now() - this.#clock.boottime();
   }
 }
 

@@ -104,7 +104,7 @@ export class RequestSpans {
           span.status = response.status;
           return response;
         } finally {
-          span.ended_at = span.started_at + elapsedMs();
+          span.ended_at = span.started_at + Math.round(elapsedMs());
           if (this.#ended.length < ENDED_REQUESTS_MAX) this.#ended.push(span);
         }
       });

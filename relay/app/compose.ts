@@ -38,8 +38,8 @@ export class RelayFeatures implements AsyncDisposable {
     ];
   }
 
-  tick(now: number): void {
-    this.shares.tick(now);
+  tick(): void {
+    this.shares.tick();
   }
 
   /** Ends all shares, and with them their streams. */

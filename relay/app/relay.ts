@@ -1,6 +1,6 @@
 /** The relay's composition root: creates all services and runs their periodic tasks. */
 
-import type { Boottime, Clock, Ids } from "kit/core/clock.ts";
+import { type Boottime, type Clock, ClockWatch, type Ids } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import { repeat } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
@@ -51,6 +51,7 @@ export class Relay implements AsyncDisposable {
   readonly oauth: OAuth | undefined;
   readonly features: RelayFeatures;
   readonly #started_at: Boottime;
+  readonly #clockWatch: ClockWatch;
   readonly #bodyLimiter: BodyLimiter;
   /** Answers a request. `remote` is the remote address of the request's socket, if it has one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -60,6 +61,7 @@ export class Relay implements AsyncDisposable {
     this.platform = platform;
     const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
     this.#started_at = clock.boottime();
+    this.#clockWatch = new ClockWatch(clock);
     this.#bodyLimiter = new BodyLimiter(clock);
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
     const machines = this.machines = new MachineRegistry({
@@ -115,13 +117,21 @@ export class Relay implements AsyncDisposable {
   /** Runs the periodic tasks of all services. */
   tick(): void {
     const { clock } = this.platform;
-    const now = clock.now(), monotonic = clock.monotonic();
+    const monotonic = clock.monotonic();
+    const step_ms = this.#clockWatch.stepped();
+    if (step_ms !== 0) this.#clockStepped(step_ms);
     this.platform.oauth?.db.failures.tick();
     this.machines.tick(monotonic);
-    this.sessions.tick(now);
-    this.features.tick(now);
+    this.sessions.tick();
+    this.features.tick();
     this.#bodyLimiter.tick(monotonic);
     this.platform.telemetry?.tick(monotonic);
+  }
+
+  #clockStepped(step_ms: number): void {
+    const { clock, log } = this.platform;
+    log.warn("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
+    if (step_ms < 0) this.oauth?.clockSetBack(clock.now());
   }
 
   /** Handles an error while a response is sent. A lost machine or reader is not logged. */

@@ -58,7 +58,7 @@ export class RelayTelemetry {
         name: "tunnel",
         kind: "client",
         started_at,
-        ended_at: started_at + elapsedMs(),
+        ended_at: started_at + Math.round(elapsedMs()),
         attributes: {
           "http.request.method": request.method,
           "http.response.status_code": status,

@@ -31,6 +31,7 @@ export interface OAuth {
   readonly routes: readonly Route[];
   /** Checks access tokens for `/mcp`. Throws `storage_failed` if the database cannot be read. */
   readonly tokens: Tokens;
+  clockSetBack(now: number): void;
 }
 
 export function openOAuth(deps: OAuthDeps): OAuth {
@@ -44,6 +45,7 @@ export function openOAuth(deps: OAuthDeps): OAuth {
   return {
     routes: [...oauthRoutes(services), ...appRoutes({ ...deps, grants })],
     tokens: { check: (token) => checkToken(grants, token) },
+    clockSetBack: (now) => grants.clockSetBack(now),
   };
 }
 

@@ -167,7 +167,7 @@ function daemonOf(
 }
 
 function toShare({ originPolicy, shares }: ShareDeps, stored: StoredShare, request: Request) {
-  const { namespace: _, asker: _asker, ...publicFields } = stored;
+  const { namespace: _, asker: _asker, limit: _limit, ...publicFields } = stored;
   const url = `${originPolicy.originOf(request)}/s/${stored.share_id}`;
   return { ...publicFields, url, viewers: shares.viewersOf(stored.share_id) };
 }

@@ -1,6 +1,6 @@
 /** Shares: links to one peer of one machine. They are in memory only: a restart ends them. */
 
-import type { Clock, Ids } from "kit/core/clock.ts";
+import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Share } from "../../daemon/features/shares/contract.ts";
 import { digestOf } from "../web/secrets.ts";
@@ -17,6 +17,7 @@ export interface StoredShare extends Readonly<Omit<Share, "url" | "viewers">> {
   readonly namespace: string;
   /** The sender of the guests' asks. The name is reserved, so that no peer can have it. */
   readonly asker: string;
+  readonly limit: TimeLimit;
 }
 
 /** A guest's open event stream. Disposing it frees the place for another viewer. */
@@ -46,6 +47,7 @@ export class Shares {
     const { daemon_id, peer_id, display_name, permissions, ttl_seconds } = input;
     const share_id = `sh_${this.#ids.secret(ID_BYTES)}`;
     const created_at = this.#clock.now();
+    const limit = new TimeLimit(this.#clock, ttl_seconds * 1000);
     const share = {
       share_id,
       namespace,
@@ -54,7 +56,8 @@ export class Shares {
       display_name,
       permissions,
       created_at,
-      expires_at: created_at + ttl_seconds * 1000,
+      expires_at: limit.ends_at,
+      limit,
       asker: `mcp-share-${digestOf(share_id).slice(0, 12)}`,
     };
     this.#shares.set(share_id, share);
@@ -62,16 +65,15 @@ export class Shares {
   }
 
   list(namespace: string): StoredShare[] {
-    const now = this.#clock.now();
     return [...this.#shares.values()].filter((share) =>
-      share.namespace === namespace && share.expires_at > now
+      share.namespace === namespace && !share.limit.isOver
     );
   }
 
   /** Finds the share of a link. Throws `unknown_share` if the share is unknown or has expired. */
   mustGet(share_id: string): StoredShare {
     const share = this.#shares.get(share_id);
-    if (share && share.expires_at > this.#clock.now()) return share;
+    if (share && !share.limit.isOver) return share;
     throw new Problem("unknown_share", {});
   }
 
@@ -104,9 +106,9 @@ export class Shares {
   }
 
   /** Ends expired shares and their streams. */
-  tick(now: number): void {
-    for (const { share_id, expires_at } of this.#shares.values()) {
-      if (expires_at <= now) this.#end(share_id);
+  tick(): void {
+    for (const { share_id, limit } of this.#shares.values()) {
+      if (limit.isOver) this.#end(share_id);
     }
   }
 

@@ -1,7 +1,7 @@
 /** Browser sessions of one day. Only the digests of their random cookies are kept, in memory. */
 
 import { equalSecrets } from "kit/host/node_library.ts";
-import type { Clock, Ids } from "kit/core/clock.ts";
+import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "kit/core/problem.ts";
 import { cookieOf, type OriginPolicy } from "../web/origin_policy.ts";
@@ -21,7 +21,7 @@ export interface Session {
 }
 
 interface StoredSession extends Session {
-  readonly expires_at: number;
+  readonly limit: TimeLimit;
 }
 
 export interface SessionsDeps {
@@ -51,7 +51,7 @@ export class Sessions {
   get(request: Request): Session | undefined {
     const cookie = this.#cookieOf(request);
     const session = cookie === undefined ? undefined : this.#sessions.get(digestOf(cookie));
-    return session && session.expires_at > this.#deps.clock.now() ? session : undefined;
+    return session && !session.limit.isOver ? session : undefined;
   }
 
   /**
@@ -96,7 +96,7 @@ export class Sessions {
     this.#sessions.set(digest, {
       namespace,
       form_token: ids.secret(COOKIE_BYTES),
-      expires_at: clock.now() + SESSION_MS,
+      limit: new TimeLimit(clock, SESSION_MS),
     });
     this.#digestsByNamespace.getOrInsertComputed(namespace, () => new Set()).add(digest);
     return this.#toCookie(request, cookie, SESSION_MS / 1000);
@@ -109,10 +109,10 @@ export class Sessions {
     return this.#toCookie(request, "", 0);
   }
 
-  tick(now: number): void {
-    for (const [digest, { expires_at }] of this.#sessions) {
+  tick(): void {
+    for (const [digest, { limit }] of this.#sessions) {
       // All sessions last equally long, so the remaining ones expire later.
-      if (expires_at > now) return;
+      if (!limit.isOver) return;
       this.#drop(digest);
     }
   }

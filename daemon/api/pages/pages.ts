@@ -1,5 +1,6 @@
 /** Tickets, and the page cookies for which browsers exchange them. */
 
+import { TimeLimit } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { sha256 } from "kit/host/node_library.ts";
@@ -17,8 +18,8 @@ const ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict";
 
 export class Pages {
   readonly #ctx: Context;
-  /** Expiry time by digest of the ticket. Forgotten on restart. */
-  readonly #tickets = new Map<string, number>();
+  /** By the digest of the ticket. Forgotten on restart. */
+  readonly #tickets = new Map<string, TimeLimit>();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
@@ -27,23 +28,22 @@ export class Pages {
   /** Creates a ticket, valid once for a minute. */
   ticket(): { ticket: string; expires_at: number } {
     const { clock, ids } = this.#ctx;
-    const now = clock.now();
-    for (const [digest, expires_at] of this.#tickets) {
+    for (const [digest, { isOver }] of this.#tickets) {
       const overLimit = this.#tickets.size >= TICKETS_MAX;
-      if (expires_at <= now || overLimit) this.#tickets.delete(digest);
+      if (isOver || overLimit) this.#tickets.delete(digest);
     }
     const ticket = ids.secret(SECRET_BYTES);
-    const expires_at = now + TICKET_MS;
-    this.#tickets.set(digestOf(ticket), expires_at);
-    return { ticket, expires_at };
+    const limit = new TimeLimit(clock, TICKET_MS);
+    this.#tickets.set(digestOf(ticket), limit);
+    return { ticket, expires_at: limit.ends_at };
   }
 
   /** Redeems a ticket; returns the `Set-Cookie` of a page that speaks as the human. */
   redeem(ticket: string, request: Request): string {
     const digest = digestOf(ticket);
-    const expires_at = this.#tickets.get(digest) ?? 0;
+    const limit = this.#tickets.get(digest);
     this.#tickets.delete(digest);
-    if (expires_at <= this.#ctx.clock.now()) throw new Problem("ticket_refused", {});
+    if (!limit || limit.isOver) throw new Problem("ticket_refused", {});
     return this.#open(request, true);
   }
 

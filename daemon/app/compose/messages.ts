@@ -1,5 +1,6 @@
 /** Builds the registry of peers, the delivery of messages, and the message log. */
 
+import { Ages } from "kit/core/clock.ts";
 import { AgentProcesses } from "../../api/callers/agent_processes.ts";
 import { AgentTransports } from "../../features/agents/transports.ts";
 import * as askRows from "../../features/asks/store.ts";
@@ -136,14 +137,15 @@ export function openMessages(
   });
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const parts = { dispatcher, idCodec, limits, remote: reactions.table, sockets, steps };
-  const delivery = new Delivery(ctx, { ...parts, queue_ttl_ms });
+  const leases = new Ages(ctx.clock);
+  const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
   const deliveryAudit = new DeliveryAudit(ctx, {
     directory,
     remote: reactions.table,
     isInInbox: (correlation_id) => itemOfAsk(db, correlation_id) !== undefined,
   });
   const receipts = new Receipts(ctx, steps, reactions.table);
-  const handover = new Handover(ctx, { delivery, directory, receipts, steps });
+  const handover = new Handover(ctx, { delivery, directory, leases, receipts, steps });
   return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
 }
 

@@ -127,6 +127,7 @@ export class Federation {
       trust: this.#trust,
       waiting: this.#waiting,
       exchange: () => this.exchange,
+      pings: () => this.calls.pings,
     });
     this.#shared = new SharedPeers(ctx, {
       directory: deps.directory,

@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { Links } from "../machines/links/links.ts";
 import type { MachineTrust } from "../machines/machine_trust.ts";
 import type { PinnedSeal } from "../machines/pinned_seal.ts";
+import type { Pings } from "./calls/pings.ts";
 import type { BusConnection } from "./connection.ts";
 import type { Exchange } from "./exchange/exchange.ts";
 import type { MachineFiles } from "./files/machine_files.ts";
@@ -18,18 +19,22 @@ export interface LinkedParts {
   readonly seal: PinnedSeal;
   readonly trust: Pick<MachineTrust, "get">;
   readonly waiting: Pick<WaitingMessages, "attempt">;
+  /** Built after the links, which calls do not use. */
+  readonly pings: () => Pick<Pings, "of" | "measure">;
   /** Built after the links, which it writes to. */
   readonly exchange: () => Exchange;
 }
 
 export function openLinks({ db, clock, ids, log }: Context, parts: LinkedParts): Links {
-  const { connection, exchange, files, seal, trust, waiting } = parts;
+  const { connection, exchange, files, pings, seal, trust, waiting } = parts;
   return new Links({
     db,
     clock,
     ids,
     log,
     send: (to, id, bytes) => waiting.attempt(to, () => connection.publish(to, id, bytes)),
+    clockAheadOf: (daemon_id) => pings().of(daemon_id).clock_ahead_ms,
+    measureClock: (daemon_id) => pings().measure(daemon_id),
     sealing: {
       seal: (to, bytes) => trust.get(to) ? seal.seal(to, BATCH, bytes) : null,
       open: (from, bytes) => seal.open(from, BATCH, bytes),

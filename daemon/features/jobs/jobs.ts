@@ -180,6 +180,11 @@ export class Jobs {
     }
   }
 
+  /** The clock was set back, so a job that was put off for a moment would wait for as long as that. */
+  clockSetBack(now: number): void {
+    this.#ctx.db.transact((tx) => rows.lookAgain(tx, now));
+  }
+
   counts(): { [state: string]: number } {
     const counts = rows.counts(this.#ctx.db);
     return Object.fromEntries(counts.map(({ state, count }) => [state, count]));

@@ -89,6 +89,15 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   );
 }
 
+/** Makes the queued jobs due that were put off by the clock before it was set back. */
+export function lookAgain(tx: Tx, now: number): void {
+  tx.run(
+    `update jobs set look_at = :now
+     where state = 'queued' and look_at > :now and (due_at is null or due_at <= :now)`,
+    { now },
+  );
+}
+
 /** Makes every queued job due that waits for its executor to come online. */
 export function wakeAll(tx: Tx, at: number): void {
   tx.run("update jobs set look_at = :at where state = 'queued' and look_at is null", { at });
@@ -104,12 +113,13 @@ export function expired(db: Reader, now: number, limit: number): StoredJob[] {
   );
 }
 
-export function leaseExpired(db: Reader, now: number, limit: number): StoredJob[] {
-  return table.all(
-    db,
-    `where state = 'dispatching' and lease_until <= :now
-     order by lease_until limit :limit`,
-    { now, limit },
+const Lease = z.object({ job_id: z.string(), lease_until: z.number() });
+
+/** The leases of dispatches. */
+export function leases(db: Reader): z.output<typeof Lease>[] {
+  return db.all(
+    Lease,
+    "select job_id, lease_until from jobs where state = 'dispatching' and lease_until is not null",
   );
 }
 

@@ -1,5 +1,6 @@
 /** Accepts messages, sends or queues them, and withdraws those that are no longer needed. */
 
+import type { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { RunNumbers } from "kit/data/run_numbers.ts";
 import type { Tx } from "kit/data/sqlite.ts";
@@ -57,6 +58,8 @@ export interface DeliveryDeps {
   readonly queue_ttl_ms: number;
   readonly sockets: Sockets;
   readonly steps: Steps;
+  /** The leases of this run, by row number. */
+  readonly leases: Ages;
 }
 
 /** Close reasons that an act of the recipient causes, which proves that the ask arrived. */
@@ -172,7 +175,7 @@ export class Delivery {
     const { db } = this.#ctx;
     const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
     if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
-    const unsettled = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX);
+    const unsettled = this.#unsettled(now);
     if (unsettled.length > 0) {
       db.transact(() =>
         unsettled.forEach((message) => this.#deps.steps.repeated(message, "not_settled"))
@@ -182,6 +185,21 @@ export class Delivery {
     const waiting = ledger.peersWaiting(db);
     this.#deps.sockets.tick(waiting);
     for (const peer_id of waiting) this.#deps.dispatcher.wake(peer_id);
+  }
+
+  /** Messages whose reader did not settle them in time. */
+  #unsettled(now: number): StoredMessage[] {
+    const { db } = this.#ctx;
+    const { leases } = this.#deps;
+    const over = leases.takeOlderThan(LEASE_MS_MAX, TICK_ROWS_MAX);
+    const known = over.flatMap((seq) => ledger.unsettledLease(db, Number(seq)) ?? []);
+    const seqs = new Set(known.map(({ seq }) => seq));
+    // Those that are too many for memory, by the time of day.
+    const old = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX).filter((message) =>
+      !seqs.has(message.seq) &&
+      leases.of(String(message.seq), message.sent_at ?? now) >= LEASE_MS_MAX
+    );
+    return [...known, ...old];
   }
 
   /** A queued message expires. A message that went out stays sent, but is not sent again. */

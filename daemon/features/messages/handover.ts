@@ -3,6 +3,7 @@
  * client that drains a queue leases them, and settles them by a receipt within 60 s (contract 3).
  */
 
+import type { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -25,6 +26,8 @@ export interface HandoverDeps {
   readonly directory: Directory;
   readonly receipts: Receipts;
   readonly steps: Steps;
+  /** The leases of this run, by row number. */
+  readonly leases: Ages;
 }
 
 /** What one answer of a hook holds at most. */
@@ -130,8 +133,11 @@ export class Handover {
    */
   #lease(message: StoredMessage) {
     const now = this.#ctx.clock.now();
+    const handedOver = this.#handOver(message, true);
+    const { seq, sent_at } = handedOver;
+    this.#ctx.db.afterCommit(() => void this.#deps.leases.of(String(seq), sent_at ?? now));
     return {
-      ...this.#handOver(message, true),
+      ...handedOver,
       attempts: message.attempts + 1,
       attempted_at: now,
       sent_at: now,

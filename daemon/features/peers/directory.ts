@@ -3,6 +3,7 @@
  * the methods that say so find peers on other machines.
  */
 
+import { Ages } from "kit/core/clock.ts";
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
@@ -36,9 +37,11 @@ export class Directory {
   readonly #names: NameLookup;
   /** When each peer was seen since the last tick. The next tick stores these times. */
   readonly #touched = new Map<string, number>();
+  readonly #ages: Ages;
 
   constructor(ctx: Context, own: OwnMachine) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#addresses = new AddressCache(ctx.db);
     this.#remote = new RemoteDirectory(ctx.db, own.shared_circles);
     this.#names = new NameLookup(this.#addresses, this.#remote, own);
@@ -232,11 +235,18 @@ export class Directory {
 
   /** Records that a peer was seen now. The next tick stores it. */
   touch(peer_id: string): void {
-    this.#touched.set(peer_id, this.#ctx.clock.now());
+    const now = this.#ctx.clock.now();
+    this.#touched.set(peer_id, now);
+    this.#ages.of(peer_id, now);
   }
 
   lastSeen({ peer_id, last_seen }: Pick<StoredPeer, "peer_id" | "last_seen">): number | null {
     return this.#touched.get(peer_id) ?? last_seen;
+  }
+
+  /** For how long a peer was not seen, in milliseconds. */
+  unseenMs(peer: Pick<StoredPeer, "peer_id" | "last_seen" | "registered_at">): number {
+    return this.#ages.of(peer.peer_id, this.lastSeen(peer) ?? peer.registered_at);
   }
 
   /** Returns and forgets when each peer was seen since the last call. */

@@ -35,16 +35,16 @@ export class ProcessWatcher {
   }
 
   /** Run once a second: stores when peers were seen, and takes missing ones offline. */
-  tick(now: number): void {
+  tick(): void {
     const { db } = this.#ctx;
     const touched = this.#deps.directory.flushTouched();
     if (touched.size > 0) {
       db.transact((tx) => touched.forEach((at, peer_id) => rows.setLastSeen(tx, peer_id, at)));
     }
-    for (const peer of this.#watched.get()) this.#check(peer, now);
+    for (const peer of this.#watched.get()) this.#check(peer);
   }
 
-  #check(peer: WatchedPeer, now: number): void {
+  #check(peer: WatchedPeer): void {
     const setOffline = (reason: string, source: string) =>
       this.#deps.peers.offline(peer.peer_id, { reason, source, terminal: false });
     if (this.#isLocal(peer) && peer.agent_pid !== null) {
@@ -52,8 +52,7 @@ export class ProcessWatcher {
       return;
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
-    const last_seen = this.#deps.directory.lastSeen(peer) ?? peer.registered_at;
-    if (now - last_seen > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
+    if (this.#deps.directory.unseenMs(peer) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
   #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {

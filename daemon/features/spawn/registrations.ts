@@ -1,5 +1,6 @@
 /** Follows a spawn until its agent registers, and then delivers its message, or abandons it. */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
@@ -23,10 +24,12 @@ export class SpawnRegistrations {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
   #checking: Promise<void> | undefined;
+  readonly #ages: Ages;
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
     ctx.events.subscribe({
       event: ({ type, data }) => {
@@ -39,6 +42,7 @@ export class SpawnRegistrations {
 
   /** Stores a new spawn. Its agent may already have registered. */
   add(spawn: Spawn): void {
+    this.#ages.of(spawn.spawn_id, spawn.created_at);
     this.#ctx.db.transact((tx) => {
       rows.insert(tx, spawn);
       this.#publish(spawn);
@@ -51,9 +55,9 @@ export class SpawnRegistrations {
     for (const spawn of rows.open(this.#ctx.db)) this.#matchRegistered(spawn);
   }
 
-  tick(now: number): void {
+  tick(): void {
     for (const spawn of rows.open(this.#ctx.db)) {
-      const age = now - spawn.created_at;
+      const age = this.#ages.of(spawn.spawn_id, spawn.created_at);
       if (age > LATE_MS_MAX) this.abandon(spawn);
       else if (age > REGISTER_MS_MAX && spawn.registration_state === "awaiting") {
         const registration_state = spawnMachine.step(spawn.registration_state, "timed_out");

@@ -20,7 +20,9 @@ export function noteOccurrence(
 ): void {
   const { last_fired_at, pending } = one;
   const earliest = last_fired_at === null ? 0 : last_fired_at + REPEAT_MS_MIN;
-  const due_at = one.due_at ?? Math.max(clock.now(), earliest);
+  const now = clock.now();
+  // The limit is for a clock that was set back.
+  const due_at = one.due_at ?? Math.min(Math.max(now, earliest), now + REPEAT_MS_MIN);
   const noted = { ...one, pending: pending + 1, pending_proof, due_at };
   db.transact((tx) => rows.update(tx, noted));
 }

@@ -1,5 +1,6 @@
 /** Checks conditions: at each tick what lasts, and in the change itself what passes. */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import type { Asks } from "../asks/asks.ts";
@@ -37,9 +38,11 @@ export interface ConditionChecksDeps {
 export class ConditionChecks {
   readonly #ctx: Context;
   readonly #deps: ConditionChecksDeps;
+  readonly #ages: Ages;
 
   constructor(ctx: Context, deps: ConditionChecksDeps) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
   }
 
@@ -135,7 +138,7 @@ export class ConditionChecks {
   ): Observed {
     if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
     const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
-    if (isReturning(peer) && this.#ctx.clock.now() - (peer.status_at ?? 0) < RETURN_MS) {
+    if (isReturning(peer) && this.#ages.of(subject_id, peer.status_at ?? 0) < RETURN_MS) {
       return { holds: undefined, proof };
     }
     if (expected === FAILED) return { holds: false, proof, never: peer.status === "retired" };

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
-import { type Reader, tableOf } from "kit/data/sqlite.ts";
+import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Subscription } from "./contract.ts";
 
 /** A subscription as stored: the public record and internal fields. */
@@ -68,6 +68,15 @@ export function ofSubscriber(db: Reader, from_peer_id: string): StoredSubscripti
 export function nextScan(db: Reader, now: number): StoredSubscription | undefined {
   const rest = "where state = 'active' and scan_at <= :now order by scan_at, seq limit 1";
   return table.all(db, rest, { now })[0];
+}
+
+/** Puts nothing off by the clock before it was set back: scans now, and tells at `due` at the latest. */
+export function bringForward(tx: Tx, { now, due }: { now: number; due: number }): void {
+  tx.run(
+    `update subscriptions set scan_at = min(scan_at, :now), due_at = min(due_at, :due)
+     where state = 'active' and (scan_at > :now or due_at > :due)`,
+    { now, due },
+  );
 }
 
 /** Active subscriptions whose time has passed. */

@@ -12,7 +12,7 @@ import type { Directory, Sender } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import { recipientScope } from "../schedules/fires.ts";
 import { instantOf, type When } from "../schedules/when.ts";
-import { stepSubscription } from "./changes.ts";
+import { REPEAT_MS_MIN, stepSubscription } from "./changes.ts";
 import { ConditionChecks } from "./checks.ts";
 import { type Condition, formatCondition } from "./conditions.ts";
 import {
@@ -166,6 +166,11 @@ export class Subscriptions {
     }
     const old = rows.settledBefore(db, now - this.#deps.history_ms, ROWS_MAX);
     if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.remove(tx, id)));
+  }
+
+  /** The clock was set back, so what was put off for a moment would wait for as long as that. */
+  clockSetBack(now: number): void {
+    this.#ctx.db.transact((tx) => rows.bringForward(tx, { now, due: now + REPEAT_MS_MIN }));
   }
 
   /** Finds what the condition is about. A peer must be on this machine, and not be retired. */

@@ -19,6 +19,8 @@ const Sealed = z.object({
   /** The namespace of the browser's session when the form was shown. Absent without a session. */
   shown_to: z.string().optional(),
   expires_at: z.number(),
+  /** The same by this process's boottime, in case the clock is set back. */
+  expires_at_boottime: z.number(),
   client_id: z.string(),
   redirect_uri: z.string(),
   state: z.string().optional(),
@@ -27,7 +29,7 @@ const Sealed = z.object({
 });
 export type Form = z.output<typeof Sealed>;
 /** The fields of a form that come from the request. `close` adds the other fields. */
-export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at">;
+export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at" | "expires_at_boottime">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 
@@ -49,6 +51,7 @@ export class FormSealer {
       form_id: this.#ids.secret(16),
       browser: digestOf(browser),
       expires_at: this.#clock.now() + FORM_MS,
+      expires_at_boottime: this.#clock.boottime() + FORM_MS,
     };
     return new EncryptJWT({ form }).setProtectedHeader(HEADER).encrypt(this.#key);
   }
@@ -57,7 +60,9 @@ export class FormSealer {
   async open(sealed: string, browser: string | undefined): Promise<Form> {
     const form = await this.#decrypt(sealed);
     const isSameBrowser = browser !== undefined && form.browser === digestOf(browser);
-    if (!isSameBrowser || form.expires_at <= this.#clock.now()) throw new OAuthRefusal("lost_form");
+    const isOver = form.expires_at <= this.#clock.now() ||
+      form.expires_at_boottime <= this.#clock.boottime();
+    if (!isSameBrowser || isOver) throw new OAuthRefusal("lost_form");
     return form;
   }
 

@@ -185,6 +185,12 @@ export class Grants {
     return rows.bearer(db, digestOf(token), clock.now());
   }
 
+  /** The clock was set back: without this, all that was issued would last longer by as much. */
+  clockSetBack(now: number): void {
+    const latest = { code: now + CODE_MS, token: now + ACCESS_MS, grant: now + GRANT_MS };
+    this.#deps.db.transactNow((tx) => rows.limitLifetimes(tx, latest));
+  }
+
   connections(namespace: string): rows.Connection[] {
     const { db, clock } = this.#deps;
     return rows.connections(db, { namespace, now: clock.now(), max: CONNECTIONS_MAX });

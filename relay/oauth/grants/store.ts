@@ -187,6 +187,19 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
   );
 }
 
+/** Lets no code, grant or token last longer from now on than it lasts at most. */
+export function limitLifetimes(
+  tx: Tx,
+  latest: { readonly code: number; readonly token: number; readonly grant: number },
+): void {
+  const shorten = (table: string, at: number, more = "") =>
+    tx.run(`update ${table} set expires_at = :at where expires_at > :at ${more}`, { at });
+  shorten("oauth_codes", latest.code);
+  shorten("oauth_access_tokens", latest.token);
+  shorten("oauth_grants", latest.code, "and state = 'inactive'");
+  shorten("oauth_grants", latest.grant, "and state = 'active'");
+}
+
 /** Deletes expired grants. Their codes and tokens are deleted with them. */
 export function expireGrants(tx: Tx, now: number, max: number): number {
   return tx.run(

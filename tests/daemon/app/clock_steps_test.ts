@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { getHealth } from "../../../daemon/api/events/contract.ts";
-import { addPeer, connectPeer, eventData } from "../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, eventData, get, notify } from "../../support/daemon/peer_clients.ts";
 import { readSchedule, schedule } from "../../support/daemon/schedules.ts";
 import { type World, world } from "../../support/world.ts";
 
@@ -82,3 +82,94 @@ Deno.test("all that fell due while the machine was suspended runs within a secon
   await w.clock.advance(1000);
   assert.equal(bob.of("notify").length, 3);
 });
+
+/** Takes a lease, sets the clock, and says after how many seconds the message is handed over again. */
+async function releasedAfter(w: World, ms: number): Promise<number> {
+  const { peer_id } = await addPeer(w, "bob");
+  await notify(w, "ada", "bob");
+  const pending = async () => {
+    const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
+    return deliveries.length;
+  };
+  assert.equal(await pending(), 1);
+  await w.tick(10);
+  w.clock.step(ms);
+  let seconds = 10;
+  while (await pending() === 0 && seconds < 300) {
+    await w.tick();
+    seconds++;
+  }
+  return seconds;
+}
+
+for (const [name, ms] of Object.entries(STEPS_MS)) {
+  Deno.test(`a clock that is set ${name} neither shortens nor prolongs a lease`, async () => {
+    await using w = world();
+    assert.equal(await releasedAfter(w, ms), 60);
+  });
+
+  Deno.test(`a clock that is set ${name} takes no peer offline that was just seen`, async () => {
+    await using w = world();
+    await addPeer(w, "quiet");
+    await w.tick();
+    w.clock.step(ms);
+    await w.tick(500);
+    assert.deepEqual(eventData(w, "peer_offline"), []);
+    await w.tick(101);
+    assert.equal(eventData(w, "peer_offline").length, 1);
+  });
+
+  Deno.test(`a clock that is set ${name} leaves asks to many their time`, async () => {
+    await using w = world();
+    await addPeer(w, "ada");
+    await addPeer(w, "bob");
+    const body = { from_peer: "ada", to_peers: ["bob"], text: "?", timeout_seconds: 120 };
+    const { parent_id } = await (await w.post("/asks/many", body)).json();
+    const state = async () => (await get(w, `/asks/many/${parent_id}`)).state;
+    await w.tick(10);
+    w.clock.step(ms);
+    await w.tick(100);
+    assert.equal(await state(), "pending");
+    await w.tick(11);
+    assert.equal(await state(), "complete");
+  });
+
+  Deno.test(`a clock that is set ${name} leaves a person the time for an approval`, async () => {
+    await using w = world({ settings: { "human.name": "sam" } });
+    await addPeer(w, "ada");
+    const body = { from_peer: "ada", prompt: "Deploy?", scope: "deploy", timeout_seconds: 60 };
+    let verdict: unknown;
+    const asking = w.post("/questions/ask-blocking", {
+      ...body,
+      correlation_id: "ask-1234567890ab",
+    });
+    void asking.then(() => verdict = "answered");
+    await w.tick(10);
+    w.clock.step(ms);
+    // The caller's connection breaks, and it asks again.
+    const again = w.post("/questions/ask-blocking", {
+      ...body,
+      correlation_id: "ask-1234567890ab",
+    });
+    let second: unknown;
+    void again.then(() => second = "answered");
+    await w.tick(45);
+    assert.deepEqual([verdict, second], [undefined, undefined]);
+    await w.tick(6);
+    assert.deepEqual([verdict, second], ["answered", "answered"]);
+  });
+
+  Deno.test(`a clock that is set ${name} neither refuses nor forgets who sends too much`, async () => {
+    await using w = world({ settings: { "daemon.limits.pair_per_minute": "3" } });
+    await addPeer(w, "ada");
+    await addPeer(w, "bob");
+    const send = async () =>
+      (await w.post("/notify", { from_peer: "ada", to_peer: "bob", text: "x" })).status;
+    for (let sent = 0; sent < 3; sent++) assert.equal(await send(), 200);
+    await w.tick(10);
+    w.clock.step(ms);
+    assert.equal(await send(), 429);
+    await w.tick(51);
+    assert.equal(await send(), 200);
+  });
+}

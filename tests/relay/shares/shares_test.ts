@@ -198,13 +198,13 @@ Deno.test("the expiry of a share ends its open streams [c9.share.expiry]", async
   const { share_id } = await share(at, await registerAgent(w, "web"), { ttl_seconds: 1 });
   const guest = listen(await at.send(`/s/${share_id}/stream`));
   await at.clock.advance(999);
-  at.features.tick(at.clock.now());
+  at.features.tick();
   assert.equal((await at.send(`/s/${share_id}`)).status, 200);
   await at.clock.advance(1);
   const page = await at.send(`/s/${share_id}`);
   assert.equal(page.status, 404);
   assert.match(await page.text(), /it has expired/);
-  at.features.tick(at.clock.now());
+  at.features.tick();
   await guest.done;
   assert.equal(guest.streamState.broke, false);
   assert.deepEqual((await at.call(listShares, {})).shares, []);

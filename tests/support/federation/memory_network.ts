@@ -236,7 +236,7 @@ export type NetworkedWorld = World & { readonly name: string; readonly daemon_id
 
 export interface MachineOptions extends Omit<WorldOptions, "clock"> {
   readonly keys?: MachineKeys;
-  /** How far its clock is ahead of the network's. */
+  /** How far its clock is ahead of the network's. If given, it can be set apart from that. */
   readonly ahead_ms?: number;
 }
 
@@ -254,11 +254,11 @@ export class MemoryNetwork {
   /** Starts a machine that shares every circle. */
   join(
     name: string,
-    { settings, keys, ahead_ms = 0, ...options }: MachineOptions = {},
+    { settings, keys, ahead_ms, ...options }: MachineOptions = {},
   ): NetworkedWorld {
     const machine_keys = keys ?? makeMachineKeys(randomIds);
     const opened = world({
-      clock: ahead_ms === 0 ? this.clock : new SkewedClock(this.clock, ahead_ms),
+      clock: ahead_ms === undefined ? this.clock : new SkewedClock(this.clock, ahead_ms),
       ids: countingIds((++this.#machines) * 1_000_000),
       ...options,
       settings: { "mesh.bus.url": "nats://127.0.0.1:4222", "mesh.bus.allow": '["*"]', ...settings },

@@ -1,11 +1,11 @@
-/** The clock of a machine that shows another time than the clock of a test. */
+/** The clock of a machine that shows another time than the clock of a test, and may be set alone. */
 
-import type { Monotonic } from "kit/core/clock.ts";
+import type { Boottime, Monotonic } from "kit/core/clock.ts";
 import { FakeClock } from "../clock.ts";
 
 export class SkewedClock extends FakeClock {
   readonly #base: FakeClock;
-  readonly #ahead_ms: number;
+  #ahead_ms: number;
 
   constructor(base: FakeClock, ahead_ms: number) {
     super();
@@ -19,6 +19,14 @@ export class SkewedClock extends FakeClock {
 
   override monotonic(): Monotonic {
     return this.#base.monotonic();
+  }
+
+  override boottime(): Boottime {
+    return this.#base.boottime();
+  }
+
+  override step(ms: number): void {
+    this.#ahead_ms += ms;
   }
 
   override setTimer(ms: number, ring: () => void): () => void {

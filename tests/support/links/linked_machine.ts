@@ -119,6 +119,10 @@ export class LinkedMachine implements Disposable {
     end(this.#run, this.#dir);
   }
 
+  /** How far the clocks of the others are ahead, as far as it is known; and as a call measures. */
+  clock_ahead_ms: number | null = null;
+  measured_ms: number | null = null;
+
   #start() {
     const { clock, ids, bus } = this.#deps;
     const log: Log = jsonLog(clock, "error", (line) => this.errors.push(line));
@@ -129,6 +133,11 @@ export class LinkedMachine implements Disposable {
       ids,
       log,
       sealing: reversing,
+      clockAheadOf: () => this.clock_ahead_ms,
+      measureClock: () => {
+        this.clock_ahead_ms = this.measured_ms;
+        return Promise.resolve();
+      },
       send: (to, id, bytes) => bus.publish(this.name, { to, id, bytes }),
       prepare: () => Promise.resolve(),
       fetch: () => Promise.resolve(),

@@ -122,19 +122,25 @@ export async function oauthError(response: Response): Promise<[number, string]> 
   return [response.status, body.error];
 }
 
+/** A relay, as an app and a person reach it. */
+export type OAuthSite = Pick<
+  OAuthWorld,
+  "fetch" | "issuer" | "postForm" | "postJson" | "resource"
+>;
+
 /** A registered app. */
 export class App {
-  readonly world: OAuthWorld;
+  readonly world: OAuthSite;
   readonly client_id: string;
   readonly redirect_uri: string;
 
-  constructor(world: OAuthWorld, client_id: string, redirect_uri: string) {
+  constructor(world: OAuthSite, client_id: string, redirect_uri: string) {
     this.world = world;
     this.client_id = client_id;
     this.redirect_uri = redirect_uri;
   }
 
-  static async register(world: OAuthWorld, redirect_uri = CALLBACK): Promise<App> {
+  static async register(world: OAuthSite, redirect_uri = CALLBACK): Promise<App> {
     const response = await world.postJson("/oauth/register", {
       redirect_uris: [redirect_uri],
       client_name: "An app",
@@ -205,10 +211,10 @@ export async function parseTokens(response: Response): Promise<Tokens> {
 
 /** A person with a browser, which keeps cookies and posts forms with their Origin. */
 export class Person {
-  readonly world: OAuthWorld;
+  readonly world: OAuthSite;
   readonly cookies = new Map<string, string>();
 
-  constructor(world: OAuthWorld) {
+  constructor(world: OAuthSite) {
     this.world = world;
   }
 

@@ -1,5 +1,6 @@
 /** Asks to many: opens one ask per recipient, and reports the results. */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 import { mustBeFew, peersTagged, tagOf } from "../../peers/groups/groups.ts";
@@ -23,6 +24,7 @@ export class MultiAsks {
   readonly #asks: Asks;
   readonly #directory: Directory;
   readonly #history_ms: number;
+  readonly #ages: Ages;
 
   /**
    * `history_ms` says how long a parent is kept after its creation. A parent with an open ask is
@@ -34,6 +36,7 @@ export class MultiAsks {
     history_ms: number,
   ) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#asks = asks;
     this.#directory = directory;
     this.#history_ms = history_ms;
@@ -61,6 +64,7 @@ export class MultiAsks {
     const created_at = clock.now();
     const { timeout_seconds } = body;
     const due_at = timeout_seconds === undefined ? null : created_at + timeout_seconds * 1000;
+    this.#ages.of(parent_id, created_at);
     db.transact((tx) => rows.insert(tx, { parent_id, children, created_at, due_at }));
     return { parent_id, children };
   }
@@ -82,11 +86,13 @@ export class MultiAsks {
     for (const { parent_id } of rows.finishedBefore(db, now - this.#history_ms, FORGET_ROWS_MAX)) {
       db.transact((tx) => rows.remove(tx, parent_id));
     }
-    const due = rows.due(db, now, DUE_ROWS_MAX);
+    const due = rows.timeouts(db).filter(({ parent_id, created_at, due_at }) =>
+      this.#ages.of(parent_id, created_at) >= due_at - created_at
+    ).slice(0, DUE_ROWS_MAX);
     if (due.length === 0) return;
     db.transact((tx) => {
-      for (const { parent_id, children } of due) {
-        for (const child of children) {
+      for (const { parent_id } of due) {
+        for (const child of rows.get(db, parent_id)?.children ?? []) {
           if ("correlation_id" in child) this.#evict(child.correlation_id);
         }
         rows.clearDue(tx, parent_id);

@@ -24,9 +24,12 @@ export const { insert, get, remove } = table;
 export const idsFrom = (db: Reader, short: string): string[] =>
   idsStarting(db, { table: "ask_parents", column: "parent_id" }, short);
 
-/** Parents that have timed out. */
-export function due(db: Reader, now: number, limit: number): ParentAsk[] {
-  return table.all(db, `where due_at <= :now order by due_at limit :limit`, { now, limit });
+const Timeout = z.object({ parent_id: z.string(), created_at: z.number(), due_at: z.number() });
+
+/** The timeouts that are still to come, or have just passed. */
+export function timeouts(db: Reader): z.output<typeof Timeout>[] {
+  const columns = "parent_id, created_at, due_at";
+  return db.all(Timeout, `select ${columns} from ask_parents where due_at is not null`);
 }
 
 /** Of the `limit` oldest parents, those created before `before` that have no open ask. */

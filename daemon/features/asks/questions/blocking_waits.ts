@@ -3,6 +3,7 @@
  * closed when it has no caller left: on a timeout, a disconnect, or the daemon's shutdown.
  */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { Asks } from "../asks.ts";
@@ -18,11 +19,13 @@ export interface BlockingWaitsDeps {
 export class BlockingWaits {
   readonly #ctx: Context;
   readonly #deps: BlockingWaitsDeps;
+  readonly #ages: Ages;
   /** How many callers wait for each ask now. */
   readonly #waiterCounts = new Map<string, number>();
 
   constructor(ctx: Context, deps: BlockingWaitsDeps) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
   }
 
@@ -35,17 +38,18 @@ export class BlockingWaits {
   }
 
   /**
-   * Waits until the ask is closed, at most until the instant `until`. An ask that is still open
+   * Waits until the ask is closed, at most until it is `wait_ms` old. An ask that is still open
    * then is closed.
    */
-  async wait(correlation_id: string, until: number, signal: AbortSignal): Promise<Ask> {
-    const { db, clock } = this.#ctx;
+  async wait(correlation_id: string, wait_ms: number, signal: AbortSignal): Promise<Ask> {
+    const { db } = this.#ctx;
     const { asks } = this.#deps;
     this.#count(correlation_id, 1);
     try {
       await db.whenDurable();
-      if (asks.mustGet(correlation_id).state === "open") {
-        const ms_max = Math.max(0, until - clock.now());
+      const { state, created_at } = asks.mustGet(correlation_id);
+      if (state === "open") {
+        const ms_max = Math.max(0, wait_ms - this.#ages.of(correlation_id, created_at));
         await asks.closer.waitForClose(correlation_id, ms_max, signal);
       }
     } finally {

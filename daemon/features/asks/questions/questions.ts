@@ -96,9 +96,8 @@ export class Questions {
     const ask = this.#ctx.db.transact(() => this.#findExisting(body) ?? this.#open(body, request));
     if (ask.state === "closed") return this.#toVerdict(ask);
     const wait_ms = (ask.question?.timeout_seconds ?? 0) * 1000;
-    const until = ask.created_at + wait_ms;
     const { correlation_id } = ask;
-    return this.#toVerdict(await this.#blockingWaits.wait(correlation_id, until, request.signal));
+    return this.#toVerdict(await this.#blockingWaits.wait(correlation_id, wait_ms, request.signal));
   }
 
   /**
@@ -106,9 +105,8 @@ export class Questions {
    * offline during the wait may come back, so it is reported as offline only after the timeout.
    */
   async query(query: Query, request: BlockingRequest): Promise<QueryResult> {
-    const { db, clock } = this.#ctx;
+    const { db } = this.#ctx;
     const { from_peer, to_peer, text, timeout_seconds, circle } = query;
-    const until = clock.now() + timeout_seconds * 1000;
     const opened = db.transact(() => {
       this.#mustBeRunning();
       if (to_peer === null) throw new Problem("unknown_peer", { peer: "null" });
@@ -128,7 +126,11 @@ export class Questions {
       return { to, id };
     });
     if (opened.id === undefined) return offlineResult(opened.to);
-    const closedAsk = await this.#blockingWaits.wait(opened.id, until, request.signal);
+    const closedAsk = await this.#blockingWaits.wait(
+      opened.id,
+      timeout_seconds * 1000,
+      request.signal,
+    );
     const to = this.#deps.directory.address(closedAsk.to_peer_id);
     if (to && isOffline(to) && closedAsk.outcome === "timed_out") return offlineResult(to);
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));

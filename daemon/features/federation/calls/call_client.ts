@@ -128,13 +128,17 @@ export class CallClient {
     if (!connection) throw unreachable(to, NO_BUS, false);
     const nonce = ids.hex(NONCE_BYTES);
     const frame = toFrame(nonce, seal.seal(to.daemon_id, callContext(nonce), plain));
-    const sent_at = clock.now();
+    const sent_at = clock.now(), began_at = clock.boottime();
     const sealed = await callBus(connection, to, frame, timeout_ms);
     const opened = seal.open(to.daemon_id, answerContext(nonce), sealed);
     const answer = opened && decodeAnswer(opened);
     if (!answer) throw unreachable(to, "what came as its answer is not from it", true);
     const their_time = answer.head.at;
-    return { ...answer, clock: { sent_at, received_at: clock.now(), their_time } };
+    const took_ms = Math.round(clock.boottime() - began_at);
+    return {
+      ...answer,
+      clock: { sent_at, received_at: sent_at + took_ms, their_time },
+    };
   }
 }
 

@@ -1,5 +1,6 @@
 /** Answers calls: pings from every machine, requests from those that may administer this one. */
 
+import { ForwardTime } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { readUpTo } from "kit/http/body.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
@@ -48,6 +49,8 @@ export class CallRefused extends Error {
 
 export class CallServer {
   readonly #ctx: Pick<Context, "clock">;
+  /** By a clock that was set back, all calls would be from before the start. */
+  readonly #time: ForwardTime;
   readonly #deps: CallServerDeps;
   readonly #nonces: NonceMemory;
   #answer: AnswerMachine = () => Promise.resolve(new Problem("shutting_down", {}).toResponse());
@@ -56,7 +59,8 @@ export class CallServer {
   constructor(ctx: Pick<Context, "clock">, deps: CallServerDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#nonces = new NonceMemory(ctx.clock.now());
+    this.#time = new ForwardTime(ctx.clock);
+    this.#nonces = new NonceMemory(this.#time.now());
   }
 
   /** Answers requests from now on. */
@@ -82,12 +86,12 @@ export class CallServer {
     { head, body }: HeadAndBody<CallHead>,
   ): Promise<Uint8Array> {
     const { administrators, own } = this.#deps;
-    const now = this.#ctx.clock.now();
-    if (head.kind === "ping") return encode({ kind: "pong", at: now });
+    if (head.kind === "ping") return encode({ kind: "pong", at: this.#ctx.clock.now() });
     if (!administrators.includes(from)) {
       const refusal = new Problem("machine_not_yours", { machine: own.name, caller: from });
       return await this.#encodeResponse(refusal.toResponse());
     }
+    const now = this.#time.now();
     const checked = this.#nonces.check(`${from} ${nonce}`, head.at, now);
     if (checked === "wrong_time") return encode({ kind: "wrong_time", at: now });
     if (checked === "repeated") refuse("it was answered before");

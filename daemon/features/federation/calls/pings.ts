@@ -34,7 +34,7 @@ interface Measured {
   readonly ahead_ms: number[];
   answered_at: Monotonic;
   started_at: number;
-  isRunning: boolean;
+  running: Promise<void> | undefined;
 }
 
 export class Pings {
@@ -56,7 +56,22 @@ export class Pings {
     online.filter((machine) => this.#isDue(machine, now))
       .sort((a, b) => startedAt(a) < startedAt(b) ? -1 : 1)
       .slice(0, PINGS_PER_TICK_MAX)
-      .forEach((machine) => void this.#ctx.background.track(this.#ping(machine, now)));
+      .forEach((machine) => void this.#ctx.background.track(this.#start(machine, now)));
+  }
+
+  /** Measures a machine now, if it is online and was not just asked. */
+  async measure(daemon_id: string): Promise<void> {
+    const now = this.#ctx.clock.monotonic();
+    const machine = this.#deps.online().find((one) => one.daemon_id === daemon_id);
+    if (machine && this.#isDue(machine, now)) await this.#start(machine, now);
+    else await this.#measured.get(daemon_id)?.running;
+  }
+
+  /** This machine's clock was set, so the others are ahead by so much less. */
+  clockStepped(step_ms: number): void {
+    for (const { ahead_ms } of this.#measured.values()) {
+      ahead_ms.forEach((ms, at) => ahead_ms[at] = ms - step_ms);
+    }
   }
 
   of(daemon_id: string): Measurements {
@@ -79,27 +94,30 @@ export class Pings {
   #isDue({ daemon_id }: NamedMachine, now: Monotonic): boolean {
     const measured = this.#measured.get(daemon_id);
     if (!measured) return true;
-    return !measured.isRunning && now - measured.started_at >= PING_EVERY_MS;
+    return !measured.running && now - measured.started_at >= PING_EVERY_MS;
   }
 
-  async #ping(machine: NamedMachine, now: Monotonic): Promise<void> {
+  #start(machine: NamedMachine, now: Monotonic): Promise<void> {
     const measured = this.#measured.getOrInsertComputed(machine.daemon_id, () => ({
       latencies_ms: [],
       ahead_ms: [],
       answered_at: now,
       started_at: now,
-      isRunning: false,
+      running: undefined,
     }));
     measured.started_at = now;
-    measured.isRunning = true;
+    return measured.running = this.#ping(machine, measured).finally(() =>
+      measured.running = undefined
+    );
+  }
+
+  async #ping(machine: NamedMachine, measured: Measured): Promise<void> {
     try {
       record(measured, await this.#deps.client.ping(machine));
       measured.answered_at = this.#ctx.clock.monotonic();
     } catch (error) {
       // A machine that does not answer keeps what was measured: its status says that it is offline.
       if (!recoverableProblem(error)) this.#ctx.background.failed("A ping failed", error);
-    } finally {
-      measured.isRunning = false;
     }
   }
 }

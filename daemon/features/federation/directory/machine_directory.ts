@@ -1,7 +1,7 @@
 /** The directory of machines: announces this machine's peers, and takes what others announce. */
 
 import type { KeyObject } from "node:crypto";
-import { hasPassed, type Monotonic } from "kit/core/clock.ts";
+import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -111,6 +111,8 @@ interface Content {
 export class MachineDirectory {
   readonly #ctx: Context;
   readonly #deps: MachineDirectoryDeps;
+  /** Others refuse an entry that is older than the last one. */
+  readonly #time: ForwardTime;
   readonly refusals: MachineRefusals;
   /** The machines that are online, by daemon id. */
   readonly #online = new Map<string, Lease>();
@@ -138,6 +140,7 @@ export class MachineDirectory {
 
   constructor(ctx: Context, deps: MachineDirectoryDeps) {
     this.#ctx = ctx;
+    this.#time = new ForwardTime(ctx.clock);
     this.#deps = deps;
     this.refusals = new MachineRefusals(ctx, deps.card.daemon_id);
   }
@@ -384,10 +387,19 @@ export class MachineDirectory {
 
   #seal({ leaves = false } = {}): Uint8Array {
     const { bus, card, keys, network, run } = this.#deps;
+    const at = this.#time.now();
+    // Others read `last_seen` as a time before `at`.
+    const behind_ms = at - this.#ctx.clock.now();
+    const { human, peers } = this.#content;
+    const shifted = peers.map((peer) => ({
+      ...peer,
+      last_seen: peer.last_seen === null ? null : peer.last_seen + behind_ms,
+    }));
     const body = toBytes({
-      at: this.#ctx.clock.now(),
+      at,
       mesh_version: VERSION,
-      ...this.#content,
+      peers: shifted,
+      human,
       run,
       seq: ++this.#seq,
       revision: this.#revision,

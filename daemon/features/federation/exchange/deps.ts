@@ -2,13 +2,13 @@
 
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "kit/core/reasons.ts";
-import { INSTANT_MS_MAX } from "kit/core/schema.ts";
 import type { Asks } from "../../asks/asks.ts";
 import type { HumanInbox } from "../../asks/ask_closer.ts";
 import type { Attachment, Attachments } from "../../messages/attachments/contract.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { DeliveryReactions } from "../../messages/receipts.ts";
 import type { Steps } from "../../messages/ledger/steps.ts";
+import type { ClockAhead } from "../../machines/other_clock.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Address } from "../../peers/schemas.ts";
 import type { SentFile } from "../files/sent_files.ts";
@@ -21,18 +21,7 @@ export interface KnownMachine {
   /** It speaks as the human of this machine, too (`mesh.bus.allow_admin`). */
   readonly may_administer: boolean;
   /** How far its clock is ahead, in milliseconds; null before it was measured. */
-  readonly clock_ahead_ms: number | null;
-}
-
-/**
- * An instant of another machine by this machine's clock. A machine can say anything of its clock,
- * so the result is limited to what can be stored and shown.
- */
-export function toOwnClock(
-  at: number,
-  { clock_ahead_ms }: Pick<KnownMachine, "clock_ahead_ms">,
-): number {
-  return Math.min(Math.max(0, at - (clock_ahead_ms ?? 0)), INSTANT_MS_MAX);
+  readonly clock_ahead_ms: ClockAhead;
 }
 
 /** The links to other machines, as the exchange writes to them. */

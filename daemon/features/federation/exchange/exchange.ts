@@ -11,7 +11,8 @@ import * as ledger from "../../messages/ledger/ledger.ts";
 import { ENTRY_MS_MAX } from "../../machines/links/incoming_link.ts";
 import { EntryRefused, type LinkEntry, type LinkHandlers } from "../../machines/links/handlers.ts";
 import { Closings } from "./closings.ts";
-import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
+import { toOwnClock } from "../../machines/other_clock.ts";
+import type { ExchangeDeps, KnownMachine } from "./deps.ts";
 import { ENTRIES, type EntryKind, MessageEntry } from "./entries.ts";
 import { IncomingMessages } from "./incoming.ts";
 import { OutgoingMessages } from "./outgoing.ts";
@@ -118,7 +119,7 @@ export class Exchange implements LinkHandlers {
     const machine = this.#deps.machine(daemon_id);
     if (!machine) return;
     const now = this.#ctx.clock.now();
-    const lost = since === null ? 0 : toOwnClock(since, machine) - LOST_MARGIN_MS;
+    const lost = since === null ? 0 : toOwnClock(since, machine.clock_ahead_ms) - LOST_MARGIN_MS;
     const params = { daemon_id, since: Math.max(lost, now - ENTRY_MS_MAX), limit: SENT_AGAIN_MAX };
     const seqs = rows.changedSince(tx, params);
     if (seqs.length === SENT_AGAIN_MAX) {

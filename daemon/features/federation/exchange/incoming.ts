@@ -11,7 +11,8 @@ import { EntryRefused } from "../../machines/links/handlers.ts";
 import { ENTRY_MS_MAX } from "../../machines/links/incoming_link.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "../../peers/schemas.ts";
-import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
+import { toOwnClock } from "../../machines/other_clock.ts";
+import type { ExchangeDeps, KnownMachine } from "./deps.ts";
 import type { MessageEntry } from "./entries.ts";
 import { digestOf } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
@@ -36,7 +37,7 @@ export class IncomingMessages {
     const before = rows.byDelivery(tx, { daemon_id, sent: false, delivery_id });
     if (before && !isRepeat(tx, before, { entry, digest })) throw new EntryRefused("id_reused");
     if (before) return;
-    const created_at = toOwnClock(entry.created_at, machine);
+    const created_at = toOwnClock(entry.created_at, machine.clock_ahead_ms);
     const draft = this.#toDraft(tx, machine, entry, created_at);
     const message = kind === "ask" ? this.#openAsk(draft, entry) : this.#send(draft, kind);
     const { seq } = message;
@@ -71,7 +72,7 @@ export class IncomingMessages {
     const now = this.#ctx.clock.now();
     const ttl_ms = entry.expires_at === null
       ? undefined
-      : Math.min(toOwnClock(entry.expires_at, machine) - now, ENTRY_MS_MAX);
+      : Math.min(toOwnClock(entry.expires_at, machine.clock_ahead_ms) - now, ENTRY_MS_MAX);
     if (ttl_ms !== undefined && ttl_ms <= 0) throw new EntryRefused("expired_on_the_way");
     const { attachments, missing } = this.#deps.files.received(
       tx,

@@ -11,7 +11,8 @@ import { findStepped } from "../../messages/ledger/rows.ts";
 import { insertStage } from "../../messages/ledger/stages.ts";
 import type { SteppedMessage } from "../../messages/ledger/steps.ts";
 import type { RemoteDelivery } from "../../messages/remote_delivery.ts";
-import { type ExchangeDeps, type KnownMachine, toOwnClock } from "./deps.ts";
+import { toOwnClock } from "../../machines/other_clock.ts";
+import type { ExchangeDeps, KnownMachine } from "./deps.ts";
 import type { MessageEntry, StepEntry } from "./entries.ts";
 import { digestOf, toEntry } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
@@ -220,7 +221,7 @@ export class OutgoingMessages implements RemoteDelivery {
         delivery_id: message.delivery_id,
         stage: `${stage}_there`,
         status: "ok",
-        ts: toOwnClock(there, machine),
+        ts: toOwnClock(there, machine.clock_ahead_ms),
         detail: `on ${machine.name}${transport}${describeClock(there, machine.clock_ahead_ms)}`,
       });
     }

@@ -2,10 +2,12 @@
  * Gives a job to an executor: begins an attempt and sends the prompt, or records why that failed.
  */
 
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
 import { DAEMON } from "../../messages/contract.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
+import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";
@@ -23,11 +25,13 @@ export class Dispatch {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   readonly #turns: Turns;
+  readonly #leases: Ages;
 
   constructor(ctx: Context, deps: FireDeps, turns: Turns) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#turns = turns;
+    this.#leases = new Ages(ctx.clock);
   }
 
   /** Hands the job to a peer that is online, in one transaction. */
@@ -50,6 +54,7 @@ export class Dispatch {
   ): { job: StoredJob; attempt: StoredAttempt } {
     const { db, ids, clock } = this.#ctx;
     const now = clock.now();
+    this.#leases.of(job.job_id, now);
     const number = job.attempt_count + 1;
     const attempt: StoredAttempt = {
       attempt_id: ids.next("attempt"),
@@ -79,6 +84,13 @@ export class Dispatch {
       });
       return { job: acquired, attempt };
     });
+  }
+
+  /** The jobs whose lease is over. */
+  leaseOver(): string[] {
+    return rows.leases(this.#ctx.db).filter(({ job_id, lease_until }) =>
+      this.#leases.of(job_id, lease_until - LEASE_MS) >= LEASE_MS
+    ).map(({ job_id }) => job_id);
   }
 
   /** Ends an attempt that reached no executor, and queues its job again. */

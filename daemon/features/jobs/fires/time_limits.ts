@@ -28,7 +28,10 @@ export class TimeLimits {
   tick(now: number): void {
     const { db } = this.#ctx;
     for (const job of rows.expired(db, now, TICK_ROWS_MAX)) this.expire(job);
-    for (const job of rows.leaseExpired(db, now, TICK_ROWS_MAX)) this.#expireLease(job);
+    for (const job_id of this.#parts.dispatch.leaseOver()) {
+      const job = rows.get(db, job_id);
+      if (job) this.#expireLease(job);
+    }
     for (const job of rows.pastDeadline(db, now, TICK_ROWS_MAX)) this.#passDeadline(job);
   }
 

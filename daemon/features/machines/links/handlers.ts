@@ -1,6 +1,7 @@
 /** What the owner of the links provides, and what it learns of the entries it appended. */
 
 import type { Context } from "kit/data/context.ts";
+import type { ClockAhead } from "../other_clock.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Reason } from "kit/core/reasons.ts";
@@ -75,6 +76,9 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   prepare(to: string, entries: readonly LinkEntry[]): Promise<void>;
   /** Fetches what entries name, before they are applied. Rejects if that must be repeated later. */
   fetch(from: string, entries: readonly LinkEntry[]): Promise<void>;
+  readonly clockAheadOf: (daemon_id: string) => ClockAhead;
+  /** Measures how far the machine's clock is ahead, if it answers. Never rejects. */
+  readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
   readonly handlers: LinkHandlers;
 }

@@ -12,6 +12,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { isProblem, Problem, toPublicCode } from "kit/core/problem.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
+import { type ClockAhead, toOwnClock } from "../other_clock.ts";
 import { callHandler, EntryRefused, type LinksDeps } from "./handlers.ts";
 import type { OutgoingLink } from "./outgoing_link.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
@@ -20,8 +21,14 @@ import * as store from "./store.ts";
 /** After this time an entry is not sent any more, and not applied. */
 export const ENTRY_MS_MAX = 30 * DAY_MS;
 
-/** An entry from further in the future would outlive its receipt, which is kept a day longer. */
+/** How far an entry may be from the future while the other machine's clock is not measured. */
 const AHEAD_MS_MAX = DAY_MS;
+/** The same of a measured clock, which may have been set back since it wrote the entry. */
+const MEASURED_AHEAD_MS_MAX = ENTRY_MS_MAX;
+/** How far from the future a receipt may be. Beyond, no entry is believed in the meantime. */
+const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
+/** An unmeasured clock is believed as long as its entries differ no more than this. */
+const UNMEASURED_MS_MAX = 60_000;
 
 /** How often a machine's loss is made good: old batches that the bus repeats look like one. */
 const WENT_BACK_MS = 60_000;
@@ -89,6 +96,13 @@ export class IncomingLink {
     });
   }
 
+  /** Whether the times of a batch cannot be judged before the other machine's clock is measured. */
+  isInDoubt({ entries }: Batch): boolean {
+    if (this.#deps.clockAheadOf(this.#daemonId) !== null) return false;
+    const now = this.#deps.clock.now();
+    return entries.some(({ at }) => Math.abs(at - now) > UNMEASURED_MS_MAX);
+  }
+
   #isInOrder(db: Reader, previous: string | null): boolean {
     if (previous === null) return true;
     // The last entry may be so old that its receipt was deleted.
@@ -99,16 +113,17 @@ export class IncomingLink {
   /** Returns whether any was new. */
   #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
     const { clock } = this.#deps;
+    const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
     const known = store.knownTags(tx, this.#daemonId, entries.map(({ tag }) => tag));
     const isNew = entries.some(({ tag }) => !known.has(tag));
     let lastApplied: string | undefined;
     for (const entry of entries) {
       if (known.has(entry.tag)) continue;
       known.add(entry.tag);
-      store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());
+      store.insertReceipt(tx, this.#daemonId, entry.tag, receiptTime(entry.at, clock.now()));
       if (entry.kind === REFUSED) this.#takeRefusal(tx, entry);
       // The receipt of an older entry may have been deleted, so it may have been applied before.
-      else if (!isInTime(entry.at, clock.now())) {
+      else if (!isInTime(entry.at, ahead_ms, clock.now())) {
         this.#answers.appendRefusal(tx, entry.tag, "expired");
         continue;
       } else this.#apply(tx, entry);
@@ -198,8 +213,18 @@ export class IncomingLink {
   }
 }
 
-function isInTime(at: number, now: number): boolean {
-  return now - at <= ENTRY_MS_MAX && at - now <= AHEAD_MS_MAX;
+/**
+ * A receipt lasts for a day longer than any clock makes its entry acceptable: also if the other
+ * machine's clock was ahead when it wrote the entry, and is right when the bus repeats it.
+ */
+function receiptTime(at: number, now: number): number {
+  return Math.min(Math.max(at, now), now + RECEIPT_AHEAD_MS_MAX);
+}
+
+function isInTime(at: number, ahead_ms: ClockAhead, now: number): boolean {
+  const own_at = toOwnClock(at, ahead_ms);
+  const ahead_ms_max = ahead_ms === null ? AHEAD_MS_MAX : MEASURED_AHEAD_MS_MAX;
+  return now - own_at <= ENTRY_MS_MAX && own_at - now <= ahead_ms_max;
 }
 
 function reasonOf(error: unknown): string {

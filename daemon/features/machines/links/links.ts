@@ -86,6 +86,7 @@ export class Links {
     const take = (tx: Tx) => incoming.take(tx, batch);
     // A confirmation may be lost in a crash: the next one, or the answer to a probe, covers it.
     if (incoming.onlyConfirms(db, batch)) return db.transactLazily(take);
+    if (incoming.isInDoubt(batch)) await this.#deps.measureClock(from);
     await this.#deps.fetch(from, batch.entries);
     db.transact(take);
     await db.whenDurable();

@@ -108,7 +108,8 @@ export class Dispatcher {
     }
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
-      const other = firstNotHeld(db, peer_id, this.#ctx.clock.now() - HOLD_MS_MAX);
+      const now = this.#ctx.clock.now();
+      const other = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
       if (other) result = await this.#dispatch(other);
     }
     if (result === "continue") return "continue";

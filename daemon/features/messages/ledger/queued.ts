@@ -37,7 +37,7 @@ export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | u
 export function firstNotHeld(
   db: Database,
   to_peer_id: string,
-  held_since: number,
+  held: { readonly after: number; readonly until: number },
 ): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
@@ -45,10 +45,11 @@ export function firstNotHeld(
      where to_peer_id = :to_peer_id and state = 'queued' and not exists (
        select 1 from messages as held
        where held.to_peer_id = :to_peer_id and held.state = 'queued' and held.urgent = 1
-         and held.created_at > :held_since and held.seq <= messages.seq
+         and held.created_at > :after and held.created_at <= :until
+         and held.seq <= messages.seq
          and held.from_peer_name = messages.from_peer_name)
      order by seq limit 1`,
-    { to_peer_id, held_since },
+    { to_peer_id, ...held },
   );
 }
 

@@ -44,7 +44,9 @@ export class UrgentMessages {
     peer: AgentPeer,
     { urgent, created_at }: Pick<StoredMessage, "urgent" | "created_at">,
   ): boolean {
-    if (!urgent || this.#ctx.clock.now() - created_at >= HOLD_MS_MAX) return false;
+    const age_ms = this.#ctx.clock.now() - created_at;
+    // A negative age means that the clock was set back; holding on might take as long.
+    if (!urgent || age_ms < 0 || age_ms >= HOLD_MS_MAX) return false;
     return this.#toolContextAtWork(peer) !== undefined;
   }
 

@@ -1,6 +1,5 @@
 /** What this machine shares of its peers: those of the allowed circles, and a part of each. */
 
-import { hasPassed } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { basename } from "kit/core/path.ts";
 import type { Context } from "kit/data/context.ts";
@@ -63,7 +62,7 @@ export class SharedPeers {
     const { parent_runtime_id: _, role, status, described_at, path, ...shared } = peer;
     if (role === "human" || status === "retired") return []; // The query returns neither.
     const now = this.#ctx.clock.now();
-    const isStale = hasPassed(this.#deps.description_ttl_ms + 1, described_at ?? now, now);
+    const isStale = now - (described_at ?? now) > this.#deps.description_ttl_ms;
     return [{
       ...shared,
       role,

@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import { hasPassed } from "kit/core/clock.ts";
+import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { TableView } from "kit/data/table_view.ts";
@@ -49,11 +49,13 @@ export class Subagents {
   readonly #ctx: Context;
   readonly #deps: SubagentsDeps;
   readonly #admission: Admission;
+  readonly #ages: Ages;
   readonly #reported: TableView<StoredChild[]>;
   #cleaned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SubagentsDeps) {
     this.#ctx = ctx;
+    this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
     this.#admission = new Admission(ctx, deps);
     this.#reported = new TableView(ctx.db, "peers", rows.reported);
@@ -103,15 +105,16 @@ export class Subagents {
   }
 
   /** Ends subagents without a sign of life, and removes those that ended a day ago. */
-  tick(now: number): void {
+  tick(): void {
     const monotonic = this.#ctx.clock.monotonic();
     if (monotonic - this.#cleaned_at < CLEAN_UP_INTERVAL_MS) return;
     this.#cleaned_at = monotonic;
     for (const child of this.#reported.get()) {
       if (isRunning(child)) {
-        const seen_at = this.#deps.directory.lastSeen(child) ?? child.registered_at;
-        if (hasPassed(SILENT_MS_MAX, seen_at, now)) this.#end(child, "not_seen");
-      } else if (hasPassed(ENDED_MS_MAX, child.status_at ?? child.registered_at, now)) {
+        if (this.#deps.directory.unseenMs(child) >= SILENT_MS_MAX) this.#end(child, "not_seen");
+      } else if (
+        this.#ages.of(child.peer_id, child.status_at ?? child.registered_at) >= ENDED_MS_MAX
+      ) {
         this.#ctx.db.transact((tx) => this.#remove(tx, child));
       }
     }

@@ -1,0 +1,185 @@
+/**
+ * A real daemon and a real relay whose clock is set while they run: what is due runs, what guards
+ * something running goes on, and what has expired is refused.
+ */
+
+import { RealDaemon, temporary } from "../../support/programs/child.ts";
+import { pause } from "../../support/programs/process_facts.ts";
+import { App, parseTokens, type Tokens } from "../../support/relay/oauth_world.ts";
+import { until } from "../../support/waiting.ts";
+import { Client } from "../client.ts";
+import { MovedClock } from "./moved_clock.ts";
+import { RealRelay } from "./real_relay.ts";
+
+const SECRET = `mesh_sk_${"a".repeat(43)}`;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** How far a time may be off by the time that the test itself takes. */
+const TOLERANCE_MS = 10_000;
+/** How long the test waits for what must happen at the next tick. */
+const TICKS_MS = 4000;
+
+/** A step of the time of day; `suspended` stops both programs meanwhile. */
+export interface ClockStep {
+  readonly ms: number;
+  readonly suspended?: boolean;
+}
+
+export const STEPS: readonly ClockStep[] = [
+  { ms: -2 * HOUR_MS },
+  { ms: 2 * HOUR_MS },
+  { ms: -MINUTE_MS },
+  { ms: 8 * HOUR_MS, suspended: true },
+];
+
+/** Sets the clock step by step; returns what was not as it should be. */
+export async function setClock(steps: readonly ClockStep[]): Promise<string[]> {
+  using folder = temporary();
+  const clock = new MovedClock(folder.path);
+  await using relay = await RealRelay.start(`${folder.path}/relay.db`, clock.env);
+  Deno.mkdirSync(`${folder.path}/state`, { mode: 0o700 });
+  const settings = {
+    ...clock.env,
+    MESH_RELAY__ENABLED: "true",
+    MESH_RELAY__URL: relay.issuer,
+    MESH_RELAY__SECRET: SECRET,
+  };
+  await using daemon = await RealDaemon.start(`${folder.path}/state`, { settings });
+  const started_at = performance.now();
+  const failures: string[] = [];
+  const mesh = new Mesh(clock, relay, daemon);
+  await mesh.connect();
+  for (const step of steps) {
+    const name = `${step.suspended ? "a night of" : "a step by"} ${step.ms / MINUTE_MS} min`;
+    const check = (isSound: boolean, what: string) => {
+      if (!isSound) failures.push(`${name}: ${what}`);
+    };
+    const before = await mesh.prepare();
+    if (step.suspended) {
+      for (const pid of [daemon.pid, relay.pid]) Deno.kill(pid, "SIGSTOP");
+      await pause(500);
+    }
+    clock.step(step.ms);
+    if (step.suspended) { for (const pid of [daemon.pid, relay.pid]) Deno.kill(pid, "SIGCONT"); }
+    await mesh.checkAfter(step.ms, before, check);
+    for (const [program, uptime] of Object.entries(await mesh.uptimes())) {
+      const real = (performance.now() - started_at) / 1000;
+      check(Math.abs(uptime - real) <= 3, `${program} says ${uptime} s of uptime, not ${real}`);
+    }
+  }
+  await mesh.client.disconnect();
+  return failures;
+}
+
+/** What was made before a step. */
+interface Prepared {
+  readonly leased: string;
+  /** A schedule that is due in an hour. */
+  readonly later: string;
+  /** A share for an hour. */
+  readonly share: string;
+  readonly tokens: Tokens;
+}
+
+class Mesh {
+  readonly client = new Client("careful", { receipts: true });
+  readonly #clock: MovedClock;
+  readonly #relay: RealRelay;
+  readonly #daemon: RealDaemon;
+  #app!: App;
+  #mailbox = "";
+
+  constructor(clock: MovedClock, relay: RealRelay, daemon: RealDaemon) {
+    this.#clock = clock;
+    this.#relay = relay;
+    this.#daemon = daemon;
+  }
+
+  async connect(): Promise<void> {
+    await this.client.connect(this.#daemon.port);
+    const peer = await this.#post("/peers", { display_name: "mailbox", backend: "sdk", path: "/" });
+    this.#mailbox = String(peer["peer_id"]);
+    await until("the tunnel", async () => (await this.#health()).relay.status === "connected");
+    this.#app = await App.register(this.#relay);
+  }
+
+  async prepare(): Promise<Prepared> {
+    await this.#post("/notify", { from_peer: "ada", to_peer: this.#mailbox, text: "leased" });
+    const { deliveries } = await this.#get(`/deliveries/pending?peer_id=${this.#mailbox}`);
+    const { schedule_id } = await this.#schedule("later", "1h");
+    const share = await this.#post("/shares", { peer: "careful", ttl_seconds: 3600 });
+    return {
+      leased: deliveries[0]?.delivery_id ?? "none",
+      later: String(schedule_id),
+      share: String(share["url"]),
+      tokens: await this.#app.connect(),
+    };
+  }
+
+  async checkAfter(
+    ms: number,
+    { later, leased, share, tokens }: Prepared,
+    check: (isSound: boolean, what: string) => void,
+  ): Promise<void> {
+    const text = crypto.randomUUID();
+    const made = await this.#schedule(text, "1s");
+    const off_ms = Date.parse(String(made["created_at"])) - this.#clock.now();
+    check(Math.abs(off_ms) < TOLERANCE_MS, `the daemon's clock is off by ${off_ms} ms`);
+    const fired = await holds(() => this.client.applied.includes(text));
+    check(fired, "a schedule that is due did not fire");
+    const isDue = ms >= HOUR_MS;
+    const { state } = await this.#get(`/schedules/${later}`);
+    check(state === (isDue ? "fired" : "active"), `a schedule for an hour later is ${state}`);
+    const { deliveries } = await this.#get(`/deliveries/pending?peer_id=${this.#mailbox}`);
+    const again = deliveries.some((one: { delivery_id: string }) => one.delivery_id === leased);
+    check(!again, "a lease ended early");
+    await this.#post("/deliveries/receipts", { delivery_ids: [leased], status: "accepted" });
+    check(this.client.isOpen, "a socket was closed");
+    check((await this.#health()).relay.status === "connected", "the tunnel was lost");
+    const { events } = await this.#get("/events?type=peer_offline");
+    check(events.length === 0, "a peer was taken offline");
+    const guest = (await fetch(share)).status;
+    check(guest === (isDue ? 404 : 200), `a share for an hour answers ${guest}`);
+    const before = await this.#relay.useToken(tokens.access_token);
+    check(before === (isDue ? 401 : 200), `an access token for 15 minutes gives ${before}`);
+    const refreshed = await this.#app.refresh(tokens.refresh_token);
+    check(refreshed.ok, `a refresh gives ${refreshed.status}`);
+    const { access_token } = refreshed.ok ? await parseTokens(refreshed) : tokens;
+    check(await this.#relay.useToken(access_token) === 200, "a fresh token is refused");
+  }
+
+  async uptimes(): Promise<Record<string, number>> {
+    const relay = await (await fetch(`${this.#relay.issuer}/health`)).json();
+    return { daemon: (await this.#health()).uptime_seconds, relay: relay.uptime_seconds };
+  }
+
+  async #health() {
+    return await this.#get("/health");
+  }
+
+  #schedule(text: string, fire_at: string) {
+    const to_peer = this.client.peer_id;
+    return this.#post("/schedules", { from_peer: "ada", to_peer, text, fire_at });
+  }
+
+  async #get(path: string) {
+    return await (await fetch(this.#daemon.base + path)).json();
+  }
+
+  async #post(path: string, body: unknown): Promise<Record<string, unknown>> {
+    const response = await fetch(this.#daemon.base + path, {
+      method: "POST",
+      body: JSON.stringify(body),
+    });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+}
+
+/** Whether something comes true within a few ticks. */
+async function holds(isTrue: () => boolean): Promise<boolean> {
+  const end = performance.now() + TICKS_MS;
+  while (!isTrue() && performance.now() < end) await pause(20);
+  return isTrue();
+}
