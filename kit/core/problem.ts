@@ -211,6 +211,20 @@ export const UNCACHED_HEADERS = {
   "x-content-type-options": "nosniff",
 } as const;
 
+/** The media type of server-sent events. */
+export const EVENT_STREAM = "text/event-stream";
+
+/**
+ * Headers of a stream of events. Proxies hold back what they compress, and nginx holds back every
+ * response unless the response forbids it.
+ */
+export const STREAM_HEADERS = {
+  ...UNCACHED_HEADERS,
+  "cache-control": "no-store, no-transform",
+  "content-type": EVENT_STREAM,
+  "x-accel-buffering": "no",
+} as const;
+
 /** A refusal, to be thrown. Any other thrown error becomes a 500 without details. */
 export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   override readonly name = "Problem";
