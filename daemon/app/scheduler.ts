@@ -9,7 +9,7 @@ const TICK_MS = 1000;
 const PRUNED_EVENTS_MAX = 2000;
 
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
-export function tick(features: Features, { idempotency, relayClient }: Api): void {
+export function tick(features: Features, { bodies, idempotency, relayClient }: Api): void {
   const { ctx: { clock, db, events }, history_ms } = features;
   const now = clock.now();
   db.failures.tick();
@@ -26,6 +26,7 @@ export function tick(features: Features, { idempotency, relayClient }: Api): voi
   features.subscriptions.tick(now);
   features.spawnLog.tick(now);
   idempotency.tick(now);
+  bodies.tick(now);
   features.meters.hour.tick(() => features.deliveryAudit.queued());
   features.messages.tick(now);
   features.inbox.tick(now);

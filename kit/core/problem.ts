@@ -45,6 +45,7 @@ export const PROBLEMS = {
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: text, path: text, allow: text }),
   upgrade_required:     refusal(426, "This route accepts WebSocket connections only", "use a WebSocket client, which sends the whole handshake"),
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: number }),
+  body_too_slow:        refusal(408, "The body did not arrive in time: within {seconds} s, and while others wait, sooner", "send it again, as a whole; a file can be attached", { seconds: number }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: text }),
   invalid_request:      refusal(422, "Invalid request: {summary}", "", { summary: text, issues: z.array(Issue) }),
   idempotency_mismatch: refusal(422, `The key "{idempotency_key}" was used with another body before`, "use a new Idempotency-Key for a different request", { idempotency_key: text }),
