@@ -3,8 +3,8 @@
 import { statfsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
-import { timeout } from "kit/core/timeout.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { runProgram } from "../../daemon/host/program_group.ts";
 
 /** How long a program may run before it is ended. */
 const PROGRAM_MS_MAX = 5_000;
@@ -65,40 +65,14 @@ async function run(
   args: readonly string[],
   { env, clock, input }: RunOptions,
 ): Promise<ProgramResult | undefined> {
-  const runProgram = async (signal: AbortSignal): Promise<ProgramResult> => {
-    const child = new Deno.Command(program, {
-      args: [...args],
-      env: { ...env },
-      clearEnv: true,
-      stdin: input === undefined ? "null" : "piped",
-      stdout: "piped",
-      stderr: "piped",
-      signal,
-    }).spawn();
-    if (input !== undefined) await writeInput(child, input);
-    const { success, stdout, stderr } = await child.output();
-    const text = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes)).join("");
-    return { success, output: text.trim() };
-  };
   try {
-    return await timeout(clock, PROGRAM_MS_MAX, runProgram);
+    const options = { env, clock, input, timeout_ms: PROGRAM_MS_MAX };
+    const { code, timed_out, stdout, stderr } = await runProgram([program, ...args], options);
+    if (timed_out) return undefined;
+    return { success: code === 0, output: `${stdout}${stderr}`.trim() };
   } catch (error) {
     if (isInaccessible(error)) return undefined;
     throw error;
-  }
-}
-
-/**
- * Writes to the program's standard input. Ignores a closed pipe, because a program that exits early
- * explains the reason in its output.
- */
-async function writeInput(child: Deno.ChildProcess, input: string): Promise<void> {
-  const writer = child.stdin.getWriter();
-  try {
-    await writer.write(new TextEncoder().encode(input));
-    await writer.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { runProgram } from "../../daemon/host/program_group.ts";
 import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { CommandError } from "../client/failures.ts";
@@ -17,6 +18,8 @@ import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { isolatedEnv } from "../client/isolated_env.ts";
 
 const DAEMON_MS_MAX = 20_000;
+/** How long one of the agent's programs may take. */
+const PROGRAM_MS_MAX = 60_000;
 /** A process that has not ended this long after SIGTERM is killed. */
 const END_MS_MAX = 3_000;
 /** How long to wait for a condition. Generous, for a busy machine. */
@@ -165,10 +168,18 @@ export class TestHarness {
   }
 
   async tmux(...args: string[]): Promise<string> {
-    const { success, stdout, stderr } = await this.#run("tmux", [...this.#socket, ...args]);
+    const { success, stdout, stderr } = await this.#runTmux(args);
     const text = new TextDecoder();
     if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
     return text.decode(stdout).trimEnd();
+  }
+
+  /** Not by `runProgram`, because the server that this may start is to stay. */
+  async #runTmux(args: readonly string[]): Promise<Deno.CommandOutput> {
+    const { folder: cwd } = this.testHome;
+    const options = { cwd, env: { ...this.#env }, clearEnv: true };
+    return await new Deno.Command("tmux", { ...options, args: [...this.#socket, ...args] })
+      .output();
   }
 
   get #socket(): string[] {
@@ -177,14 +188,10 @@ export class TestHarness {
 
   /** Runs one of the agent's programs to its end. */
   readonly run = async (program: string, ...args: string[]): Promise<void> => {
-    await this.#run(program, args);
-  };
-
-  async #run(program: string, args: string[]): Promise<Deno.CommandOutput> {
     const { folder: cwd } = this.testHome;
-    const options = { args, cwd, env: { ...this.#env }, clearEnv: true };
-    return await new Deno.Command(program, options).output();
-  }
+    const options = { cwd, env: this.#env, clock: this.#clock, timeout_ms: PROGRAM_MS_MAX };
+    await runProgram([program, ...args], options);
+  };
 
   now(): number {
     return this.#clock.now();
@@ -225,7 +232,7 @@ export class TestHarness {
   }
 
   async #removeAll(paths: readonly string[]): Promise<void> {
-    await this.#run("tmux", [...this.#socket, "kill-server"]);
+    await this.#runTmux(["kill-server"]);
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
     await this.#endLeftovers();

@@ -1,6 +1,8 @@
 /** The command that the agents call, which must outlive a package cache. */
 
+import { systemClock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { runProgram } from "../../daemon/host/program_group.ts";
 import { VERSION } from "kit/core/version.ts";
 import { cachedWord, isInPackageCache, meshCommand, programsOnPath } from "../client/program.ts";
 import { INSTALL_COMMAND } from "./installations.ts";
@@ -29,7 +31,7 @@ export async function lastingCommand(
   if (cached === undefined) return { command: own, is_cached: false };
   const why = `mesh runs from a package cache, "${cached}", which may be emptied`;
   for (const path of programsOnPath("mesh", env)) {
-    if (isInPackageCache(Deno.realPathSync(path)) || !await isThisVersion(path)) continue;
+    if (isInPackageCache(Deno.realPathSync(path)) || !await isThisVersion(path, env)) continue;
     if (!replace) {
       return { command: own, is_cached: true, warning: `${why}. Run instead: ${path} setup` };
     }
@@ -41,8 +43,11 @@ export async function lastingCommand(
   return { command: own, is_cached: true, warning };
 }
 
-async function isThisVersion(path: string): Promise<boolean> {
-  const { success, stdout } = await new Deno.Command(path, { args: ["--version"], stderr: "null" })
-    .output();
-  return success && new TextDecoder().decode(stdout).trim() === VERSION;
+/** How long a program may take to print its version. */
+const VERSION_MS_MAX = 10_000;
+
+async function isThisVersion(path: string, env: Env): Promise<boolean> {
+  const options = { env: { ...env }, clock: systemClock, timeout_ms: VERSION_MS_MAX };
+  const { code, stdout } = await runProgram([path, "--version"], options);
+  return code === 0 && stdout.trim() === VERSION;
 }

@@ -1,9 +1,11 @@
 /** The service that starts the daemon at login: a systemd user unit, or a launchd agent. */
 
+import { systemClock } from "kit/core/clock.ts";
 import { dirname } from "kit/core/path.ts";
 import { type Env, homePath, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { removeIfPresent } from "../../daemon/host/paths.ts";
+import { runProgram } from "../../daemon/host/program_group.ts";
 import { logPath } from "../client/daemon_process.ts";
 import { CommandError } from "../client/failures.ts";
 import { programsOnPath } from "../client/program.ts";
@@ -143,18 +145,22 @@ async function mustRun(host: ServiceHost, argv: Argv): Promise<void> {
   if (failure !== undefined) throw new CommandError(`${argv.join(" ")} failed: ${failure}`);
 }
 
+/** A stop of the daemon waits for what is under way. */
+const MANAGER_MS_MAX = 90_000;
+
 /** This machine. */
 export const THIS_HOST: ServiceHost = {
   os: Deno.build.os,
   uid: Deno.uid(),
-  async run([program, ...args]) {
+  async run(argv) {
     try {
-      const { success, stderr } = await new Deno.Command(program, { args, stdout: "null" })
-        .output();
-      return success ? undefined : new TextDecoder().decode(stderr).trim() || "no reason given";
+      const options = { env: Deno.env.toObject(), clock: systemClock, timeout_ms: MANAGER_MS_MAX };
+      const { code, timed_out, stderr } = await runProgram(argv, options);
+      if (timed_out) return `it did not answer within ${MANAGER_MS_MAX / 1000} s`;
+      return code === 0 ? undefined : stderr.trim() || "no reason given";
     } catch (error) {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
-      return `there is no program ${program}`;
+      return `there is no program ${argv[0]}`;
     }
   },
 };

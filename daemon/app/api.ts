@@ -3,6 +3,7 @@
 import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/core/version.ts";
 import { Problem, type ProblemCode } from "kit/core/problem.ts";
+import { BodyLimiter } from "kit/http/body_limiter.ts";
 import type { Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
@@ -41,12 +42,14 @@ export function openApi(features: Features) {
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
+  const bodies = new BodyLimiter(ctx.clock);
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
   const shared = {
     whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
     idempotencyStore: idempotency,
+    bodies,
     error: (error: unknown) => ctx.background.failed("A route failed", error),
     refused: (code: ProblemCode) => features.meters.refused(code),
   };
@@ -80,6 +83,7 @@ export function openApi(features: Features) {
     pages,
     guard,
     idempotency,
+    bodies,
     shares,
     connections,
     mcp,

@@ -30,6 +30,7 @@ import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
 import { programRunnerOf } from "../host/programs.ts";
+import { StartedPrograms } from "../host/started_programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
@@ -79,11 +80,14 @@ async function serveUntilSignal(
   const { config } = settings;
   await using agents = await loadAgents({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
-  const platform = await platformOf(settings, { agents, clock, ids, log, state, env });
+  const started = new StartedPrograms(join(state, "programs"));
+  const platform = await platformOf(settings, { agents, started, clock, ids, log, state, env });
   const opened = openOrExplain(path, () => createDaemon(config, createPrivate(path), platform));
   if (typeof opened === "string") return exitWith(opened, 1);
   await using daemon: Daemon = opened;
   daemon.start();
+  const { background } = daemon.ctx;
+  void background.run("A program of the last daemon was not ended", started.endLeft(clock, log));
   const signalled = nextSignal();
   let requests = 0;
   const server = listen(config, daemon, { log, onRequest: () => requests++ });
@@ -120,7 +124,10 @@ async function serveUntilSignal(
 /** The real parts of this machine. */
 async function platformOf(
   settings: ConfigInForce,
-  { agents, clock, ids, log, state, env }: PlatformOptions & { readonly agents: AgentsPlatform },
+  { agents, started, clock, ids, log, state, env }: PlatformOptions & {
+    readonly agents: AgentsPlatform;
+    readonly started: StartedPrograms;
+  },
 ): Promise<Platform> {
   // Loading it takes a fifth of the start, so only a daemon with a relay loads it.
   const openSocket = settings.config["relay.enabled"]
@@ -154,7 +161,7 @@ async function platformOf(
     knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
     terminals: agents.terminals,
     files: filesIn(join(state, "attachments")),
-    programs: programRunnerOf(clock, env),
+    programs: programRunnerOf(clock, env, started),
     openSocket,
     openTelemetry,
     send: outgoingFetch(env, clock.now),

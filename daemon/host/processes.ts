@@ -178,6 +178,12 @@ export function sessionLeaderOf(pid: number): number | undefined {
   return isMac() ? undefined : toPositive(statField(pid, "session"));
 }
 
+/** The pids of all processes that run now. Empty on macOS. */
+export function processIds(): readonly number[] {
+  if (isMac()) return [];
+  return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter(isPid);
+}
+
 /** A process and its descendants, nearest first: at most `processes_max` pids. */
 export function treeOf(pid: number, processes_max: number): readonly number[] {
   const tree = [pid];

@@ -1,15 +1,10 @@
 /** Runs programs that the configuration names: without a shell, with limits on time and output. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { timeout } from "kit/core/timeout.ts";
 import { fs } from "kit/host/node_library.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
-import { startTimeOf, terminate } from "./processes.ts";
-
-/** How much of a running program's output is kept: its last bytes. */
-const OUTPUT_BYTES_MAX = 16_384;
-/** How long a program may take to end after SIGTERM, and its output to end after the program. */
-const GRACE_MS = 2_000;
+import { newMark, runProgram } from "./program_group.ts";
+import type { StartedPrograms } from "./started_programs.ts";
 
 /**
  * The result of a program. `exit` is null if the program could not be run, or if the daemon or a
@@ -31,26 +26,26 @@ export interface ProgramRunner {
   ): Promise<ProgramResult>;
 }
 
-/** Runs programs on this machine. Secrets of mesh are removed from their environment. */
+/**
+ * Runs programs on this machine. Secrets of mesh are removed from their environment. What `started`
+ * names is ended by the next daemon, if this one is killed.
+ */
 export function programRunnerOf(
   clock: Clock,
   env: Readonly<Record<string, string>>,
+  started?: StartedPrograms,
 ): ProgramRunner {
   const clean = withoutSecrets(env);
   return {
-    async run([program = "", ...args], { cwd, timeout_ms, signal }) {
+    async run(argv, { cwd, timeout_ms, signal }) {
       try {
         using folder = openFolder(cwd);
-        const child = new Deno.Command(program, {
-          args,
-          cwd: folder.path,
-          env: clean,
-          clearEnv: true,
-          stdin: "null",
-          stdout: "piped",
-          stderr: "piped",
-        }).spawn();
-        return await waitForProgram(child, clock, { timeout_ms, signal });
+        const mark = newMark();
+        using _noted = started?.add(mark);
+        const options = { cwd: folder.path, env: clean, clock, timeout_ms, signal, mark };
+        const { code, timed_out, output } = await runProgram(argv, options);
+        if (!timed_out) return { exit: code, output };
+        return { exit: null, output: `${output}\nThe program took too long: ended` };
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         return { exit: null, output: `The program could not be run: ${error.message}` };
@@ -79,56 +74,4 @@ function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.readLinkSync(held.path) === path) return held;
   held[Symbol.dispose]();
   throw new Error(`"${path}" is a link now`);
-}
-
-/** Waits for a program to end, or ends it. Does not wait for processes that the program started. */
-async function waitForProgram(
-  child: Deno.ChildProcess,
-  clock: Clock,
-  { timeout_ms, signal }: { timeout_ms: number; signal: AbortSignal },
-): Promise<ProgramResult> {
-  const tail = new Tail();
-  const readers = [child.stdout, child.stderr].map((stream) => stream.getReader());
-  const read = Promise.all(readers.map((reader) => readInto(reader, tail)));
-  const status = await timeout(clock, timeout_ms, child.status, signal);
-  if (!status) await end(child.pid, clock);
-  // The program has ended, so its own output is complete. A child process may hold the pipe open
-  // for ever, so this wait is limited.
-  await timeout(clock, GRACE_MS, read);
-  await Promise.all(readers.map((reader) => reader.cancel()));
-  if (!status) return { exit: null, output: `${tail.text()}\nThe program took too long: ended` };
-  return { exit: status.signal === null ? status.code : null, output: tail.text() };
-}
-
-async function end(pid: number, clock: Clock): Promise<void> {
-  const started = startTimeOf(pid);
-  if (started === undefined) return;
-  await terminate({ pid, started }, { term_ms: GRACE_MS, kill_ms: GRACE_MS, clock });
-}
-
-async function readInto(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  tail: Tail,
-): Promise<void> {
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    tail.add(value);
-  }
-}
-
-/** Keeps the last bytes of an output. */
-class Tail {
-  #bytes = new Uint8Array();
-
-  add(chunk: Uint8Array): void {
-    const all = new Uint8Array(this.#bytes.length + chunk.length);
-    all.set(this.#bytes);
-    all.set(chunk, this.#bytes.length);
-    this.#bytes = all.slice(-OUTPUT_BYTES_MAX);
-  }
-
-  text(): string {
-    return new TextDecoder().decode(this.#bytes);
-  }
 }

@@ -45,6 +45,7 @@ export const PROBLEMS = {
   method_not_allowed:   refusal(405, "{path} does not take {method}", "use one of: {allow}", { method: text, path: text, allow: text }),
   upgrade_required:     refusal(426, "This route accepts WebSocket connections only", "use a WebSocket client, which sends the whole handshake"),
   body_too_large:       refusal(413, "The body is larger than {bytes_max} bytes", "attach a file instead", { bytes_max: number }),
+  body_too_slow:        refusal(408, "The body did not arrive in time: within {seconds} s, and while others wait, sooner", "send it again, as a whole; a file can be attached", { seconds: number }),
   bad_json:             refusal(400, "The body is not JSON: {reason}", "", { reason: text }),
   invalid_request:      refusal(422, "Invalid request: {summary}", "", { summary: text, issues: z.array(Issue) }),
   idempotency_mismatch: refusal(422, `The key "{idempotency_key}" was used with another body before`, "use a new Idempotency-Key for a different request", { idempotency_key: text }),
@@ -209,6 +210,20 @@ interface HeaderFields {
 export const UNCACHED_HEADERS = {
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
+} as const;
+
+/** The media type of server-sent events. */
+export const EVENT_STREAM = "text/event-stream";
+
+/**
+ * Headers of a stream of events. Proxies hold back what they compress, and nginx holds back every
+ * response unless the response forbids it.
+ */
+export const STREAM_HEADERS = {
+  ...UNCACHED_HEADERS,
+  "cache-control": "no-store, no-transform",
+  "content-type": EVENT_STREAM,
+  "x-accel-buffering": "no",
 } as const;
 
 /** A refusal, to be thrown. Any other thrown error becomes a 500 without details. */

@@ -1,5 +1,6 @@
 /** Reads request and response bodies up to a limit. */
 
+import type { BodyLimiter } from "kit/http/body_limiter.ts";
 import { Problem } from "kit/core/problem.ts";
 import { messageOf } from "kit/core/text.ts";
 
@@ -14,16 +15,28 @@ export async function readUpTo(
   bytes_max: number,
   onProgress: (bytes: number) => void = () => undefined,
 ): Promise<Bytes | undefined> {
-  const chunks: Bytes[] = [];
+  // Chunks are copied: a list of them takes hundreds of times the memory if each is one byte.
+  let held: Bytes = new Uint8Array();
   let bytes = 0;
   for await (const chunk of body ?? []) {
+    const at = bytes;
     bytes += chunk.byteLength;
     if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest of the body.
-    chunks.push(chunk);
+    if (at === 0) held = chunk;
+    else {
+      if (bytes > held.length) held = grown(held, at, Math.min(bytes_max, 2 * bytes));
+      held.set(chunk, at);
+    }
     onProgress(bytes);
   }
-  const [first] = chunks;
-  return first && chunks.length === 1 ? first : concat(chunks, bytes);
+  return held.subarray(0, bytes);
+}
+
+/** A copy of the first bytes, with room for more. */
+function grown(held: Bytes, bytes: number, length: number): Bytes {
+  const larger = new Uint8Array(length);
+  larger.set(held.subarray(0, bytes));
+  return larger;
 }
 
 /** Reads the body of a request. If its `Content-Length` exceeds the limit, reads nothing. */
@@ -48,11 +61,19 @@ export function decodeUtf8(bytes: Bytes): string | undefined {
   }
 }
 
-/** Reads the whole body as text. Throws as soon as it exceeds `bytes_max`. */
-export async function readBody(request: Request, bytes_max: number): Promise<string> {
+/**
+ * Reads the whole body as text. Throws as soon as it exceeds `bytes_max`, and what the limiter
+ * throws if the body arrives too slowly.
+ */
+export async function readBody(
+  request: Request,
+  bytes_max: number,
+  limiter?: BodyLimiter,
+): Promise<string> {
   let bytes: Bytes | undefined;
+  const read = (request: Request) => readRequestBody(request, bytes_max);
   try {
-    bytes = await readRequestBody(request, bytes_max);
+    bytes = await (limiter ? limiter.read(request, read) : read(request));
   } catch (error) {
     throw toAborted(error);
   }
@@ -82,14 +103,4 @@ export function parseJson(text: string): unknown {
     const reason = messageOf(error);
     throw new Problem("bad_json", { reason });
   }
-}
-
-function concat(chunks: readonly Bytes[], bytes: number): Bytes {
-  const result = new Uint8Array(bytes);
-  let at = 0;
-  for (const chunk of chunks) {
-    result.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return result;
 }

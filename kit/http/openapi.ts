@@ -175,7 +175,7 @@ function toErrorResponses(
   { params, query, body, idempotent, fails = [] }: Contract,
 ): Record<string, unknown> {
   const form: ProblemCode[] = [
-    ...(body ? ["bad_json", "body_too_large"] as const : []),
+    ...(body ? ["bad_json", "body_too_large", "body_too_slow"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
     ...(idempotent ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];

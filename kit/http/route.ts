@@ -4,6 +4,7 @@ import * as z from "zod";
 import { type Contract, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
+import type { BodyLimiter } from "kit/http/body_limiter.ts";
 import { invalidRequest, type ProblemCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
@@ -88,6 +89,8 @@ export interface RouteGuard {
   whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
+  /** Limits bodies. Absent if the server limits them before its routes. */
+  readonly bodies?: BodyLimiter;
   error(error: unknown, request: Request): void;
   /** Called for each refusal and each failure, with its code. */
   refused?(code: ProblemCode): void;
@@ -117,7 +120,7 @@ export function route<C extends Contract>(
   return {
     contract,
     async run(request, caller, guard) {
-      const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX);
+      const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX, guard.bodies);
       const parsed = readRequest(contract, { request, text, caller });
       const writes = new PendingWrites(guard);
       parsed.commit = (work) => writes.run(work);
@@ -256,7 +259,14 @@ export function rawRoute(
 ): Route {
   return {
     contract,
-    run: (request, caller) => handle(request.raw, caller, request.param()),
+    async run(request, caller, { bodies }) {
+      const { raw } = request;
+      // A file is streamed to the disk, and limited there.
+      const isHeld = bodies && raw.body !== null && contract.bodyType === undefined;
+      if (!isHeld) return handle(raw, caller, request.param());
+      using limited = bodies.begin(raw);
+      return await handle(limited.request, caller, request.param());
+    },
   };
 }
 

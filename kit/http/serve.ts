@@ -1,7 +1,7 @@
 /** Serves routes: finds the route of a request, behind the guard. */
 
 import { Hono } from "hono";
-import { Problem } from "kit/core/problem.ts";
+import { EVENT_STREAM, Problem } from "kit/core/problem.ts";
 import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
 
 type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -67,7 +67,7 @@ function toRouted(raw: Request): RoutedRequest {
 async function toHeadResponse(response: Response | Promise<Response>): Promise<Response> {
   const { status, headers: original, body } = await response;
   const headers = new Headers(original);
-  const isEventStream = headers.get("content-type") === "text/event-stream";
+  const isEventStream = headers.get("content-type") === EVENT_STREAM;
   if (isEventStream || headers.has("content-length")) await body?.cancel();
   else headers.set("content-length", String((await new Response(body).bytes()).length));
   return new Response(null, { status, headers });

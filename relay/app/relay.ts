@@ -13,7 +13,7 @@ import { OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
 import type { Proxy } from "../web/net/client_address.ts";
-import { BodyLimiter } from "../web/net/body_limiter.ts";
+import { ADDRESS_BODY_BYTES_MAX, BodyLimiter } from "kit/http/body_limiter.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
 import { openRateLimits } from "./rate_limits.ts";
 import { RelayFeatures } from "./compose.ts";
@@ -62,7 +62,7 @@ export class Relay implements AsyncDisposable {
     const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
     this.#started_at = clock.boottime();
     this.#clockWatch = new ClockWatch(clock);
-    this.#bodyLimiter = new BodyLimiter(clock);
+    this.#bodyLimiter = new BodyLimiter(clock, { address_bytes_max: ADDRESS_BODY_BYTES_MAX });
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
     const machines = this.machines = new MachineRegistry({
       clock,

@@ -6,7 +6,7 @@ import {
   OCTET_STREAM,
   toContentDisposition,
 } from "kit/http/filenames.ts";
-import { Problem } from "kit/core/problem.ts";
+import { EVENT_STREAM, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
 import { NO_BODY_STATUSES } from "./contract.ts";
@@ -33,10 +33,12 @@ export async function toBrowserResponse(daemon_id: string, answer: Response): Pr
   if (NO_BODY_STATUSES.has(status)) headers.delete("content-length");
   else setContentHeaders(headers, original);
   headers.set("content-security-policy", SANDBOX);
-  headers.set("cache-control", "no-store");
+  const isStream = headers.get("content-type") === EVENT_STREAM;
+  for (const [name, value] of Object.entries(isStream ? STREAM_HEADERS : UNCACHED_HEADERS)) {
+    headers.set(name, value);
+  }
   headers.set("cross-origin-resource-policy", "same-origin");
   headers.set("referrer-policy", "no-referrer");
-  headers.set("x-content-type-options", "nosniff");
   headers.set("x-frame-options", "DENY");
   return new Response(body, { status, headers });
 }

@@ -31,7 +31,13 @@ export const postMcp = contract({
   id: "relay.mcp.post",
   method: "POST",
   summary: "MCP over Streamable HTTP, stateless and in JSON, for apps that hold a grant",
-  fails: [...ORIGIN_PROBLEMS, "too_many_requests", "body_too_large", "unknown_request"],
+  fails: [
+    ...ORIGIN_PROBLEMS,
+    "too_many_requests",
+    "body_too_large",
+    "body_too_slow",
+    "unknown_request",
+  ],
 });
 
 export const getMcp = contract({

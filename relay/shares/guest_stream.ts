@@ -19,6 +19,8 @@ export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8
   const encoder = new TextEncoder();
   const frames = new Splitter("\n\n", 1);
   return new TransformStream({
+    // A proxy may hold the head back until there is a body.
+    start: (controller) => controller.enqueue(encoder.encode(KEEP_ALIVE)),
     transform(chunk, controller) {
       const ended = frames.push(decoder.decode(chunk, { stream: true }));
       if (frames.length > FRAME_CHARS_MAX) {

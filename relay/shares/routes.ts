@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
-import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidRequest, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -146,8 +146,7 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
     const body = upstream.body.pipeThrough(filterEvents(peer_id));
     return new Response(endOnAbort(stop, body, abandon), {
       headers: {
-        ...UNCACHED_HEADERS,
-        "content-type": "text/event-stream",
+        ...STREAM_HEADERS,
         "content-security-policy": SANDBOX,
         "referrer-policy": "same-origin",
       },

@@ -38,7 +38,7 @@ export const login = contract({
   path: "/login",
   summary: "Sign in with a relay secret (field `secret`)",
   ...form,
-  fails: ["foreign_page", "too_many_requests", "body_too_large", "bad_json"],
+  fails: ["foreign_page", "too_many_requests", "body_too_large", "body_too_slow", "bad_json"],
 });
 
 export const logout = contract({
@@ -47,7 +47,7 @@ export const logout = contract({
   path: "/logout",
   summary: "Sign out",
   ...form,
-  fails: ["foreign_page", "wrong_form_token", "body_too_large", "bad_json"],
+  fails: ["foreign_page", "wrong_form_token", "body_too_large", "body_too_slow", "bad_json"],
 });
 
 export const showMachines = contract({

@@ -5,7 +5,7 @@ import { openapi } from "kit/http/openapi.ts";
 import type { EventLog, MeshEvent } from "kit/data/events.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Contract } from "kit/http/contract.ts";
-import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { STREAM_HEADERS } from "kit/core/problem.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
@@ -83,9 +83,7 @@ function stream(deps: SystemDeps, request: Request): Response {
   const signal = AbortSignal.any([deps.signal, request.signal]);
   const options = { since, replay: toId(query.get("replay")), signal };
   const body = ReadableStream.from(encode(deps, options, query.get("surface")));
-  return new Response(body, {
-    headers: { ...UNCACHED_HEADERS, "content-type": "text/event-stream" },
-  });
+  return new Response(body, { headers: STREAM_HEADERS });
 }
 
 /** The dashboard counts as a connected surface while its stream is read. */

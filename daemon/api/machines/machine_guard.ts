@@ -1,11 +1,9 @@
 /** Decides which routes a machine reaches that may administer this one, and as whom it calls. */
 
-import { Problem } from "kit/core/problem.ts";
+import { EVENT_STREAM, Problem } from "kit/core/problem.ts";
 import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import { remoteCaller } from "../relay/tunnel_guard.ts";
-
-const STREAM = "text/event-stream";
 
 /**
  * The caller of a request from another machine. What passes no tunnel passes here neither; what
@@ -16,7 +14,7 @@ export function authorizeMachine(
   { method, path, responseType, tunnel }: Contract,
   human: boolean,
 ): Caller {
-  if (tunnel === "never" || responseType === STREAM) {
+  if (tunnel === "never" || responseType === EVENT_STREAM) {
     throw new Problem("not_from_elsewhere", { method, path });
   }
   return remoteCaller("machine", human);

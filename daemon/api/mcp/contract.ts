@@ -13,7 +13,7 @@ export const postMcp = contract({
   /** Any value is accepted here, because the SDK checks JSON-RPC messages. */
   returns: z.unknown(),
   /** The last two are reported as tool errors, like all refusals of the routes that tools call. */
-  fails: ["loopback_only", "body_too_large", "not_an_agent", "unknown_caller"],
+  fails: ["loopback_only", "body_too_large", "body_too_slow", "not_an_agent", "unknown_caller"],
 });
 
 export const getMcp = contract({

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { madeLate } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
 import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
-import type { Caller, Route } from "kit/http/route.ts";
+import type { Caller, Route, RouteGuard } from "kit/http/route.ts";
 import type { CallerChecks } from "../messages/request_context.ts";
 
 /** The machine with the human's inbox. */
@@ -42,12 +42,16 @@ export function answeredAtHome(
       // Two machines that name each other as the home do not pass a request back and forth.
       const isPassedOn = caller.via === "machine";
       if (isPassedOn || !home.isElsewhere || isHere(parts)) return run(request, caller, guard);
-      return forward(raw, caller);
+      return forward(raw, caller, guard);
     },
   };
 
-  async function forward(request: Request, caller: Caller): Promise<Response> {
-    const body = await readBody(request, BODY_BYTES_MAX);
+  async function forward(
+    request: Request,
+    caller: Caller,
+    { bodies }: RouteGuard,
+  ): Promise<Response> {
+    const body = await readBody(request, BODY_BYTES_MAX, bodies);
     const { surface } = withSurface().safeParse(tryJson(body)).data ?? {};
     const human = isHumanAnswer(caller, request.headers, surface);
     return await home.forward(request, { body, human });

@@ -74,6 +74,16 @@ Deno.test("a response is never cached, even if the daemon allows it [c9.tunnel.n
   assert.equal(headers.get("cache-control"), "no-store");
 });
 
+Deno.test("a stream of events through the tunnel is neither cached, changed nor held back by proxies [c9.tunnel.no-pages]", async () => {
+  const { headers } = await shown({
+    headers: [["content-type", "text/event-stream; charset=utf-8"]],
+  });
+  assert.equal(headers.get("cache-control"), "no-store, no-transform");
+  assert.equal(headers.get("x-accel-buffering"), "no");
+  const { headers: other } = await shown({ headers: [["x-accel-buffering", "no"]] });
+  assert.equal(other.get("x-accel-buffering"), null);
+});
+
 Deno.test("headers that affect the relay's origin do not pass [c9.tunnel.no-pages]", async () => {
   const acting: Pairs = [
     ["service-worker-allowed", "/"],

@@ -1,8 +1,9 @@
 /** The certificates of a served bus: an authority of its own, and the server's, made by openssl. */
 
-import { randomIds } from "kit/core/clock.ts";
+import { randomIds, systemClock } from "kit/core/clock.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, removeIfPresent } from "../../../../daemon/host/paths.ts";
+import { runProgram } from "../../../../daemon/host/program_group.ts";
 import { CommandError } from "../../../client/failures.ts";
 import { serverPaths } from "./server_files.ts";
 
@@ -91,17 +92,15 @@ function alternativeName(host: string): string {
   return /^[\d.]+$|:/.test(host) ? `IP:${host}` : `DNS:${host}`;
 }
 
+/** Making a key takes some milliseconds. */
+const OPENSSL_MS_MAX = 30_000;
+
 async function openssl(env: Env, args: readonly string[]): Promise<void> {
   try {
-    const command = new Deno.Command("openssl", {
-      args: [...args],
-      env: { ...env },
-      stdout: "null",
-      stderr: "piped",
-    });
-    const { success, stderr } = await command.output();
-    if (success) return;
-    const why = new TextDecoder().decode(stderr).trim().split("\n").at(-1) ?? "";
+    const options = { env: { ...env }, clock: systemClock, timeout_ms: OPENSSL_MS_MAX };
+    const { code, timed_out, stderr } = await runProgram(["openssl", ...args], options);
+    if (code === 0) return;
+    const why = timed_out ? "it took too long" : stderr.trim().split("\n").at(-1) ?? "";
     throw new CommandError(`openssl ${args[0]} failed: ${why}`);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;

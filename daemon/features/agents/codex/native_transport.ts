@@ -3,9 +3,9 @@
  * or a command.
  */
 
-import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Reason } from "kit/core/reasons.ts";
+import { runProgram } from "../../../host/program_group.ts";
 import { withoutSecrets } from "../../../host/tmux/terminals.ts";
 import {
   type AgentTransport,
@@ -125,19 +125,14 @@ async function queue(
 ): Promise<Receipt> {
   const args = ["queue", "--thread", threadId, `--message=${framed}`];
   try {
-    const done = await timeout(clock, COMMAND_MS_MAX, (signal) =>
-      new Deno.Command("codex", {
-        args,
-        env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
-        clearEnv: true,
-        stdin: "null",
-        stdout: "null",
-        stderr: "piped",
-        signal,
-      }).output());
-    if (!done) return { state: "unclear", reason: "command_timeout" };
-    if (done.success) return { state: "accepted" };
-    const detail = new TextDecoder().decode(done.stderr).slice(0, 500);
+    const done = await runProgram(["codex", ...args], {
+      env: { ...withoutSecrets(env), CODEX_HOME: codex_home },
+      clock,
+      timeout_ms: COMMAND_MS_MAX,
+    });
+    if (done.timed_out) return { state: "unclear", reason: "command_timeout" };
+    if (done.code === 0) return { state: "accepted" };
+    const detail = done.stderr.slice(0, 500);
     const why = withoutMessage(detail, framed);
     log.warn("`codex queue` failed", { delivery_id, code: done.code, why });
     return done.code === EXIT_USAGE

@@ -26,6 +26,8 @@ const FORM_OVERHEAD_BYTES_MAX = 65_536;
  * uploads.
  */
 const IDLE_MS_MAX = 30_000;
+/** An upload that takes longer than that must be as fast as this: few may run at once. */
+const BYTES_PER_SECOND_MIN = 1024;
 const UPLOADS_MAX = 64;
 /** How much of a file that is in memory is hashed and written at once. */
 const CHUNK_BYTES = 262_144;
@@ -281,14 +283,19 @@ async function* readUpload(
   },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
+  const startedAt = clock.now();
   let bytes = 0;
   try {
     for (;;) {
       const next = await timeout(clock, IDLE_MS_MAX, reader.read(), shutdownSignal);
       if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
-      if (!next) throw new Problem("bad_multipart", { reason: "nothing came for 30 s" });
+      if (!next) throw new Problem("body_too_slow", { seconds: IDLE_MS_MAX / 1000 });
       if (next.done) return;
       bytes += next.value.length;
+      const took_ms = clock.now() - startedAt;
+      if (took_ms > IDLE_MS_MAX && bytes < took_ms / 1000 * BYTES_PER_SECOND_MIN) {
+        throw new Problem("body_too_slow", { seconds: Math.floor(took_ms / 1000) });
+      }
       if (bytes > bytes_max + FORM_OVERHEAD_BYTES_MAX) {
         throw new Problem("attachment_too_large", { bytes_max });
       }

@@ -68,6 +68,7 @@ export const uploadAttachment = contract({
     "invalid_request",
     "attachments_full",
     "too_many_uploads",
+    "body_too_slow",
     "shutting_down",
   ],
 });

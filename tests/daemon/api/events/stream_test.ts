@@ -288,3 +288,17 @@ Deno.test("a daemon that shuts down ends its streams", async () => {
   await w.daemon.shutDown();
   assert.equal(await end, undefined);
 });
+
+Deno.test("a stream is neither cached, changed nor held back by proxies, and its first frame comes at once", async () => {
+  await using w = world();
+  const head = await w.fetch("/events/stream", { method: "HEAD" });
+  const reader = await Reader.open(w);
+  for (const { headers } of [head, reader.response]) {
+    assert.deepEqual(
+      ["content-type", "cache-control", "x-accel-buffering"].map((name) => headers.get(name)),
+      ["text/event-stream", "no-store, no-transform", "no"],
+    );
+  }
+  assert.equal((await reader.next())?.event, "ready");
+  await reader.hangUp();
+});

@@ -1,0 +1,151 @@
+/** Limits request bodies in memory: their bytes, all together and of each sender, and their time. */
+
+import type { Clock, Monotonic } from "kit/core/clock.ts";
+import { Problem } from "kit/core/problem.ts";
+
+/** How long a body may take to arrive. Bodies that are held in memory have at most 1 MiB. */
+export const BODY_MS_MAX = 30_000;
+/** Limits all bodies of one address: 8 of the longest, or some thousand of common size. */
+export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
+/** Limits all bodies that arrive. Beyond it, the one that has been arriving the longest ends. */
+export const TOTAL_BODY_BYTES_MAX = 33_554_432;
+/** A body that announces at most this length is read at once, which takes half the time. */
+const SMALL_BYTES = 65_536;
+const RETRY_SECONDS = 1;
+
+/** A request whose body counts towards the limits until this object is disposed. */
+export interface LimitedBody extends Disposable {
+  readonly request: Request;
+}
+
+interface Arriving {
+  readonly startedAt: Monotonic;
+  readonly address: string | undefined;
+  bytes: number;
+  /** Ends the body. */
+  fail(problem: Problem): void;
+}
+
+export interface BodyLimiterOptions {
+  /** The limit of each address; without it, only all bodies together are limited. */
+  readonly address_bytes_max?: number;
+  readonly total_bytes_max?: number;
+}
+
+export class BodyLimiter {
+  readonly #clock: Clock;
+  readonly #addressBytesMax: number;
+  readonly #totalBytesMax: number;
+  /** In the order of their start. */
+  readonly #arriving = new Set<Arriving>();
+  readonly #bytesOf = new Map<string, number>();
+  #total = 0;
+
+  constructor(
+    clock: Clock,
+    { address_bytes_max = Infinity, total_bytes_max = TOTAL_BODY_BYTES_MAX }: BodyLimiterOptions =
+      {},
+  ) {
+    this.#clock = clock;
+    this.#addressBytesMax = address_bytes_max;
+    this.#totalBytesMax = total_bytes_max;
+  }
+
+  /** The bytes that are held now. */
+  get bytes(): number {
+    return this.#total;
+  }
+
+  /** Counts the body of a request while it is read. The request has no other body than this one. */
+  begin(request: Request, address?: string): LimitedBody {
+    let open: TransformStreamDefaultController | undefined;
+    const arriving = this.#add(address, (problem) => {
+      open?.error(problem);
+      open = undefined;
+    });
+    const counted = new TransformStream<Uint8Array<ArrayBuffer>>({
+      start: (controller) => void (open = controller),
+      transform: (chunk, controller) => {
+        if (!this.#count(arriving, chunk.length)) {
+          throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+        }
+        controller.enqueue(chunk);
+      },
+      flush: () => {
+        open = undefined;
+        this.#arriving.delete(arriving);
+      },
+    });
+    const body = request.body?.pipeThrough(counted);
+    return {
+      request: body ? new Request(request, { body }) : request,
+      [Symbol.dispose]: () => this.#end(arriving),
+    };
+  }
+
+  /** Reads the body by `read`, or at once if it is short. Its bytes count until it has arrived. */
+  async read<T>(request: Request, read: (request: Request) => Promise<T>): Promise<T> {
+    const length = request.headers.get("content-length");
+    if (length === null || !(Number(length) <= SMALL_BYTES)) {
+      using limited = this.begin(request);
+      return await read(limited.request);
+    }
+    const { promise: failed, reject } = Promise.withResolvers<never>();
+    const arriving = this.#add(undefined, reject);
+    try {
+      this.#count(arriving, Number(length));
+      return await Promise.race([read(request), failed]);
+    } finally {
+      this.#end(arriving);
+    }
+  }
+
+  /** Ends bodies that take too long. Must be called once a second. */
+  tick(now: Monotonic): void {
+    for (const arriving of this.#arriving) {
+      if (now - arriving.startedAt < BODY_MS_MAX) return; // The remaining ones are younger.
+      this.#fail(arriving);
+    }
+  }
+
+  #add(address: string | undefined, fail: (problem: Problem) => void): Arriving {
+    const arriving = { startedAt: this.#clock.monotonic(), address, bytes: 0, fail };
+    this.#arriving.add(arriving);
+    return arriving;
+  }
+
+  /** Counts bytes. False if the address exceeds its limit. */
+  #count(arriving: Arriving, bytes: number): boolean {
+    arriving.bytes += bytes;
+    this.#total += bytes;
+    const { address } = arriving;
+    if (address !== undefined) {
+      const held = (this.#bytesOf.get(address) ?? 0) + bytes;
+      this.#bytesOf.set(address, held);
+      if (held > this.#addressBytesMax) return false;
+    }
+    // What arrives as usual takes milliseconds, so the oldest one is slow.
+    for (const oldest of this.#arriving) {
+      if (this.#total <= this.#totalBytesMax) break;
+      this.#fail(oldest);
+    }
+    return true;
+  }
+
+  #fail(arriving: Arriving): void {
+    this.#end(arriving);
+    arriving.fail(new Problem("body_too_slow", { seconds: BODY_MS_MAX / 1000 }));
+  }
+
+  /** Gives back what a body holds. */
+  #end(arriving: Arriving): void {
+    this.#arriving.delete(arriving);
+    const { address, bytes } = arriving;
+    arriving.bytes = 0;
+    this.#total -= bytes;
+    if (address === undefined) return;
+    const held = (this.#bytesOf.get(address) ?? 0) - bytes;
+    if (held > 0) this.#bytesOf.set(address, held);
+    else this.#bytesOf.delete(address);
+  }
+}
