@@ -36,6 +36,7 @@ async function withCopy() {
   const copied = stack.use(await AnsweringPeer.connect(copy, "api2"));
   const owned = stack.move();
   return {
+    network,
     laptop,
     buildbox,
     copy,
@@ -122,5 +123,29 @@ natsTest(
     assert.equal(bus.status, "down");
     assert.deepEqual(api.texts, []);
     assert.equal(new Set(twin.texts).size, NOTES);
+  },
+);
+
+natsTest(
+  "a copy that gets a new identity is a machine of its own, and sends what it accepted",
+  async () => {
+    await using at = await withCopy();
+    const { network, laptop, buildbox, copy, docs, copied } = at;
+    await until("the copy to be refused", async () => (await busOf(copy)).identity_in_use);
+    const [id] = await at.send(copy, copied.id, "docs@laptop", "copy");
+    assert.match((await buildbox.mesh("machines", "renew-identity")).err, /was connected first/);
+    const { code, out, err } = await copy.mesh("machines", "renew-identity", "--name", "twin");
+    assert.equal(code, 0, err);
+    const [, key = "", daemon_id = ""] = /mesh machines allow (\S+) (\S+) twin/.exec(out) ?? [];
+    assert.notEqual(daemon_id, buildbox.id);
+    await network.server.allow(daemon_id, "twin", { seed: "", public_key: key });
+    await until("all notes of the copy", () => docs.texts.length === NOTES);
+    const { machines } = await laptop.call(listMachines, {});
+    assert.deepEqual(machines.map(({ name, status }) => `${name} ${status}`), [
+      "buildbox online",
+      "twin online",
+    ]);
+    assert.equal(new Set(docs.texts).size, NOTES);
+    assert.ok(id);
   },
 );
