@@ -24,6 +24,7 @@ export const RENEW_COMMAND = answerCommand({
     "must be told of the new machine: the command prints the line for its operator.",
   flags: {
     "--name <name>": "the name of this machine in the network, by default the old one and 4 digits",
+    "--no-restart": "leave the daemon stopped; it has the new identity at its next start",
     "--force": "also where no other daemon with this identity was seen",
   },
   example: "mesh machines renew-identity --name laptop-2",
@@ -53,7 +54,7 @@ async function renew(context: CommandContext, args: Args) {
   const settings = readSettings(env);
   const url = settings["mesh.bus.url"];
   if (secret === undefined || url === undefined) {
-    await daemonIdOf(context); // It was stopped for this.
+    if (args.flag("restart")) await daemonIdOf(context); // It was stopped for this.
     return { before, daemon_id, name: null, allow: null, bus: null };
   }
   for (const file of ["machine_keys", "user_seed"] as const) removeBusFile(env, file);
@@ -69,7 +70,8 @@ async function renew(context: CommandContext, args: Args) {
     share: undefined,
   });
   const allow = user_key === null ? null : `mesh machines allow ${user_key} ${daemon_id} ${name}`;
-  return { before, daemon_id, name, allow, bus: await restartAndWait(context) };
+  const bus = args.flag("restart") ? await restartAndWait(context) : null;
+  return { before, daemon_id, name, allow, bus };
 }
 
 /** On the machine that was copied, a new identity would take it out of the network. */
