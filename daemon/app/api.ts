@@ -216,7 +216,8 @@ function openRelayClient(features: Features): RelayClient | undefined {
   const { ctx, platform: { machine, openSocket } } = features;
   const relay = relayOf(features);
   if (!relay || !openSocket) return undefined;
-  const hello = { machine, version: VERSION, capabilities: CAPABILITIES };
+  const run = ctx.ids.hex(8);
+  const hello = { machine, version: VERSION, capabilities: CAPABILITIES, run };
   return new RelayClient(ctx, { ...relay, hello }, openSocket);
 }
 

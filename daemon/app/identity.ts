@@ -6,7 +6,7 @@ import { equalSecrets } from "kit/host/node_library.ts";
 import type { Context } from "kit/data/context.ts";
 import { madeLate } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
-import type { Database, Tx } from "kit/data/sqlite.ts";
+import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
 const SECRET_BYTES = 32;
 
@@ -32,11 +32,53 @@ export function readIdentity(db: Database, ids: Ids): Identity {
 
 /** The stored value; a missing one is created and stored. */
 function getOrCreate(tx: Tx, key: string, create: () => string): string {
-  const found = tx.value(z.string(), "select value from meta where key = :key", { key });
+  const found = valueOf(tx, key);
   if (found !== undefined) return found;
   const value = create();
   tx.run("insert into meta (key, value) values (:key, :value)", { key, value });
   return value;
+}
+
+/** When the first run was started that was refused because another daemon has this identity. */
+const REFUSED_SINCE = "identity_refused_since";
+/** What was waiting for other machines at this time is left to the daemon of the former identity. */
+const LEFT_BEFORE = "identity_left_before";
+
+/** Remembers that this run was refused as a copy, or that it was not. */
+export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: number | null): void {
+  db.transactNow((tx) => {
+    if (started_at === null) remove(tx, REFUSED_SINCE);
+    else getOrCreate(tx, REFUSED_SINCE, () => String(started_at));
+  });
+}
+
+/**
+ * Gives this machine another id, while its daemon is off. What waited for other machines when it was
+ * copied is on the disk of the other daemon as well, which sends it.
+ */
+export function renewIdentity(db: Database, ids: Ids): string {
+  return db.transactNow((tx) => {
+    const refused_since = valueOf(tx, REFUSED_SINCE);
+    for (const key of ["daemon_id", "machine_card", REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
+    if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
+    // The other machines begin anew with a machine that they do not know.
+    tx.run("delete from link_positions", {});
+    return getOrCreate(tx, "daemon_id", () => ids.next("dm"));
+  });
+}
+
+/** The time before which entries for other machines are left to the other daemon. */
+export function leftBefore({ db }: Pick<Context, "db">): number | undefined {
+  const value = valueOf(db, LEFT_BEFORE);
+  return value === undefined ? undefined : Number(value);
+}
+
+function valueOf(db: Reader, key: string): string | undefined {
+  return db.value(z.string(), "select value from meta where key = :key", { key });
+}
+
+function remove(tx: Tx, key: string): void {
+  tx.run("delete from meta where key = :key", { key });
 }
 
 /** What the last card of this machine said. */

@@ -91,6 +91,7 @@ export const REASONS = {
   unknown_entry:        "the daemon on the other machine does not know this kind of message",
   unknown_peer:         "the other machine has no such peer, or does not share it",
   machine_forgotten:    "its machine was forgotten",
+  identity_renewed:     "the other daemon with this machine's former identity has it, and sends it",
   // How a delivery or an ask ended.
   ttl:                  "nobody took it in time",
   ack:                  "it was acknowledged",

@@ -33,7 +33,7 @@ export interface DaemonIdentity {
 
 export interface DaemonLinkDeps {
   readonly clock: Clock;
-  /** Called when the daemon has completed the handshake. */
+  /** Called when the daemon has said hello: calls `welcome` or `refuse`, now or later. */
   onHello(link: DaemonLink): void;
   left(link: DaemonLink, why: string): void;
 }
@@ -113,6 +113,7 @@ export class DaemonLink implements ConnectionListener {
 
   received(data: FrameData): void {
     if (this.#multiplexed) this.#multiplexed.received(data);
+    else if (this.#hello) this.end("bad_frame");
     else this.#handshake(data);
   }
 
@@ -202,23 +203,41 @@ export class DaemonLink implements ConnectionListener {
       ? tryJson(data)
       : undefined;
     const hello = Hello.safeParse(json);
-    if (!hello.success || !this.#connection) return this.#refuse(json);
+    if (!hello.success || !this.#connection) return this.#refuseHello(json);
     this.#hello = hello.data;
-    this.#multiplexed = new MultiplexedConnection(this.#connection, { clock: this.#deps.clock });
-    this.#send({ type: "welcome", protocol: PROTOCOL });
     this.#deps.onHello(this);
   }
 
-  #refuse(json: unknown): void {
+  /** The run of the daemon; undefined for one of an earlier version. */
+  get run(): string | undefined {
+    return this.#hello?.run;
+  }
+
+  /** Completes the handshake. */
+  welcome(): void {
+    if (!this.#connection) return;
+    this.#multiplexed = new MultiplexedConnection(this.#connection, { clock: this.#deps.clock });
+    this.#send({ type: "welcome", protocol: PROTOCOL });
+  }
+
+  refuse(why: CloseReason, detail: string): void {
+    this.#send({ type: "refused", error: why, detail });
+    this.end(why);
+  }
+
+  /** Asks the daemon for a sign of life, and calls back when it comes. */
+  probe(answered: () => void): void {
+    this.#multiplexed?.probe(answered);
+  }
+
+  #refuseHello(json: unknown): void {
     const { protocol = PROTOCOL } = AnyHello.safeParse(json).data ?? {};
     if (protocol !== PROTOCOL) {
       const detail = `Unsupported tunnel protocol version: ${protocol} (supported: ${PROTOCOL})`;
-      this.#send({ type: "refused", error: "unknown_protocol", detail });
-      return this.end("unknown_protocol");
+      return this.refuse("unknown_protocol", detail);
     }
     const detail = `The first frame is not a valid hello of version ${PROTOCOL}`;
-    this.#send({ type: "refused", error: "not_hello", detail });
-    this.end("not_hello");
+    this.refuse("not_hello", detail);
   }
 
   #send(frame: HandshakeReply): void {

@@ -25,6 +25,8 @@ export const DAEMONS_OF_SECRET_MAX = 100;
  * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
 const TOTAL_HELD_BYTES_MAX = 268_435_456;
+/** How long the older of two links of one daemon id may take to give a sign of life. */
+const PROBE_MS_MAX = 3000;
 /** How many disconnected machines are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
@@ -58,6 +60,8 @@ export class MachineRegistry implements Machines {
   /** Closed links whose responses still have readers. */
   readonly #drainingLinks = new Set<DaemonLink>();
   readonly #recentlyLeft = new Set<string>();
+  /** Links that wait until it is known whether the older link of their id lives. */
+  readonly #contests = new Map<DaemonLink, { readonly since: Monotonic; links: DaemonLink[] }>();
 
   constructor(deps: MachineRegistryDeps) {
     this.#deps = deps;
@@ -145,6 +149,9 @@ export class MachineRegistry implements Machines {
     for (const link of this.#drainingLinks) {
       if (link.held_bytes === 0) this.#drainingLinks.delete(link);
     }
+    for (const [older, { since }] of [...this.#contests]) {
+      if (now - since >= PROBE_MS_MAX) this.#admitOthers(older);
+    }
     this.#shedLoad();
   }
 
@@ -177,13 +184,56 @@ export class MachineRegistry implements Machines {
     throw new Problem("machine_offline", { daemon_id, reason, may_have_been_delivered });
   }
 
-  /** Adds a link after its handshake. An older link of the same daemon is ended (contract 9). */
+  /**
+   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of another
+   * run is asked for a sign of life first: two daemons with one id are a mistake, and the one that
+   * was connected first stays (contract 11).
+   */
   #add(link: DaemonLink): void {
+    const { namespace, daemon_id } = link.identity;
+    const older = this.#links.get(namespace)?.get(daemon_id);
+    const isOtherRun = older?.run !== undefined && link.run !== undefined && older.run !== link.run;
+    if (!older || !isOtherRun) return this.#join(link);
+    const waiting = this.#contests.get(older);
+    if (waiting) return void waiting.links.push(link);
+    this.#contests.set(older, { since: this.#deps.clock.monotonic(), links: [link] });
+    older.probe(() => this.#refuseOthers(older));
+  }
+
+  /** The older link lives. */
+  #refuseOthers(older: DaemonLink): void {
+    const { daemon_id } = older.identity;
+    const { machine = "" } = older.machine ?? {};
+    for (const link of this.#takeContest(older)) {
+      this.#deps.log.warn("A second daemon with the same id was refused", { daemon_id, machine });
+      link.refuse(
+        "identity_in_use",
+        `another daemon with the id ${daemon_id} is connected, on ${machine}. Stop it, or, if this ` +
+          "one is a copy, give it an identity of its own: mesh machines renew-identity",
+      );
+    }
+  }
+
+  /** The older link has ended, or gave no sign of life. */
+  #admitOthers(older: DaemonLink): void {
+    const [first, ...others] = this.#takeContest(older);
+    if (first) this.#join(first);
+    for (const link of others) this.#add(link);
+  }
+
+  #takeContest(older: DaemonLink): DaemonLink[] {
+    const links = this.#contests.get(older)?.links ?? [];
+    this.#contests.delete(older);
+    return links.filter((link) => this.#openLinks.has(link));
+  }
+
+  #join(link: DaemonLink): void {
     const { namespace, daemon_id } = link.identity;
     const daemons = this.#links.getOrInsertComputed(namespace, () => new Map());
     const superseded = daemons.get(daemon_id);
     // Checked again: several daemons may have connected while the count was below the limit.
     if (!superseded && daemons.size >= DAEMONS_OF_SECRET_MAX) return link.end("too_many_daemons");
+    link.welcome();
     daemons.set(daemon_id, link);
     this.#recentlyLeft.delete(keyOf(link.identity));
     const { machine = "", version = "" } = link.machine ?? {};
@@ -205,6 +255,7 @@ export class MachineRegistry implements Machines {
       this.#recentlyLeft.delete(oldest);
     }
     this.#deps.log.info("A daemon has disconnected", { daemon_id, why });
+    this.#admitOthers(link);
   }
 }
 

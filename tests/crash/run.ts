@@ -1,6 +1,6 @@
 /**
  * The long crash tests. `deno task crash [PART…]` runs the parts, or all of them: kills, power,
- * disk, reconnects, vanished, suspended, machines. `--kills N` (500), `--points N` (100) of lost
+ * disk, reconnects, vanished, suspended, machines, copies. `--kills N` (500), `--points N` (100) of lost
  * power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N` (10,000),
  * `--seconds N` (90) of a suspended daemon, `--seeds N` (100) of machines, `--seed S`. Prints a
  * table; exits with 1 if anything was not sound.
@@ -10,6 +10,7 @@ import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { diskStorm } from "./disk/disk_storm.ts";
 import { FaultyDisk, obstacle as diskObstacle } from "./disk/faulty_disk.ts";
 import { storm } from "./kill_storm.ts";
+import { renewCopy, stopFirst } from "./machines/copied_machines.ts";
 import { machineStorm } from "./machines/machine_storm.ts";
 import { reconnectStorm } from "./network/reconnect_storm.ts";
 import { vanish } from "./network/vanished_peers.ts";
@@ -85,6 +86,18 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
       await machineStorm(plan, print);
     const counts = { seeds, kills, accepted, answers, ...failures, slowest_recovery_ms };
     return { counts, isSound: isZero(failures) };
+  },
+  async copies() {
+    const obstacle = natsObstacle();
+    if (obstacle) return skipped(obstacle);
+    const counts: Record<string, number> = { failed: 0 };
+    for (const proof of [stopFirst, renewCopy]) {
+      await proof().catch((error) => {
+        counts["failed"] = (counts["failed"] ?? 0) + 1;
+        print(String(error));
+      });
+    }
+    return { counts, isSound: isZero(counts) };
   },
 };
 

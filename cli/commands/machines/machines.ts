@@ -14,6 +14,7 @@ import { styled } from "../../output/terminal.ts";
 import { JOIN_COMMAND } from "./join.ts";
 import { ALLOW_COMMAND, INVITE_COMMAND, REFUSE_COMMAND } from "./members.ts";
 import { withPlainErrors } from "./membership.ts";
+import { RENEW_COMMAND } from "./renew.ts";
 import { SERVE_COMMAND } from "./serve.ts";
 import { runningServer } from "./server/server_files.ts";
 import { showMachines } from "./views.ts";
@@ -58,6 +59,7 @@ export const MACHINE_COMMANDS: readonly Command[] = [
   INVITE_COMMAND,
   ALLOW_COMMAND,
   REFUSE_COMMAND,
+  RENEW_COMMAND,
   answerCommand({
     usage: "machines forget <name>",
     needs: "this machine",

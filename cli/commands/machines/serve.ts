@@ -78,7 +78,7 @@ export const SERVE_COMMAND: Command = {
 async function serve(context: CommandContext, args: Args): Promise<number> {
   const { env, clock, terminal } = context;
   if (args.flag("stop")) return await stop(context);
-  const weakness = await weaknessOf(mustFindServer(env));
+  const program = mustFindServer(env);
   const settings = settingsFor(env, args);
   const running = runningServer(env);
   if (running) {
@@ -100,6 +100,7 @@ async function serve(context: CommandContext, args: Args): Promise<number> {
     const served = { ...settings, port: server.port };
     await prepareServer(env, served, daemonId);
     await joinOwnServer(context, { served, daemonId, name, share });
+    const weakness = await weaknessOf(program);
     if (weakness !== undefined) terminal.print(styled("yellow", "Warning"), `: ${weakness}`);
     showServed(context, served, { pid: server.process.pid, name, daemonId });
     if (args.flag("restart")) showConnection(terminal, await restartAndWait(context));

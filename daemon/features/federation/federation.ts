@@ -69,6 +69,10 @@ export interface FederationDeps extends
   readonly daemon_id: string;
   /** When this machine got its name and its key: others replace its card only by a newer one. */
   cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
+  /** This run was refused because another daemon has this identity; null: it takes part. */
+  identityRefused(started_at: number | null): void;
+  /** What waited before this time was left to another daemon, when this one got a new identity. */
+  readonly left_before: number | undefined;
   readonly remotePeers: RemotePeers;
   readonly settings: FederationSettings;
 }
@@ -115,6 +119,7 @@ export class Federation {
       keys,
       network,
       place: access.place,
+      decided: (refused_since) => deps.identityRefused(refused_since),
       roundTrip: () => this.#connection.roundTrip(),
     });
     const bus = () => this.#connection;
@@ -170,6 +175,8 @@ export class Federation {
       announced: (daemon_id, entry) => this.#announced(daemon_id, entry),
       changed: (status) => this.#changed(status),
     };
+    const { left_before } = this.#deps;
+    if (left_before !== undefined) this.#links.leaveBefore(left_before, "identity_renewed");
     this.#connection.start(listener);
   }
 

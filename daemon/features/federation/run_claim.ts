@@ -72,6 +72,8 @@ export interface RunClaimDeps {
   readonly network: NetworkKeys;
   /** Where this daemon runs, for people: host and state directory. */
   readonly place: string;
+  /** Whether this run takes part; if it was refused, when it was started. */
+  decided(refused_since: number | null): void;
   /** Rejects with a `BusError` while the bus cannot be reached. */
   roundTrip(): Promise<unknown>;
 }
@@ -145,6 +147,7 @@ export class RunClaim {
     this.#isHeld = this.#wasHeld = true;
     this.#proved = asked;
     this.#holder = undefined;
+    this.#deps.decided(null);
   }
 
   /** Answers what comes from this machine's own id; null if nothing is to be answered. */
@@ -258,6 +261,8 @@ export class RunClaim {
 
   #refuse({ place, started_at }: Statement): never {
     this.#holder = this.#heard(place, started_at);
+    // A run that took part sends what it accepted: only one that never did is a copy.
+    if (!this.#wasHeld) this.#deps.decided(this.#started_at);
     throw this.#inUse();
   }
 

@@ -55,6 +55,7 @@ export class MultiplexedConnection implements StreamHost {
   #unsent_bytes = 0;
   #last_id = 0;
   readonly #keepAlive: KeepAlive;
+  readonly #probes: (() => void)[] = [];
 
   constructor(connection: Connection, deps: MultiplexedConnectionDeps) {
     this.#connection = connection;
@@ -102,6 +103,7 @@ export class MultiplexedConnection implements StreamHost {
 
   received(data: FrameData): void {
     this.#keepAlive.answered();
+    for (const answered of this.#probes.splice(0)) answered();
     if (typeof data === "string") return this.rejectFrame("A text message after the handshake");
     const items = unpackMessage(data);
     if (typeof items === "string") return this.rejectFrame(items);
@@ -162,6 +164,12 @@ export class MultiplexedConnection implements StreamHost {
   pinged(ping_id: number): void {
     if (!this.#keepAlive.receivePing()) return this.rejectFrame("Too many pings");
     this.sendFrame({ type: "pong", ping_id });
+  }
+
+  /** Sends a ping at once, and calls back when anything comes from the other end. */
+  probe(answered: () => void): void {
+    this.#probes.push(answered);
+    this.sendFrame({ type: "ping", ping_id: 0 });
   }
 
   /** Sends a ping when one is due. Ends the tunnel if two pings are unanswered. */

@@ -1,61 +1,10 @@
 /** A copied state directory: two real daemons with one id on one bus. */
 
 import assert from "node:assert/strict";
-import { cpSync } from "node:fs";
-import { listMachines } from "../../../daemon/features/federation/contract.ts";
 import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { natsTest } from "../../support/nats/nats_tests.ts";
-import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";
-import { RealMachine } from "../../support/real_machines/real_machine.ts";
-import { RealNetwork } from "../../support/real_machines/real_network.ts";
-import { temporary } from "../../support/programs/child.ts";
+import { busOf, NOTES, withCopy } from "../../support/real_machines/copied_machine.ts";
 import { until } from "../../support/waiting.ts";
-
-const NOTES = 20;
-
-/** A laptop with `docs`, and a build box with `api`, whose state directory was copied. */
-async function withCopy() {
-  await using stack = new AsyncDisposableStack();
-  const network = stack.use(await RealNetwork.start());
-  const laptop = await network.join("laptop");
-  const buildbox = await network.join("buildbox");
-  const docs = stack.use(await AnsweringPeer.connect(laptop, "docs"));
-  const api = await AnsweringPeer.connect(buildbox, "api");
-  await network.sees(laptop, "api@buildbox");
-  await network.sees(buildbox, "docs@laptop");
-  await buildbox.stop();
-  const state = `${stack.use(temporary()).path}/copy`;
-  cpSync(buildbox.state, state, { recursive: true });
-  const copy = stack.use(new RealMachine("buildbox", state));
-  await buildbox.start();
-  await buildbox.connected();
-  await api.reconnect();
-  stack.use(api);
-  await copy.start();
-  const copied = stack.use(await AnsweringPeer.connect(copy, "api2"));
-  const owned = stack.move();
-  return {
-    laptop,
-    buildbox,
-    copy,
-    docs,
-    api,
-    copied,
-    /** Sends numbered notes; returns their ids. */
-    async send(from: RealMachine, from_peer: string, to_peer: string, mark: string) {
-      const ids: string[] = [];
-      for (let at = 0; at < NOTES; at++) {
-        const body = { from_peer, to_peer, text: `${mark} ${at}` };
-        ids.push((await from.call(notifyPeer, { body })).delivery_id ?? "");
-      }
-      return ids;
-    },
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-const busOf = async (machine: RealMachine) => (await machine.call(listMachines, {})).bus;
 
 natsTest(
   "a copy of a machine is refused, both say so, and every message arrives once",
@@ -92,35 +41,5 @@ natsTest(
       assert.deepEqual([state, reason], ["queued", "bus_unreachable"]);
     }
     assert.equal(new Set([...down, ...up]).size, 2 * NOTES);
-  },
-);
-
-natsTest(
-  "a machine that is stopped gives way to its copy, and delivers nothing on waking",
-  async () => {
-    await using at = await withCopy();
-    const { laptop, buildbox, copy, docs, api, copied } = at;
-    await until("the copy to be refused", async () => (await busOf(copy)).identity_in_use);
-    await copy.stop();
-    Deno.kill(buildbox.pid, "SIGSTOP");
-    const sent = at.send(laptop, docs.id, "api@buildbox", "down");
-    await copy.start();
-    await copied.reconnect();
-    await using twin = await AnsweringPeer.connect(copy, "api");
-    await until(
-      "the copy to take part",
-      async () => (await busOf(copy)).status === "connected",
-      20_000,
-    );
-    await sent;
-    await until("the notes at the copy", () => twin.texts.length === NOTES);
-    Deno.kill(buildbox.pid, "SIGCONT");
-    const bus = await until("the first one to learn it", async () => {
-      const found = await busOf(buildbox);
-      return found.identity_in_use?.this_one === "refused" ? found : undefined;
-    });
-    assert.equal(bus.status, "down");
-    assert.deepEqual(api.texts, []);
-    assert.equal(new Set(twin.texts).size, NOTES);
   },
 );

@@ -17,7 +17,7 @@ export const RELAY_TUNNEL: readonly Requirement[] = [
   ["c9.tunnel.plain",          "relay", "Without TLS a relay is dialled on loopback alone"],
   ["c9.tunnel.hello",          "relay", "The daemon's first frame tells its machine, its version and what it can do"],
   ["c9.tunnel.version",        "relay", "A version of the tunnel that is not known is refused by name"],
-  ["c9.tunnel.newest",         "relay", "A newer connection of the same daemon id replaces the older, which closes with 4009"],
+  ["c9.tunnel.newest",         "relay", "A newer connection of the same run of a daemon replaces the older, which closes with 4009"],
   ["c9.tunnel.replaced",       "relay", "A daemon replaced twice in a minute by its own id stops dialling and says so"],
   ["c9.tunnel.backoff",        "relay", "A lost relay is dialled again after rests that grow, a minute at most"],
   ["c9.tunnel.jitter",         "relay", "The rests differ by chance"],

@@ -165,6 +165,28 @@ export class Links {
     });
   }
 
+  /** Gives up the entries that were appended before a time; their owner is told the reason. */
+  leaveBefore(at: number, reason: string): void {
+    const { db, handlers } = this.#deps;
+    for (let isMore = true; isMore;) {
+      isMore = db.transact((tx) => {
+        const entries = store.oldestEntries(tx, EXPIRED_MAX).filter(({ created_at }) =>
+          created_at < at
+        );
+        for (const entry of entries) {
+          store.deleteEntry(tx, entry.entry_id);
+          if (entry.kind === REFUSED) continue;
+          callHandler(
+            this.#deps,
+            "refused",
+            (nested) => handlers.refused(nested, entry.daemon_id, toLinkEntry(entry), reason),
+          );
+        }
+        return entries.length > 0;
+      });
+    }
+  }
+
   /** Publishes no more. A batch that is being published then counts as unclear. */
   stop(): void {
     this.#isStopped = true;

@@ -62,6 +62,7 @@ class Run {
       keys,
       network: NETWORK,
       place,
+      decided: () => undefined,
       roundTrip: () => {
         this.#unread?.splice(0).forEach((frame) => this.claim.receive(frame));
         return Promise.resolve();
