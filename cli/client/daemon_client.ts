@@ -1,6 +1,6 @@
 /** The client of the local daemon: finds its address, sends the token, and resolves the sender. */
 
-import { type Clock, stopwatch } from "kit/core/clock.ts";
+import { briefClock, type Clock, stopwatch } from "kit/core/clock.ts";
 import {
   ApiError,
   type Call,
@@ -9,12 +9,12 @@ import {
   type PlainResponse,
 } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
-import { listInbox, peerByPane } from "./endpoints.ts";
+import { askBlocking, listInbox, peerByPane } from "./endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { paneOf } from "../../daemon/host/terminals/addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
-import { sendLocally } from "./local_http.ts";
+import { ANSWER_MS_MAX, sendLocally } from "./local_http.ts";
 
 /** The name of a caller that is neither a peer nor a person. */
 const ANONYMOUS_SENDER = "cli";
@@ -206,12 +206,19 @@ function reporter(clock: Clock, report: (line: string) => void) {
 
 async function callDaemon(url: string, request: PlainRequest): Promise<PlainResponse> {
   try {
-    const { status, text } = await sendLocally(request);
+    const deadline = { clock: briefClock, ms: ANSWER_MS_MAX + heldMs(request) };
+    const { status, text } = await sendLocally({ ...request, deadline });
     return { ok: status >= 200 && status < 300, status, json: async () => await JSON.parse(text) };
   } catch (error) {
     if (request.signal?.aborted) throw error;
     throw new DaemonUnreachable(url, error);
   }
+}
+
+/** How long the daemon may hold a request as the request itself says. */
+function heldMs({ url, body }: PlainRequest): number {
+  if (!url.pathname.endsWith(askBlocking.path)) return 0;
+  return Number(JSON.parse(body ?? "{}").timeout_seconds ?? 0) * 1000;
 }
 
 async function fetchDaemon(url: string, request: Request): Promise<Response> {

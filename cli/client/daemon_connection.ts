@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
+import { Silence } from "kit/net/silence.ts";
 import { Backoff, type BackoffDeps } from "./backoff.ts";
 import { CommandError } from "./failures.ts";
 
@@ -32,7 +33,7 @@ export type TypedFrame = z.output<typeof TypedFrame>;
 export type Connected = Extract<Frame, { type: "connected" }>;
 
 /** The daemon pings every 20 s; after this silence the connection counts as lost. */
-const SILENCE_MS_MAX = 70_000;
+const SILENCE_MS_MAX = 65_000;
 const RETRY_MS_MAX = 15_000;
 /** How long a closing handshake may take before the connection is dropped. */
 const CLOSE_MS_MAX = 1_000;
@@ -108,14 +109,13 @@ export class DaemonConnection {
     const { connect, url, connectFrame } = this.#deps;
     const { promise: closed, resolve } = Promise.withResolvers<number>();
     const finished = new AbortController();
-    let received = false;
     const daemonUrl = url();
     if (daemonUrl === undefined) return ABNORMAL_CLOSURE;
     const socketUrl = new URL("/ws", daemonUrl.replace(/^http/, "ws"));
     const socket = connect(socketUrl, {
       opened: () => socket.send(JSON.stringify({ type: "connect", ...connectFrame() })),
       received: (text) => {
-        received = true;
+        silence.heard();
         if (!finished.signal.aborted) this.#handleFrame(text, socket);
       },
       closed: resolve,
@@ -126,23 +126,12 @@ export class DaemonConnection {
       pause(this.#deps.clock, CLOSE_MS_MAX, finished.signal).then(() => resolve(ABNORMAL_CLOSURE));
     };
     signal.addEventListener("abort", disconnect, { signal: finished.signal });
-    const monitor = this.#monitor(
-      finished.signal,
-      () => received ? (received = false) : disconnect(),
-    );
+    using silence = new Silence(this.#deps.clock, SILENCE_MS_MAX, disconnect);
     try {
       return await closed;
     } finally {
       finished.abort();
       this.#socket = undefined;
-      await monitor;
-    }
-  }
-
-  async #monitor(finished: AbortSignal, check: () => void): Promise<void> {
-    while (!finished.aborted) {
-      await pause(this.#deps.clock, SILENCE_MS_MAX / 2, finished);
-      if (!finished.aborted) check();
     }
   }
 

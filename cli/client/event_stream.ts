@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
+import { Silence } from "kit/net/silence.ts";
 import { Splitter, tryJson } from "kit/core/text.ts";
 import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 
@@ -24,6 +25,8 @@ export interface WatchOptions {
   readonly onConnectionChange?: (change: "lost" | "resumed") => void;
 }
 
+/** The daemon sends something every 15 s. After this silence the stream counts as lost. */
+export const SILENCE_MS_MAX = 45_000;
 const PAUSE_MS_MIN = 250;
 const PAUSE_MS_MAX = 5_000;
 
@@ -32,11 +35,14 @@ export async function* watchEvents(options: WatchOptions): AsyncGenerator<Stream
   const { clock, signal, onConnectionChange } = options;
   let last: string | undefined, pause_ms = 0;
   for (let first = true; !signal.aborted; first = false) {
-    const body = await connect(options, { last, first });
+    const lost = new AbortController();
+    using silence = new Silence(clock, SILENCE_MS_MAX, () => lost.abort());
+    const ended = AbortSignal.any([signal, lost.signal]);
+    const body = await connect(options, { last, first, ended });
     if (body) {
       if (pause_ms > 0) onConnectionChange?.("resumed");
       pause_ms = 0;
-      for await (const event of parseEvents(endOnAbort(body, signal))) {
+      for await (const event of parseEvents(endOnAbort(body, ended, () => silence.heard()))) {
         last = event.id ?? (event.type === "ready" ? last ?? lastBefore(event.data) : last);
         yield event;
       }
@@ -82,17 +88,21 @@ function parseFrame(frame: string): StreamEvent | undefined {
 
 /** Connects to the event stream; returns undefined while the daemon is not running. */
 async function connect(
-  { daemon, signal, query }: WatchOptions,
-  { last, first }: { last: string | undefined; first: boolean },
+  { daemon, query }: WatchOptions,
+  { last, first, ended }: {
+    readonly last: string | undefined;
+    readonly first: boolean;
+    readonly ended: AbortSignal;
+  },
 ): Promise<ReadableStream<Uint8Array> | undefined> {
   const headers = { accept: "text/event-stream", ...(last && { "last-event-id": last }) };
   const search = last === undefined ? `?${new URLSearchParams(query ?? {})}` : "";
   try {
-    const response = await daemon.get(`/events/stream${search}`, { headers, signal });
+    const response = await daemon.get(`/events/stream${search}`, { headers, signal: ended });
     if (!response.ok) throw new ApiError(response.status, await response.json());
     return response.body ?? undefined;
   } catch (error) {
-    if (signal.aborted || (error instanceof DaemonUnreachable && !first)) return undefined;
+    if (ended.aborted || (error instanceof DaemonUnreachable && !first)) return undefined;
     throw error;
   }
 }
@@ -105,6 +115,7 @@ async function connect(
 async function* endOnAbort(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
+  heard: () => void,
 ): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   const cancel = () => void reader.cancel().catch(() => undefined); // It may be lost already.
@@ -113,6 +124,7 @@ async function* endOnAbort(
     while (!signal.aborted) {
       const { value, done } = await reader.read();
       if (done) return;
+      heard();
       yield value;
     }
   } catch (error) {

@@ -3,6 +3,8 @@
  * than everything else that it does, and 1.4 MB of each MCP proxy.
  */
 
+import type { Clock } from "kit/core/clock.ts";
+
 const CHUNK_BYTES = 65_536;
 
 export interface LocalRequest {
@@ -12,7 +14,15 @@ export interface LocalRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: Uint8Array | string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Ends a request that the daemon leaves without its whole answer. */
+  readonly deadline?: { readonly clock: Pick<Clock, "setTimer">; readonly ms: number };
 }
+
+/**
+ * How long any answer may take: the daemon holds no request for longer than a minute, and passes
+ * one on to another machine for 65 s.
+ */
+export const ANSWER_MS_MAX = 90_000;
 
 export interface LocalResponse {
   readonly status: number;
@@ -24,17 +34,36 @@ export interface LocalResponse {
  * for a response that is not HTTP or is incomplete. No proxy of the environment sees it.
  */
 export async function sendLocally(request: LocalRequest): Promise<LocalResponse> {
-  const { url, signal } = request;
+  const { url, signal, deadline } = request;
   signal?.throwIfAborted();
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
-  using connection = await Deno.connect({ hostname, port: Number(url.port || 80) });
-  const abort = () => connection.close();
+  const connection = await Deno.connect({ hostname, port: Number(url.port || 80) });
+  const abort = () => close(connection);
   signal?.addEventListener("abort", abort, { once: true });
+  let isLate = false;
+  const cancel = deadline?.clock.setTimer(deadline.ms, () => {
+    isLate = true;
+    abort();
+  });
   try {
     await writeAll(connection, encodeRequest(request));
     return parseResponse(await readAll(connection));
+  } catch (error) {
+    if (!isLate) throw error;
+    const seconds = (deadline?.ms ?? 0) / 1000;
+    throw new Error(`The daemon has not answered within ${seconds} s`, { cause: error });
   } finally {
+    cancel?.();
     signal?.removeEventListener("abort", abort);
+    close(connection);
+  }
+}
+
+function close(connection: Deno.TcpConn): void {
+  try {
+    connection.close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error; // It was aborted.
   }
 }
 

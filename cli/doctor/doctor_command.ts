@@ -7,6 +7,7 @@ import { EXIT } from "../client/failures.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { BUS } from "./bus.ts";
 import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
+import { OUTGOING } from "./outgoing.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { PEERS } from "./peers.ts";
@@ -49,6 +50,7 @@ const CHECKS: readonly Check[] = [
   KITTY,
   AGENT_CHECK,
   PEERS,
+  OUTGOING,
   RELAY,
   BUS,
   INSPECTOR,

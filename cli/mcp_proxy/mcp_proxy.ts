@@ -5,7 +5,7 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { type LocalResponse, sendLocally } from "../client/local_http.ts";
+import { ANSWER_MS_MAX, type LocalResponse, sendLocally } from "../client/local_http.ts";
 
 /** The largest number of requests in flight. A working agent stays far below it. */
 const IN_FLIGHT_MAX = 256;
@@ -174,7 +174,8 @@ class StdioProxy {
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
       ...this.#protocol(message),
     };
-    const request = { url: this.#address(), method: "POST", headers, body, signal };
+    const deadline = { clock: systemClock, ms: ANSWER_MS_MAX };
+    const request = { url: this.#address(), method: "POST", headers, body, signal, deadline };
     try {
       return await sendLocally(request);
     } catch (error) {
@@ -233,6 +234,9 @@ function explainFailure(error: unknown): string {
   // received the request.
   if (error.cause instanceof Deno.errors.ConnectionRefused) {
     return "The mesh daemon does not answer: start it with `mesh up`";
+  }
+  if (reason.startsWith("The daemon has not answered")) {
+    return `${reason}; the request may still be carried out`;
   }
   return "The mesh daemon closed the connection; the request may still have been carried out";
 }

@@ -3,6 +3,7 @@
 import { systemClock } from "kit/core/clock.ts";
 import { dirname } from "kit/core/path.ts";
 import { type Env, homePath, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { removeIfPresent } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
@@ -12,8 +13,9 @@ import { programsOnPath } from "../client/program.ts";
 import launchdPlist from "./units/launchd.plist" with { type: "text" };
 import systemdUnit from "./units/mesh.service" with { type: "text" };
 
-/** Decides where the daemon finds tmux, its configuration and its state. */
+/** Decides where the daemon finds tmux, its configuration, its state, and servers outside. */
 const VARIABLES = [
+  ...OUTGOING_VARIABLES,
   "PATH",
   "MESH_CONFIG",
   "MESH_STATE",

@@ -1,6 +1,7 @@
 /** `mesh setup`: connects mesh with the coding agents of this machine, or removes it from them. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
@@ -237,6 +238,10 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
   if (options.dry_run) return service.path;
   await stopDaemon(env, systemClock, createDaemonClient(env, false, readClientSettings(env)));
   await installService(service, host, env);
+  const outgoing = OUTGOING_VARIABLES.filter((name) => env[name]);
+  if (outgoing.length > 0 && !options.json) {
+    output.out(`service: it keeps ${outgoing.join(", ")} of this shell in ${service.path}`);
+  }
   return service.path;
 }
 

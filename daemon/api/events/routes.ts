@@ -6,6 +6,7 @@ import type { EventLog, MeshEvent } from "kit/data/events.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { STREAM_HEADERS } from "kit/core/problem.ts";
+import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
@@ -83,7 +84,7 @@ function stream(deps: SystemDeps, request: Request): Response {
   const signal = AbortSignal.any([deps.signal, request.signal]);
   const options = { since, replay: toId(query.get("replay")), signal };
   const body = ReadableStream.from(encode(deps, options, query.get("surface")));
-  return new Response(body, { headers: STREAM_HEADERS });
+  return new Response(failStalled(deps.clock, STALLED_MS_MAX, body), { headers: STREAM_HEADERS });
 }
 
 /** The dashboard counts as a connected surface while its stream is read. */

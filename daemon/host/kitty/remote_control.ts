@@ -43,7 +43,14 @@ export async function callKitty(
   if (sent.length > COMMAND_BYTES_MAX) return failure("queue_full", "It is too long for kitty");
   let connection: Deno.UnixConn;
   try {
-    connection = await Deno.connect({ transport: "unix", path });
+    const opening = Deno.connect({ transport: "unix", path });
+    const opened = await timeout(clock, answer_ms_max, opening);
+    if (!opened) {
+      // Nothing was sent. A connection that opens too late is closed.
+      void opening.then(close, () => undefined);
+      return failure("closed", `kitty takes no connection in ${answer_ms_max} ms`);
+    }
+    connection = opened;
   } catch (error) {
     // A kitty that is only busy takes no further connection, too.
     const { ConnectionRefused, NotFound } = Deno.errors;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
 import { runCli } from "../../../cli.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
 import { HEALTH } from "../../support/cli/answering_daemon.ts";
@@ -45,6 +46,26 @@ Deno.test("doctor exits 0 for a healthy daemon", async () => {
     assert.ok(severity === "ok" ? fix === null : severity === "note" || fix, code);
     assert.ok(!fix?.includes("\n"), code);
   }
+});
+
+Deno.test("a proxy or an authority that only the shell names is reported, without its value", async () => {
+  using p = doctorFixture();
+  await using at = listening();
+  p.env["MESH_DAEMON__PORT"] = at.port;
+  const started_at = new Date().toISOString();
+  const url = `http://127.0.0.1:${at.port}`;
+  p.write("state/daemon.json", JSON.stringify({ pid: Deno.pid, url, started_at }));
+  const own = OUTGOING_VARIABLES.map((name) => [name, Deno.env.get(name) ?? ""]);
+  Object.assign(p.env, Object.fromEntries(own));
+  assert.equal((await p.find()).found.get("OUTGOING_SAME")?.severity, "ok");
+  p.env["HTTPS_PROXY"] = "http://me:secret@proxy.example:3128";
+  p.env["SSL_CERT_FILE"] = "/nowhere/ca.pem";
+  const { found } = await p.find();
+  const differs = found.get("OUTGOING_DIFFERS");
+  assert.equal(differs?.severity, "note");
+  assert.match(differs?.detail ?? "", /other values of HTTPS_PROXY, SSL_CERT_FILE than this shell/);
+  assert.match(found.get("AUTHORITY_UNUSABLE")?.detail ?? "", /\/nowhere\/ca\.pem, which does not/);
+  assert.doesNotMatch((await p.doctor("--all")).out, /secret/);
 });
 
 Deno.test("errors are listed before notes, and passed checks only with --all", async () => {

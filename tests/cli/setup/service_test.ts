@@ -67,6 +67,23 @@ Deno.test("the systemd unit quotes the command, and keeps agents alive when the 
   assert.doesNotMatch(text, /@[A-Z]+@/);
 });
 
+Deno.test("the service reaches servers outside as the shell does, and nobody else reads its file", async () => {
+  using machine = new Machine();
+  const variables = { https_proxy: "http://me:se%20cret@p:1", SSL_CERT_FILE: "/etc/own ca.pem" };
+  Object.assign(machine.env, variables, { FTP_PROXY: "http://other:1" });
+  for (const os of ["linux", "darwin"] as const) {
+    const service = machine.service(os);
+    assert.match(
+      service.text,
+      os === "linux" ? /"https_proxy=http:\/\/me:se%%20cret@p:1"/ : /se%20/,
+    );
+    assert.match(service.text, /own ca\.pem/);
+    assert.doesNotMatch(service.text, /other:1/);
+    await installService(service, machine.host(os), machine.env);
+    assert.equal((Deno.statSync(service.path).mode ?? 0) & 0o777, 0o600);
+  }
+});
+
 Deno.test("systemd accepts the unit", () => {
   using machine = new Machine();
   const { text } = machine.service("linux", [Deno.execPath(), "run", "-A", "/src/main.ts"]);

@@ -19,6 +19,8 @@ const OPEN_MS_MAX = 2_000;
  * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
  */
 const ANSWER_MS_MAX = 5_000;
+/** How long the server may take to confirm the end of a connection. */
+const CLOSE_MS_MAX = 1_000;
 
 /**
  * The reply to a call. `refused` has the server's message. `lost` means that no answer came, so
@@ -57,6 +59,8 @@ export class AppServer implements Disposable {
   readonly #socket: WebSocket;
   readonly #pending = new Map<number, (reply: Reply) => void>();
   readonly #open = Promise.withResolvers<undefined | "connection_refused">();
+  #cancelClose: () => void = () => undefined;
+  #isHttpClosed = false;
   #lastId = 0;
 
   private constructor(path: string, clock: Clock) {
@@ -69,7 +73,7 @@ export class AppServer implements Disposable {
     this.#socket.onclose = () => {
       this.#open.resolve("connection_refused");
       for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
-      this.#http.close();
+      this.#closeHttp();
     };
   }
 
@@ -135,6 +139,18 @@ export class AppServer implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#socket.readyState <= WebSocket.OPEN) this.#socket.close();
+    // A server that is stopped never confirms the close.
+    if (this.#socket.readyState !== WebSocket.CLOSED) {
+      const cancel = this.#clock.setTimer(CLOSE_MS_MAX, () => this.#closeHttp());
+      this.#cancelClose = cancel;
+    }
+  }
+
+  #closeHttp(): void {
+    this.#cancelClose();
+    if (this.#isHttpClosed) return;
+    this.#isHttpClosed = true;
+    this.#http.close();
   }
 }
 

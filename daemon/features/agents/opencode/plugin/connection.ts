@@ -3,6 +3,10 @@
 import { platform } from "node:process";
 import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
+/** The daemon pings every 20 s. After three missing pings, the connection counts as lost. */
+const SILENCE_MS_MAX = 65_000;
+/** How long the daemon may take to accept a connection. */
+const HANDSHAKE_MS_MAX = 10_000;
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
 /**
  * Close codes after which no connection is opened: the peer is retired, or this process already has
@@ -36,6 +40,7 @@ export class DaemonConnection {
   #current: WebSocket | undefined;
   #connecting: WebSocket | undefined;
   #timer: Timer | undefined;
+  #silence: Timer | undefined;
   #failures = 0;
   #ended = false;
 
@@ -55,6 +60,7 @@ export class DaemonConnection {
     const socket = this.#connect();
     if (!socket) return this.#retry();
     this.#connecting = socket;
+    this.#expect(socket, HANDSHAKE_MS_MAX);
     socket.onopen = ignoreErrors(() => {
       const auth_token = readText(`${this.#state}/hook.token`)?.trim();
       const token = auth_token ? { auth_token } : {};
@@ -75,8 +81,18 @@ export class DaemonConnection {
   end(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#silence);
     this.#connecting?.close();
     this.#current?.close();
+  }
+
+  /** Counts a connection as lost if nothing comes; its own close would wait for the daemon. */
+  #expect(socket: WebSocket, ms: number): void {
+    clearTimeout(this.#silence);
+    this.#silence = later(ms, () => {
+      this.#closed(socket, 0);
+      socket.close();
+    });
   }
 
   /**
@@ -96,6 +112,7 @@ export class DaemonConnection {
   }
 
   #receive(socket: WebSocket, frame: Frame): void {
+    if (socket === this.#current) this.#expect(socket, SILENCE_MS_MAX);
     if (frame["type"] === "ping") {
       return socket.send(JSON.stringify({ type: "pong", ping_id: frame["ping_id"] }));
     }
@@ -104,6 +121,7 @@ export class DaemonConnection {
       this.#current = socket;
       this.#connecting = undefined;
       this.#failures = 0;
+      this.#expect(socket, SILENCE_MS_MAX);
       older?.close();
       return this.#listener.up();
     }
