@@ -36,7 +36,7 @@ class Release implements Disposable {
     Deno.writeTextFileSync(`${this.bin}/${name}`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   }
 
-  install() {
+  install(more: Readonly<Record<string, string>> = {}) {
     const { success, stdout, stderr } = new Deno.Command("sh", {
       args: [`${this.folder}/install.sh`],
       clearEnv: true,
@@ -44,6 +44,7 @@ class Release implements Disposable {
         HOME: `${this.dir}/home`,
         PATH: `${this.bin}:/usr/bin:/bin`,
         MESH_RELEASES: `file://${this.folder}`,
+        ...more,
       },
     }).outputSync();
     const decoder = new TextDecoder();
@@ -75,6 +76,15 @@ Deno.test("install.sh installs the file of this machine when its hash is right",
   assert.equal((Deno.statSync(release.installed).mode ?? 0) & 0o777, 0o755);
   assert.match(out, /Checked the hash of mesh-\S+\. To check who built it: gh attestation verify/);
   assert.match(out, /Add it to your PATH: .*\nNext: mesh setup\n$/);
+});
+
+Deno.test("install.sh installs into the folder that MESH_INSTALL_DIR names", () => {
+  using release = new Release();
+  release.addProgram("gh", "exit 1");
+  const { success, err } = release.install({ MESH_INSTALL_DIR: `${release.dir}/opt/bin` });
+  assert.ok(success, err);
+  assert.equal(Deno.readTextFileSync(`${release.dir}/opt/bin/mesh`), PROGRAM);
+  assert.equal(release.isInstalled, false);
 });
 
 Deno.test("install.sh refuses a file with another hash, and one that SHA256SUMS does not name", () => {
@@ -124,6 +134,7 @@ Deno.test("SHA256SUMS names every file of the release", () => {
   assert.deepEqual(lines.map((line) => line.slice(66)), names.filter((n) => n !== "SHA256SUMS"));
   const hash = createHash("sha256").update(PROGRAM).digest("hex");
   assert.ok(lines.includes(`${hash}  ${NAMES[0]}`));
+  assert.match(release.read("mesh.1"), /^\.TH MESH 1/);
 });
 
 Deno.test("the Homebrew formula has an address and a hash for each system", () => {

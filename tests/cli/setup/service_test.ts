@@ -8,6 +8,7 @@ import {
   serviceOf,
 } from "../../../cli/setup/service.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
+import { runSetup } from "../../../cli/setup/setup_command.ts";
 
 const COMMAND = ["/opt/my tools/100%/mesh", "run", 'a"$b'];
 
@@ -156,4 +157,30 @@ Deno.test("a service manager that fails is named with its reason", async () => {
     return error instanceof CommandError &&
       error.message === "systemctl --user enable --now mesh.service failed: no bus";
   });
+});
+
+Deno.test("the service is installed when an option or an answer says so, and not otherwise", async () => {
+  const started = async (args: readonly string[], answers?: readonly string[]) => {
+    using machine = new Machine();
+    const rest = [...answers ?? []];
+    const output = {
+      out: () => {},
+      err: () => {},
+      ...(answers && { ask: () => rest.shift() }),
+    };
+    const env = { ...machine.env, MESH_DAEMON__PORT: "1" }; // Nothing listens there.
+    await runSetup(["--agent", "gemini", ...args], env, output, { host: machine.host("linux") });
+    return machine.ran.includes("systemctl --user enable --now mesh.service");
+  };
+  const [changes, name] = ["y", "sam"];
+  assert.deepEqual(
+    [
+      await started([], [changes, name, "y"]),
+      await started([], [changes, name, "n"]),
+      await started(["--yes"], []),
+      await started([]),
+      await started(["--service"]),
+    ],
+    [true, false, false, false, true],
+  );
 });

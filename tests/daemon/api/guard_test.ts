@@ -75,6 +75,33 @@ Deno.test("a foreign preflight is refused, and no response ever allows another o
   }
 });
 
+Deno.test("a link of another site leads to the dashboard and the reference, and to nothing else", async () => {
+  await using w = world();
+  const link = {
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-dest": "document",
+  };
+  const open: string[] = [];
+  for (const { path, method } of everyRoute(w)) {
+    const answer = await w.daemon.fetch(request(path, method, link), LOOPBACK);
+    await answer.body?.cancel();
+    if (answer.status !== 403) open.push(path);
+  }
+  assert.deepEqual([...new Set(open)].sort(), ["/dashboard", "/docs"]);
+  for (
+    const other of [
+      { ...link, "sec-fetch-mode": "no-cors" },
+      { ...link, "sec-fetch-dest": "iframe" },
+      { ...link, origin: "null" },
+      { ...link, host: "evil.example:8377" },
+    ]
+  ) {
+    const answer = await w.daemon.fetch(request("/dashboard", "GET", other), LOOPBACK);
+    assert.equal(answer.status, 403, JSON.stringify(other));
+  }
+});
+
 Deno.test("our own names, programs and the address bar are admitted", async () => {
   await using w = world({ settings: { "daemon.allowed_hosts": "[mesh.test]" } });
   for (
@@ -147,6 +174,21 @@ Deno.test("with a token configured, every route except the open ones is 401 with
     "/status",
   ];
   assert.deepEqual([...new Set(open)].sort(), known);
+});
+
+Deno.test("the hooks' token opens the routes of hooks, and no other", async () => {
+  await using w = world({ settings: { "daemon.auth_token": TOKEN } });
+  const headers = { authorization: `Bearer ${w.daemon.identity.hook_token}` };
+  const [open, closed]: [string[], string[]] = [[], []];
+  for (const { path, method, contract } of everyRoute(w)) {
+    // Whoever may call these needs no token; a page redeems a ticket there.
+    if (contract.access === "public" || contract.access === "user") continue;
+    const answer = await w.daemon.fetch(request(path, method, headers), LOOPBACK);
+    await answer.body?.cancel();
+    (answer.status === 401 ? closed : open).push(`${method} ${path}`);
+  }
+  assert.deepEqual(open.filter((route) => !route.includes("/hooks/")), []);
+  assert.ok(closed.length > 50);
 });
 
 Deno.test("the token opens every route, and its scheme is case-insensitive", async () => {

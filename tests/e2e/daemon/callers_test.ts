@@ -165,6 +165,63 @@ Deno.test("a terminal in which a registered peer runs is not a person's", {
   assert.equal(await fixture.voice("after"), "unverified");
 });
 
+Deno.test("a terminal whose environment names an agent is not a person's", {
+  ignore: !isLinux || !has("tmux"),
+}, async () => {
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  const type = (line: string) =>
+    fixture.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
+  const notify = (text: string) => `${fixture.dir}/mesh notify victim '${text}' --from sam`;
+  type(`CLAUDECODE=1 ${notify("below Claude Code")}`);
+  assert.equal(await fixture.voice("below Claude Code"), "unverified");
+  type(`OPENCODE=1 sh -c "env -u OPENCODE ${notify("below opencode")}; true"`);
+  assert.equal(await fixture.voice("below opencode"), "unverified");
+  type(notify("by the person"));
+  assert.equal(await fixture.voice("by the person"), "human");
+});
+
+/** An agent that starts a tmux server, in which a shell waits for what is typed. */
+const SERVING = `
+curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
+tmux -L agent -f /dev/null new-session -d -s work sh
+touch "$HOME/served"
+sleep 60
+`;
+
+Deno.test("a tmux server that an agent started counts only while a person is attached to it", {
+  ignore: !isLinux || !has("tmux") || !has("curl"),
+}, async () => {
+  await using fixture = new CallersFixture();
+  await fixture.ready();
+  fixture.tmux("-L", "person", "new-session", "-d", "-s", "work", "sh");
+  await nextTick(); // A tmux server that starts in the same tick as an agent may be the agent's.
+  const script = `URL=${fixture.url}\nPATH=$HOME:$PATH${SERVING}`;
+  Deno.writeTextFileSync(`${fixture.dir}/serving.sh`, script);
+  fixture.start(["bash", `${fixture.dir}/serving.sh`]);
+  await until("the server", () => run("ls", [`${fixture.dir}/served`]) !== "");
+  const clients = () =>
+    run("env", [`TMUX_TMPDIR=${fixture.dir}`, "tmux", "-L", "agent", "list-clients"]);
+  const notify = (text: string) =>
+    fixture.tmux(
+      ...["-L", "agent", "send-keys", "-t", "work"],
+      `${fixture.dir}/mesh notify victim '${text}' --from sam`,
+      "Enter",
+    );
+  notify("with nobody there");
+  assert.equal(await fixture.voice("with nobody there"), "unverified");
+  const attach = "TMUX= tmux -L agent attach";
+  fixture.tmux("-L", "person", "send-keys", "-t", "work", attach, "Enter");
+  await until("the person's client", () => clients() !== "");
+  notify("with a person there");
+  assert.equal(await fixture.voice("with a person there"), "human");
+  fixture.tmux("-L", "agent", "detach-client", "-s", "work");
+  await until("the client to leave", () => clients() === "");
+  notify("after the person left");
+  assert.equal(await fixture.voice("after the person left"), "unverified");
+});
+
 Deno.test("a program of another user is refused, whatever headers it sends", {
   ignore: !isLinux || !isRoot || !has("setpriv") || !has("curl"),
 }, async () => {
