@@ -8,13 +8,8 @@ import type { Import, Source } from "./sources.ts";
 /** The parts of a source that the rules read. */
 export type Outline = Pick<Source, "path" | "text" | "code" | "imports">;
 
-export const FOLDER_FILES_MAX = 14;
+export const FOLDER_FILES_MAX = 20;
 const FEATURE_LEVELS_MAX = 2;
-export const FILE_LINES_MAX = 350;
-const FILE_LINES_MIN = 15;
-
-/** Files over `FILE_LINES_MAX`, and why each may stay as it is. */
-export const LONG_FILES: Readonly<Record<string, string>> = {};
 
 const isTest = (path: string) => path.startsWith("tests/");
 const isContract = (path: string) => path.endsWith("/contract.ts");
@@ -57,7 +52,7 @@ export function cycles(sources: readonly Outline[]): string[] {
   return cyclesIn(sources).map((files) => files.join(" ↔ "));
 }
 
-/** A folder holds at most 14 files. */
+/** A folder holds at most 20 files. */
 export function crowdedFolders(sources: readonly Outline[]): string[] {
   const folders = Map.groupBy(sources, ({ path }) => dirname(path));
   return [...folders].filter(([, files]) => files.length > FOLDER_FILES_MAX)
@@ -74,31 +69,6 @@ export function deepFeatures(sources: readonly Outline[]): string[] {
   });
 }
 
-/** A file over 350 lines has a reason in `LONG_FILES`; a reason without such a file is reported. */
-export function longFiles(
-  sources: readonly Outline[],
-  reasons: Readonly<Record<string, string>> = LONG_FILES,
-): string[] {
-  const long = sources.filter(({ text }) => linesOf(text) > FILE_LINES_MAX);
-  const unused = Object.keys(reasons).filter((path) => !long.some((file) => file.path === path));
-  return [
-    ...long.filter(({ path }) => !reasons[path])
-      .map(({ path, text }) => `${path}: ${linesOf(text)} lines`),
-    ...unused.map((path) => `${path}: has a reason, but at most ${FILE_LINES_MAX} lines`),
-  ];
-}
-
-/** Files that a feature may have at any length. */
-const FEATURE_FILES = /\/(?:contract|machine|routes|store)\.ts$/;
-
-/** A file under 15 lines holds data, and no function. */
-export function fragments(sources: readonly Outline[]): string[] {
-  return sources.filter(({ path, text, code }) =>
-    !isTest(path) && !FEATURE_FILES.test(path) && !path.endsWith(".d.ts") &&
-    linesOf(text) < FILE_LINES_MIN && /\bfunction\b|=>|\bclass\b/.test(code)
-  ).map(({ path, text }) => `${path}: ${linesOf(text)} lines`);
-}
-
 /** `tests/x/y/z_test.ts` tests a file in `x/y`; helpers lie in `tests/support`. */
 export function misplacedTests(sources: readonly Outline[]): string[] {
   const folders = new Set(
@@ -109,10 +79,6 @@ export function misplacedTests(sources: readonly Outline[]): string[] {
     if (!isTest(path) || kind || ENTRY_POINTS.includes(path)) return false;
     return !path.endsWith("_test.ts") || !folders.has(dirname(path).slice("tests/".length));
   });
-}
-
-function linesOf(text: string): number {
-  return text.trimEnd().split("\n").length;
 }
 
 function eachImport(

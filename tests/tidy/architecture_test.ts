@@ -14,8 +14,6 @@ interface Case {
   readonly broken: Readonly<Record<string, string>>;
 }
 
-const LONG = "const a = 1;\n".repeat(rules.FILE_LINES_MAX + 1);
-
 const CASES: readonly Case[] = [
   {
     name: "every source lies in a layer or is an entry point",
@@ -80,7 +78,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "a folder holds at most 14 files",
+    name: "a folder holds at most 20 files",
     rule: rules.crowdedFolders,
     broken: Object.fromEntries(
       Array.from({ length: rules.FOLDER_FILES_MAX + 1 }, (_, n) => [`kit/core/${n}.ts`, ""]),
@@ -90,16 +88,6 @@ const CASES: readonly Case[] = [
     name: "a feature is at most two levels deep",
     rule: rules.deepFeatures,
     broken: { "daemon/features/asks/one/two/three/four.ts": "" },
-  },
-  {
-    name: "a file over 350 lines has a reason to stay",
-    rule: (sources) => rules.longFiles(sources, rules.LONG_FILES),
-    broken: { "kit/core/long.ts": LONG, ...longOnes() },
-  },
-  {
-    name: "a file under 15 lines holds no function",
-    rule: rules.fragments,
-    broken: { "kit/core/short.ts": "export const one = () => 1;\n" },
   },
   {
     name: "tests lie where their source lies",
@@ -112,11 +100,6 @@ const CASES: readonly Case[] = [
     broken: { "tests/kit/core/helper.ts": "", "kit/core/text.ts": "" },
   },
 ];
-
-/** The files that may be long: without them, the rule would report their reasons as unused. */
-function longOnes(): Record<string, string> {
-  return Object.fromEntries(Object.keys(rules.LONG_FILES).map((path) => [path, LONG]));
-}
 
 for (const { name, rule, broken } of CASES) {
   Deno.test(name, () => {

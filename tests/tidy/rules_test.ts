@@ -77,14 +77,6 @@ const CASES: readonly Case[] = [
     ],
     fine: [`function a() {\n${linesOf(58, "b();")}}`],
   },
-  {
-    rule: "class-lines",
-    broken: [
-      `class A {\n${linesOf(219, "b = 1;")}}`,
-      `const A = class {\n${linesOf(219, "b = 1;")}};`,
-    ],
-    fine: [`class A {\n${linesOf(218, "b = 1;")}}`],
-  },
 ];
 
 const PATH = "/mesh/daemon/features/asks/asks.ts";
