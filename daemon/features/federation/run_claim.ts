@@ -119,6 +119,7 @@ export class RunClaim {
     this.#precedent = undefined;
     const began_at = clock.now();
     for (;;) {
+      const asked_at = clock.now();
       const outcome = await this.#ask(connection, "claim", ANSWER_MS_MAX);
       if (outcome === "nobody") {
         this.#leaveTimeToRestart();
@@ -126,6 +127,9 @@ export class RunClaim {
       }
       if (outcome !== "silent") this.#refuse(outcome);
       if (this.#wasHeld || hasPassed(TAKEOVER_MS, began_at, clock.now())) break;
+      // An earlier version refuses at once what it cannot answer.
+      const spent_ms = clock.now() - asked_at;
+      await Promise.race([clock.sleep(ANSWER_MS_MAX - spent_ms), this.#stopped.promise]);
     }
     const asked_at = clock.now();
     this.#isClaiming = true;
