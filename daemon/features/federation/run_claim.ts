@@ -126,6 +126,7 @@ export class RunClaim {
     this.#precedent = undefined;
     const began_at = clock.monotonic();
     for (;;) {
+      const asked_at = clock.monotonic();
       const outcome = await this.#ask(connection, "claim", ANSWER_MS_MAX);
       if (outcome === "nobody") {
         this.#leaveTimeToRestart();
@@ -133,6 +134,9 @@ export class RunClaim {
       }
       if (outcome !== "silent") this.#refuse(outcome);
       if (this.#wasHeld || clock.monotonic() - began_at >= TAKEOVER_MS) break;
+      // An earlier version refuses at once what it cannot answer.
+      const spent_ms = clock.monotonic() - asked_at;
+      await Promise.race([clock.sleep(ANSWER_MS_MAX - spent_ms), this.#stopped.promise]);
     }
     const asked = this.#moment();
     this.#isClaiming = true;

@@ -5,8 +5,9 @@
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
+import { sealBeat } from "../../../daemon/features/federation/directory/beat.ts";
 import { type Entry, toBytes } from "../../../daemon/features/federation/directory/entry.ts";
-import { RENEW_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { CALL, RENEW_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
 import { decodeBatch, encodeBatch } from "../../../daemon/features/machines/links/batch.ts";
 import {
   openAnnouncement,
@@ -63,19 +64,36 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
   const machine = makeMachine(network, { name });
   const { daemon_id } = machine;
   const peers = Array.from({ length: job.peers }, (_, at) => sharedPeer(`peer-${at}`));
+  const run = randomIds.hex(8);
+  let seq = 0;
+  let entry: Uint8Array = new Uint8Array();
   const announce = async () => {
-    const body = toBytes({ at: systemClock.now(), mesh_version: "1.0.0", peers, human: null });
-    await bus.announce(
-      sealAnnouncement({ card: machine.card, body }, machine.keys, network, randomIds),
-    );
+    const body = toBytes({
+      at: systemClock.now(),
+      mesh_version: "1.0.0",
+      peers,
+      human: null,
+      run,
+      seq: ++seq,
+      revision: 1,
+      beats: true,
+      leaves: false,
+    });
+    entry = sealAnnouncement({ card: machine.card, body }, machine.keys, network, randomIds);
+    await bus.announce(entry);
   };
+  const beat = () =>
+    bus.beat(
+      sealBeat(daemon_id, { run, seq: ++seq, revision: 1 }, machine.keys, network, randomIds),
+    );
   const options = { url: job.url, credentials: { seed: job.seed }, daemonId: daemon_id, name };
   const bus = openNatsBus(context, options, {
     batch: (from, batch) => confirm(bus, machine, from, batch),
-    call: () => Promise.reject(new Error("No calls here")),
-    announced: (id, entry) => {
-      if (writer || id !== job.daemon_id || !entry) return;
-      writer = openAnnouncement(id, network, entry)?.card;
+    // The only call that is answered asks for the entry; nobody measures the way to here.
+    call: (_, frame) => Promise.resolve(frame[0] === CALL.ask ? entry : null),
+    announced: (id, announced) => {
+      if (writer || id !== job.daemon_id || !announced) return;
+      writer = openAnnouncement(id, network, announced)?.card;
     },
     changed: ({ status }) => {
       if (status === "connected") void announce();
@@ -84,7 +102,7 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
   buses.push(bus);
   const phase_ms = Number.parseInt(randomIds.hex(4), 16) % RENEW_MS;
   const renew = () => {
-    if (bus.status().status === "connected") void announce();
+    if (bus.status().status === "connected") void beat();
   };
   setTimeout(() => setInterval(renew, RENEW_MS), phase_ms);
   await connected();

@@ -1,6 +1,6 @@
 /** The bus of a storm: it loses, repeats, delays and reorders batches, and loses machines. */
 
-import { type Bus, BusError, type BusListener } from "../../../daemon/host/bus.ts";
+import { type Bus, BusError, type BusListener, IdentityInUse } from "../../../daemon/host/bus.ts";
 import type { FakeClock } from "../../support/clock.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import { BusFaults } from "./bus_faults.ts";
@@ -23,6 +23,9 @@ export class StormBus {
   readonly #chance: Chance;
   readonly #clock: FakeClock;
   readonly #listeners = new Map<string, BusListener>();
+  /** Runs that do not take part yet, each with its machine. */
+  readonly #waiting = new Map<BusListener, string>();
+  readonly #admitting = new Set<BusListener>();
   readonly #delivering = new Set<BusListener>();
   readonly #stored = new Map<string, StoredBatch[]>();
   readonly #ids = new Set<string>();
@@ -40,10 +43,10 @@ export class StormBus {
     this.#clock = clock;
   }
 
-  /** The connection of a machine. The one before it is dead. */
+  /** The connection of a machine, or of a copy of it, which takes part if no other run does. */
   open(machine: string, listener: BusListener): Promise<Bus> {
-    this.#listeners.set(machine, listener);
-    queueMicrotask(() => this.#connected(machine));
+    this.#waiting.set(listener, machine);
+    void this.#admit(machine, listener);
     const reached = <T>(work: () => T | Promise<T>) => this.#reached(machine, listener, work);
     return Promise.resolve({
       status: () => {
@@ -52,6 +55,8 @@ export class StormBus {
       },
       publish: (to, id, bytes) => this.#publish({ machine, listener }, { to, id, bytes }),
       call: (to, request) => reached(() => this.#call(machine, to, request)),
+      beat: (bytes) => reached(() => this.#tellBeat(machine, bytes)),
+      canBeat: () => true,
       announce: (entry) => reached(() => this.#announce(machine, entry)),
       withdraw: () => reached(() => this.#announce(machine, null)),
       putFile: (name, bytes) => reached(() => void this.#files.set(name, bytes.slice())),
@@ -61,6 +66,7 @@ export class StormBus {
       backlog: () =>
         reached(() => ({ waiting: this.waitingFor(machine), bytes: null, max_bytes: null })),
       close: () => {
+        this.#waiting.delete(listener);
         if (this.#listeners.get(machine) === listener) this.#listeners.delete(machine);
         return Promise.resolve();
       },
@@ -70,6 +76,9 @@ export class StormBus {
   /** The machine has lost its power: nothing reaches it, and nothing comes from it. */
   disconnect(machine: string): void {
     this.#listeners.delete(machine);
+    for (const [listener, of] of [...this.#waiting]) {
+      if (of === machine) this.#waiting.delete(listener);
+    }
   }
 
   /** Cuts a machine off, or lets it reach the bus again. */
@@ -98,8 +107,9 @@ export class StormBus {
     if (this.#entries.delete(machine)) this.#tellOthers(machine, null);
   }
 
-  /** Ends the leases that were not renewed. */
+  /** Ends the leases that were not renewed, and lets runs that were refused try again. */
   tick(): void {
+    for (const [listener, machine] of [...this.#waiting]) void this.#admit(machine, listener);
     const before = this.#clock.now() - LEASE_MS;
     for (const [machine, { at }] of [...this.#entries]) if (at < before) this.lapse(machine);
   }
@@ -120,8 +130,45 @@ export class StormBus {
     for (const machine of [...this.#entries.keys()]) this.lapse(machine);
   }
 
+  /** Whether a run of a machine is connected, and can be reached. */
+  takesPart(machine: string): boolean {
+    return this.#listeners.has(machine) && !this.#cut.has(machine);
+  }
+
   waitingFor(machine: string): number {
     return this.#queueOf(machine).length;
+  }
+
+  async #admit(machine: string, listener: BusListener): Promise<void> {
+    if (this.#admitting.has(listener)) return;
+    this.#admitting.add(listener);
+    const holder = this.#listeners.get(machine);
+    const call = async (request: Uint8Array) => {
+      if (!holder) throw new BusError("no_answer", "Nobody is connected", "no");
+      const answer = await holder.call(machine, request.slice());
+      if (!answer) throw new BusError("no_answer", "Nobody answers");
+      return answer;
+    };
+    try {
+      await listener.admit?.({ call, listen: () => undefined });
+      if (!this.#waiting.delete(listener)) return;
+      this.#listeners.set(machine, listener);
+      this.#connected(machine);
+    } catch (error) {
+      if (!(error instanceof IdentityInUse || error instanceof BusError)) throw error;
+      if (this.#waiting.has(listener)) {
+        listener.changed({ status: "down", since: 0, reason: error.message });
+      }
+    } finally {
+      this.#admitting.delete(listener);
+    }
+  }
+
+  #tellBeat(machine: string, bytes: Uint8Array): void {
+    for (const [other, listener] of this.#listeners) {
+      const isTold = other !== machine && !this.#cut.has(other) && !this.faults.hits();
+      if (isTold) listener.heard?.(machine, bytes);
+    }
   }
 
   #connected(machine: string): void {
@@ -170,13 +217,13 @@ export class StormBus {
     const noAnswer = (stored?: "no") => new BusError("no_answer", "Nobody answers", stored);
     if (!listener) throw noAnswer("no");
     const isLost = this.faults.losesCall();
-    let answer: Uint8Array;
+    let answer: Uint8Array | null;
     try {
       answer = await listener.call(from, request.slice());
     } catch {
       throw noAnswer();
     }
-    if (isLost) throw noAnswer();
+    if (isLost || !answer) throw noAnswer();
     return answer;
   }
 

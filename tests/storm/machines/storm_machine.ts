@@ -90,6 +90,7 @@ export class StormMachine implements AsyncDisposable {
     onTyped: () => undefined,
   };
   #run = 0;
+  #copies = 0;
 
   constructor(plan: MachinePlan, deps: MachineDeps) {
     this.#plan = plan;
@@ -134,10 +135,60 @@ export class StormMachine implements AsyncDisposable {
       settings: { "mesh.bus.url": URL, "mesh.bus.allow": '["*"]', ...LIMITS, ...settings },
       federation: {
         membership: { name, url: URL },
-        access: { keys, network: NETWORK, open: (id, listener) => bus.open(id, listener) },
+        access: {
+          keys,
+          network: NETWORK,
+          place: name,
+          open: (id, listener) => bus.open(id, listener),
+        },
         open: (ctx, deps) => new Federation(ctx, deps),
       },
     });
+  }
+
+  /**
+   * Starts a daemon on a copy of the disk, as a virtual machine does that is started twice. The
+   * result lets it run, says how the bus took it, and ends it.
+   */
+  startCopy() {
+    const { number, name, settings } = this.#plan;
+    const { bus } = this.#deps;
+    const keys = KEYS[number];
+    assert.ok(keys);
+    const files = new DatabaseFiles(join(this.#root, `copy-${++this.#copies}.db`));
+    files.write(this.files.read());
+    const batches: string[] = [];
+    const w = world({
+      clock: this.clock,
+      ids: countingIds(500_000_000 + this.#copies * 3_000_000 + number * 1_000_000),
+      db_path: files.path,
+      files: filesIn(join(this.#root, `files-${this.#copies}`)),
+      settings: { "mesh.bus.url": URL, "mesh.bus.allow": '["*"]', ...LIMITS, ...settings },
+      federation: {
+        membership: { name, url: URL },
+        access: {
+          keys,
+          network: NETWORK,
+          place: `a copy of ${name}`,
+          open: (id, listener) =>
+            bus.open(id, {
+              ...listener,
+              batch: (from, batch) => {
+                batches.push(from);
+                return listener.batch(from, batch);
+              },
+            }),
+        },
+        open: (ctx, deps) => new Federation(ctx, deps),
+      },
+    });
+    return {
+      w,
+      /** The senders of the batches that the bus has handed to it. */
+      batches,
+      report: () => w.daemon.federation?.report(),
+      [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
+    };
   }
 
   /** Connects its peers. */

@@ -47,6 +47,7 @@ export const MACHINES_VERBS: readonly MachinesVerb[] = [
   { name: "calls are answered",     weight: 3,  run: (storm) => network.setSilent(storm, false) },
   { name: "a lease lapses",         weight: 4,  run: network.lapse },
   { name: "a clock is set",         weight: 3,  run: network.setClock },
+  { name: "a machine is copied",    weight: 3,  run: crashes.copy },
   { name: "a daemon restarts",      weight: 3,  run: (storm) => storm.anyMachine().restart() },
   { name: "a daemon is killed",     weight: 8,  run: crashes.kill },
   { name: "a crash at a commit",    weight: 14, run: crashes.crashAtCommit },

@@ -48,7 +48,7 @@ const ANSWER_MS_MAX = 5000;
 const REFUSED_MACHINES_MAX = 2000;
 
 /** The first byte of a call that is about the directory. Calls of routes begin with 1. */
-const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
+export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 
 export interface MachineDirectoryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;

@@ -1,5 +1,6 @@
 /** Verbs that stop a daemon at any point, and verbs of a disk that fails. */
 
+import assert from "node:assert/strict";
 import type { World } from "../../../support/world.ts";
 import { forgetLostReceipts, receiptsOf } from "../../daemon/receipts.ts";
 import { type DatabaseImage, tornImage } from "../../database_files.ts";
@@ -32,6 +33,15 @@ const WORK: readonly Work[] = [
     }
     return storm.clock.settle();
   },
+];
+
+/** What happens beside a copy: no time passes in which the first run would lose its place. */
+const COPIED: readonly Work[] = [
+  (storm) => send(storm, "ask"),
+  (storm) => send(storm, "notify"),
+  burst,
+  (storm) => answer(storm, "ack"),
+  (storm) => storm.tick(),
 ];
 
 /** Stops a daemon a few turns after some work has begun: the disk keeps what was written. */
@@ -71,6 +81,24 @@ export async function crashAtCommit(storm: MachinesStorm): Promise<void> {
   const old = await cut.promise ?? machine.cutPower(machine.files.read());
   faults.beforeCommit = faults.afterCommit = undefined;
   await restart(storm, machine, old, known);
+}
+
+/**
+ * A copy of a machine runs for a while beside the first one, which takes part: the copy is refused,
+ * says so, and gets nothing.
+ */
+export async function copy(storm: MachinesStorm): Promise<void> {
+  const machine = storm.anyMachine();
+  if (!storm.bus.takesPart(machine.daemon_id)) return;
+  await using second = machine.startCopy();
+  for (let round = storm.chance.below(3); round >= 0; round--) {
+    await storm.chance.pick(COPIED)(storm);
+    second.w.daemon.tick();
+    await storm.clock.settle();
+  }
+  const { bus } = await second.report() ?? {};
+  assert.equal(bus?.identity_in_use?.this_one, "refused", `${machine.name}: ${bus?.reason}`);
+  assert.deepEqual(second.batches, []);
 }
 
 /** One statement fails on any machine: nothing of its transaction is stored, or all later. */
