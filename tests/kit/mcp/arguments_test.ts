@@ -62,7 +62,7 @@ const initialize = (protocolVersion: string) =>
     clientInfo: { name: "app", version: "1" },
   });
 
-Deno.test("the relay's tools take null for no arguments, and a wait as a text or too long", async () => {
+Deno.test("the relay's tools take null for no arguments, and a wait as a text or too long [8.relay.get-reply]", async () => {
   await using at = relayFixture();
   const held = grantToken(at, "t1");
   const daemon_id = "dm-000000000001";
