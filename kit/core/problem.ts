@@ -124,6 +124,7 @@ export const PROBLEMS = {
   // Attachments.
   unknown_attachment:   refusal(422, "Unknown attachment: {attachment}", "upload it with `mesh upload FILE`; files are kept for some days only", { attachment: id }),
   attachment_not_found: refusal(404, "Unknown attachment: {attachment}", "files are kept for some days only", { attachment: id }, "unknown_attachment"),
+  attachment_in_use:    refusal(409, "{attachment} is carried by {messages} messages that are not delivered or answered yet, such as {message}", "delete it when they are, or cancel the asks", { attachment: id, messages: number, message: id }),
   attachment_lost:      refusal(410, "The file of {attachment} is no longer on the disk", "upload it again", { attachment: id }),
   attachment_too_large: refusal(413, "The file is larger than {bytes_max} bytes", "send it in parts, or send its path", { bytes_max: number }),
   attachments_full:     refusal(507, "Attachments may use {bytes_max} bytes in total, and this one exceeds that", "delete some, or wait until they expire", { bytes_max: number }),

@@ -42,11 +42,12 @@ export class McpEndpoint implements AsyncDisposable {
   async answer(request: Request, { authInfo, refuse }: AnswerOptions = {}): Promise<Response> {
     const body = await refuseOnAbort(() => readRequestBody(request, BODY_BYTES_MAX));
     if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
-    const parsedBody = tryJson(body.text);
-    if (parsedBody === undefined) return notJson();
+    const json = tryJson(body.text);
+    if (json === undefined) return notJson();
+    const parsedBody = withoutNulls(json);
     const refused = refuse?.(parsedBody);
     if (refused) return refused;
-    const normalized = withAcceptHeader(request);
+    const normalized = normalize(request, parsedBody);
     const options = { parsedBody, ...(authInfo && { authInfo }) };
     const legacy = await isLegacyRequest(normalized, parsedBody);
     if (legacy) return await this.#answerLegacy(normalized, options);
@@ -87,11 +88,38 @@ export class McpEndpoint implements AsyncDisposable {
   }
 }
 
-/** The SDK refuses clients that do not accept event streams, although we send only JSON. */
-function withAcceptHeader(request: Request): Request {
+/**
+ * The SDK refuses clients that do not accept event streams, although we send only JSON, and an
+ * `initialize` whose header names a version that it does not know: that request negotiates one.
+ */
+function normalize(request: Request, parsedBody: unknown): Request {
   const headers = new Headers(request.headers);
+  if (isInitialize(parsedBody)) headers.delete("mcp-protocol-version");
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
+}
+
+function isInitialize(message: unknown): boolean {
+  return [message].flat().some((one) => methodOf(one) === "initialize");
+}
+
+function methodOf(message: unknown): unknown {
+  return typeof message === "object" && message !== null && "method" in message
+    ? message.method
+    : undefined;
+}
+
+/** Messages without `params: null` and `arguments: null`, by which some clients send nothing. */
+function withoutNulls(message: unknown): unknown {
+  if (Array.isArray(message)) return message.map(withoutNulls);
+  if (methodOf(message) === undefined) return message;
+  const { params, ...rest } = message as {
+    readonly params?: Readonly<Record<string, unknown>> | null;
+  };
+  if (params === null) return rest;
+  if (params?.["arguments"] !== null) return message;
+  const { arguments: _, ...others } = params;
+  return { ...rest, params: others };
 }
 
 /** A parse error. Its id is null because no id could be read (JSON-RPC 2.0, section 5). */

@@ -82,7 +82,7 @@ export class Mcp implements AsyncDisposable {
       const daemons: DaemonClient[] = [];
       try {
         const bearer = Bearer.parse(http?.authInfo?.extra?.["bearer"]);
-        return await tool.run(params.arguments ?? {}, this.#toolContext(bearer, signal, daemons));
+        return await tool.run(params.arguments, this.#toolContext(bearer, signal, daemons));
       } catch (error) {
         const hasSent = daemons.some((daemon) => daemon.hasSent);
         const refusal = toToolError(error, hasSent);

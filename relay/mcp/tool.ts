@@ -3,7 +3,7 @@
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
-import { invalidRequest } from "kit/core/problem.ts";
+import { readArguments } from "kit/mcp/arguments.ts";
 import type { Machine } from "../daemons/contract.ts";
 import type { READ, WRITE } from "./contract.ts";
 import type { DaemonClient } from "../daemons/daemon_client.ts";
@@ -52,9 +52,7 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: Spec<I,
     listing: toListing(spec, REFUSAL),
     scope,
     async run(args, toolContext) {
-      const read = input.safeParse(args);
-      if (!read.success) throw invalidRequest(read.error);
-      const { text, data } = await spec.run(read.data, toolContext);
+      const { text, data } = await spec.run(readArguments(input, args), toolContext);
       return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
     },
   };

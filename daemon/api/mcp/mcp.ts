@@ -55,7 +55,7 @@ function createServer(deps: McpDeps, request: Request | undefined): Server {
           headers: { ...options.headers, ...(traceparent && { traceparent }) },
         });
       const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
-      return await tool.run(params.arguments ?? {}, { caller, call, trusted });
+      return await tool.run(params.arguments, { caller, call, trusted });
     } catch (error) {
       return toToolError(error, deps, tool);
     }

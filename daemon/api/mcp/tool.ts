@@ -3,8 +3,9 @@
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import type * as z from "zod";
 import { ApiError, type Call } from "kit/http/client.ts";
+import { readArguments } from "kit/mcp/arguments.ts";
 import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
-import { invalidRequest, Problem, type ProblemBody } from "kit/core/problem.ts";
+import { Problem, type ProblemBody } from "kit/core/problem.ts";
 import type { McpCaller } from "./identify.ts";
 
 export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
@@ -57,10 +58,9 @@ export function tool<I extends z.ZodObject, O extends z.ZodObject>(spec: ToolSpe
   return {
     listing: toListing(spec, REFUSAL_SCHEMA),
     async run(args, toolContext) {
-      const parsed = input.safeParse(args);
-      if (!parsed.success) throw invalidRequest(parsed.error);
+      const parsed = readArguments(input, args);
       if (spec.trustedOnly) mustBeTrusted(toolContext);
-      const { text, data } = await spec.run(parsed.data, toolContext);
+      const { text, data } = await spec.run(parsed, toolContext);
       return { content: [{ type: "text", text }], structuredContent: output.parse(data) };
     },
   };

@@ -10,6 +10,7 @@ import { invalidField, Problem } from "kit/core/problem.ts";
 import { type Files, isDiskError } from "../../../host/files.ts";
 import type { Attachment } from "./contract.ts";
 import { type Part, partsOf } from "./multipart.ts";
+import { carriersOf } from "../ledger/carriers.ts";
 import * as rows from "./store.ts";
 
 /**
@@ -29,6 +30,10 @@ const IDLE_MS_MAX = 30_000;
 /** An upload that takes longer than that must be as fast as this: few may run at once. */
 const BYTES_PER_SECOND_MIN = 1024;
 const UPLOADS_MAX = 64;
+/** How much longer an expired file stays if a message carries it that is not delivered yet. */
+const IN_USE_MS = 3_600_000;
+/** How long before its end that is checked, so that such a file is never gone for a moment. */
+const IN_USE_CHECK_MS = 60_000;
 /** How much of a file that is in memory is hashed and written at once. */
 const CHUNK_BYTES = 262_144;
 const EXPIRE_ROWS_MAX = 50;
@@ -128,9 +133,19 @@ export class Attachments {
     throw new Problem("attachment_lost", { attachment });
   }
 
-  /** Deletes the row and the file. Messages that carried the file keep its record. */
+  /**
+   * Deletes the row and the file. Messages that carried the file keep its record. A file that a
+   * recipient is still to read is not deleted.
+   */
   delete(attachment: string): void {
-    this.#ctx.db.transact(() => this.#remove(this.#mustFind(attachment)));
+    const { db } = this.#ctx;
+    db.transact(() => {
+      const stored = this.#mustFind(attachment);
+      const [message, ...more] = carriersOf(db, attachment);
+      if (message === undefined) return this.#remove(stored);
+      const messages = more.length + 1;
+      throw new Problem("attachment_in_use", { attachment, messages, message });
+    });
   }
 
   /**
@@ -145,12 +160,17 @@ export class Attachments {
     }
   }
 
-  /** Deletes expired files, a few per tick. */
+  /** Deletes expired files, a few per tick. Those that a recipient is still to read stay longer. */
   tick(now: number): void {
     const { db } = this.#ctx;
-    const overdue = rows.overdue(db, now, EXPIRE_ROWS_MAX);
-    if (overdue.length === 0) return;
-    db.transact(() => overdue.forEach((stored) => this.#remove(stored)));
+    const soon = rows.overdue(db, now + IN_USE_CHECK_MS, EXPIRE_ROWS_MAX);
+    const inUse = soon.filter(({ id }) => carriersOf(db, id).length > 0);
+    const expired = soon.filter((stored) => stored.expires_at <= now && !inUse.includes(stored));
+    if (inUse.length + expired.length === 0) return;
+    db.transact((tx) => {
+      for (const stored of expired) this.#remove(stored);
+      for (const stored of inUse) rows.update(tx, { ...stored, expires_at: now + IN_USE_MS });
+    });
   }
 
   /** Stores the one part that is a file. */

@@ -97,5 +97,5 @@ export const deleteAttachment = contract({
   tunnel: "open",
   params: byId,
   returns: Ok,
-  fails: ["attachment_not_found"],
+  fails: ["attachment_not_found", "attachment_in_use"],
 });

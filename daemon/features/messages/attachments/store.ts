@@ -11,7 +11,7 @@ const StoredAttachment = Attachment.omit({ path: true }).extend({ file: z.string
 export type StoredAttachment = z.output<typeof StoredAttachment>;
 
 const table = tableOf("attachments", StoredAttachment, "id");
-export const { insert, get, remove } = table;
+export const { insert, get, remove, update } = table;
 
 /** Expired attachments, oldest first. */
 export function overdue(db: Reader, now: number, limit: number): StoredAttachment[] {

@@ -15,7 +15,7 @@ import {
   upload,
   uploadWorld,
 } from "../../../../support/daemon/uploads.ts";
-import { get } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
 const DAY_SECONDS = 86_400;
 
@@ -259,4 +259,58 @@ Deno.test("a page of another origin cannot upload", async () => {
   await using w = uploadWorld();
   const answer = await postRawForm(w, formLines(NAMED), { origin: "http://evil.example" });
   assert.equal((await answer.json()).error, "forbidden_origin");
+});
+
+Deno.test("a file that a queued message carries is not deleted, and the refusal names the message", async () => {
+  await using w = uploadWorld();
+  await addPeer(w, "web");
+  const { id, path } = await upload(w, "plan");
+  const { delivery_id } = await notify(w, "ada", "web", "Read it", { attachments: [id] });
+  const remove = async () => {
+    const response = await w.fetch(`/attachments/${id}`, { method: "DELETE" });
+    return { status: response.status, ...await response.json() };
+  };
+  const refused = await remove();
+  assert.deepEqual(
+    [refused.status, refused.error, refused.messages, refused.message],
+    [409, "attachment_in_use", 1, delivery_id],
+  );
+  assert.equal(await Deno.readTextFile(path), "plan");
+  const { deliveries, drain_id } = await get(w, "/deliveries/pending?peer_id=web");
+  assert.equal(deliveries[0].attachments[0].path, path);
+  assert.equal((await remove()).status, 409, "it may be handed over again");
+  await post(w, "/deliveries/receipts", { drain_id, status: "seen" });
+  assert.equal((await remove()).status, 200);
+});
+
+Deno.test("a file of an open ask stays until the answer, beyond its expiry, and is gone after it", async () => {
+  await using w = uploadWorld({ settings: { "human.name": "sam" } });
+  const { id } = await upload(w, "plan");
+  const other = await upload(w, "other");
+  const body = { from_peer: "ada", to_peer: "sam", text: "Read it", attachments: [id] };
+  const { correlation_id } = await post(w, "/ask", body);
+  const status = async (of: string) => {
+    const response = await w.fetch(`/attachments/${of}`);
+    await response.body?.cancel();
+    return response.status;
+  };
+  assert.equal((await w.fetch(`/attachments/${id}`, { method: "DELETE" })).status, 409);
+  await w.tick(7 * DAY_SECONDS - 30);
+  await w.tick(31);
+  assert.deepEqual([await status(id), await status(other.id)], [200, 404]);
+  await w.tick(3600 - 30);
+  await w.tick(60);
+  assert.equal(await status(id), 200);
+  await post(w, "/ack", { correlation_id, message: "Read" });
+  await w.tick(2 * 3600);
+  assert.equal(await status(id), 404);
+});
+
+Deno.test("a file that an expired or refused message carried can be deleted", async () => {
+  await using w = uploadWorld();
+  await addPeer(w, "web");
+  const { id } = await upload(w, "plan");
+  await notify(w, "ada", "web", "Read it", { attachments: [id] });
+  await post(w, "/peers/web/offline", { terminal: true });
+  assert.equal((await w.fetch(`/attachments/${id}`, { method: "DELETE" })).status, 200);
 });

@@ -211,6 +211,7 @@ Deno.test("a message keeps the record of a deleted attachment", async () => {
   await addPeer(w, "bob");
   const one = await file(w);
   const id = await ask(w, "ada", "bob", "Look", { attachments: [one.id] });
+  await post(w, "/ack", { correlation_id: id });
   await w.tick(8 * 86_400);
   assert.equal((await get(w, `/attachments/${one.id}`)).status, 404);
   assert.deepEqual((await get(w, `/asks/${id}`)).attachments, [one]);
