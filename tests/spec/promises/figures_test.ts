@@ -37,7 +37,7 @@ import {
 } from "../../../relay/daemons/daemon_client.ts";
 import * as registry from "../../../relay/daemons/machine_registry.ts";
 import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
-import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "../../../relay/web/net/body_limiter.ts";
+import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "kit/http/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
 import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/tools/sending.ts";
