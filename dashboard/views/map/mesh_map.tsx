@@ -17,6 +17,7 @@ import { type Layout, layoutMap } from "./layout.ts";
 import { lookOf, type Node, nodesOf, statusesAt } from "./members.ts";
 import { MovingMessages } from "./moving.ts";
 import { type Edge, edgesOf, inPlayAt, keyOf, STAGES, StepWatcher } from "./traffic.ts";
+import { currentTime } from "../../state/clock.ts";
 
 const EVENTS_MAX = 1000;
 const EVENTS_INTERVAL_MS = 2000;
@@ -74,7 +75,7 @@ function useEvents(): readonly LogEvent[] {
   const load = async () => {
     const since = String(Math.max(0, lastEventId() - EVENTS_MAX));
     const { events } = await call(at.eventList, { query: { since, limit: String(EVENTS_MAX) } });
-    return events.filter(({ timestamp }) => Date.parse(timestamp) > Date.now() - HOUR_MS);
+    return events.filter(({ timestamp }) => Date.parse(timestamp) > currentTime() - HOUR_MS);
   };
   const topics = ["peers", "jobs", "schedules"] as const;
   const options = { interval_ms: EVENTS_INTERVAL_MS };
