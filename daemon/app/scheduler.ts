@@ -46,12 +46,12 @@ export function tick(
   db.checkpoint();
 }
 
-/** What was put off for a moment is looked at again: by a clock that was set back it is far away. */
+/** What was put off for a moment is far away by a clock that was set back: it is due again. */
 function clockStepped(
   { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
   step_ms: number,
 ): void {
-  log.warn("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
+  log.info("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
   calls?.pings.clockStepped(step_ms);
   if (step_ms > 0) return;
   jobs.clockSetBack(clock.now());

@@ -24,7 +24,7 @@ const rows = () => [...document.querySelectorAll<HTMLElement>("main [data-row]")
 
 /** Whether single keys do nothing: a person may still be writing into a field that has gone. */
 export function isDeaf(): boolean {
-  return Date.now() < deaf_until;
+  return performance.now() < deaf_until;
 }
 
 export function installFocus(root: HTMLElement): void {
@@ -58,7 +58,7 @@ function restore(): void {
   if (!is_lost || !last || last.element.isConnected) return;
   const { row, index, element, is_field } = last;
   last = undefined;
-  if (is_field) deaf_until = Date.now() + DEAF_MS;
+  if (is_field) deaf_until = performance.now() + DEAF_MS;
   if (row?.isConnected && row !== element) return focus(row);
   const all = rows().filter((one) => one.checkVisibility());
   const successor = index < 0 ? undefined : all[Math.min(index, all.length - 1)];

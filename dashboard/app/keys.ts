@@ -65,7 +65,7 @@ export function installKeys(): void {
 
 /** Whether the key did something. */
 function press(key: string): boolean {
-  const in_sequence = Date.now() < sequence_until;
+  const in_sequence = performance.now() < sequence_until;
   sequence_until = 0;
   const view = in_sequence ? VIEWS.find((one) => one.key === key) : undefined;
   if (view) {
@@ -74,7 +74,7 @@ function press(key: string): boolean {
   }
   switch (key) {
     case "g":
-      sequence_until = Date.now() + SEQUENCE_MS;
+      sequence_until = performance.now() + SEQUENCE_MS;
       return true;
     case "j":
       return moveFocus(1);

@@ -5,6 +5,7 @@ import { PREFIX } from "../state/calls.ts";
 import type { Attachment, FileFacts } from "../state/records.ts";
 import { Failed } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
+import { now } from "../state/clock.ts";
 
 /** Pictures that a browser decodes and in which nothing runs; larger ones are only saved. */
 const PICTURE = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/;
@@ -43,7 +44,7 @@ export function isText({ content_type, filename }: FileFacts): boolean {
 
 function File({ file }: { file: Attachment }) {
   const [open, setOpen] = useState(false);
-  const expired = Date.parse(file.expires_at) <= Date.now();
+  const expired = Date.parse(file.expires_at) <= now.value;
   return (
     <>
       {isPicture(file) && !expired && <Picture file={file} />}

@@ -18,8 +18,13 @@ export function setByHeader(date: string | null): void {
   ahead_ms = Math.abs(difference) < DIFFERENCE_MS_MIN ? 0 : difference;
 }
 
+/** The daemon's time at this moment. */
+export function currentTime(): number {
+  return Date.now() + ahead_ms;
+}
+
 export function tick(): void {
-  now.value = Date.now() + ahead_ms;
+  now.value = currentTime();
 }
 
 export function startClock(): void {

@@ -76,7 +76,8 @@ export class SharedStream {
 
   /** A person looks at the page again: timers may have slept, and the connection may be gone. */
   wake(): void {
-    if (Date.now() - this.#heard_at > SILENCE_MS_MAX) this.#recover();
+    // The clock of a machine that slept is the only one that goes on meanwhile; it may also be set.
+    if (Math.abs(Date.now() - this.#heard_at) > SILENCE_MS_MAX) this.#recover();
   }
 
   /** Waits for the lock, which lasts as long as the page does. */

@@ -136,7 +136,7 @@ export class Relay implements AsyncDisposable {
 
   #clockStepped(step_ms: number): void {
     const { clock, log } = this.platform;
-    log.warn("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
+    log.info("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
     if (step_ms < 0) this.oauth?.clockSetBack(clock.now());
   }
 

@@ -1,12 +1,15 @@
 /**
  * The long crash tests. `deno task crash [PART…]` runs the parts, or all of them: kills, power,
- * disk, reconnects, vanished, suspended, machines, copies. `--kills N` (500), `--points N` (100) of lost
- * power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N` (10,000),
- * `--seconds N` (90) of a suspended daemon, `--seeds N` (100) of machines, `--seed S`. Prints a
- * table; exits with 1 if anything was not sound.
+ * disk, reconnects, vanished, suspended, clock, machines, copies. `--kills N` (500), `--points N` (100) of
+ * lost power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N`
+ * (10,000), `--seconds N` (90) of a suspended daemon, `--steps N` (20) of a clock, `--seeds N` (100)
+ * of machines, `--seed S`. Prints a table; exits with 1 if anything was not sound.
  */
 
+import { Chance } from "../support/seeded_random.ts";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { setClock, STEPS } from "./clock/clock_steps.ts";
+import { obstacle as clockObstacle } from "./clock/moved_clock.ts";
 import { diskStorm } from "./disk/disk_storm.ts";
 import { FaultyDisk, obstacle as diskObstacle } from "./disk/faulty_disk.ts";
 import { storm } from "./kill_storm.ts";
@@ -77,6 +80,16 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     const seconds = argument("--seconds", 90);
     const failures = await suspend(seconds);
     return { counts: { seconds, ...failures }, isSound: isZero(failures) };
+  },
+  async clock() {
+    const obstacle = clockObstacle();
+    if (obstacle) return skipped(obstacle);
+    const chance = new Chance(seed);
+    const length = argument("--steps", 20);
+    const steps = Array.from({ length }, () => chance.pick(STEPS));
+    const failures = await setClock(steps);
+    for (const failure of failures) print(failure);
+    return { counts: { steps: length, failures: failures.length }, isSound: failures.length === 0 };
   },
   async machines() {
     const obstacle = natsObstacle();

@@ -206,7 +206,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
     faults: [
       [
         "a silent machine stays online",
-        "if (hasPassed(LEASE_MS, lease.seen_at, now)) this.#end(lease);",
+        "if (now - lease.renewed_at >= LEASE_MS) this.#end(lease);",
         "",
       ],
       [

@@ -123,7 +123,7 @@ const LINK_TARGETS: readonly Target[] = [
     faults: [
       [
         "an entry has no receipt",
-        "store.insertReceipt(tx, this.#daemonId, entry.tag, clock.now());",
+        "store.insertReceipt(tx, this.#daemonId, entry.tag, receiptTime(entry.at, clock.now()));",
         "",
       ],
       ["a repeated entry is applied again", "if (known.has(entry.tag)) continue;", ""],
@@ -135,8 +135,18 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "an entry is applied whose receipt may be gone",
-        "return now - at <= ENTRY_MS_MAX && at - now <= AHEAD_MS_MAX;",
-        "return at - now <= AHEAD_MS_MAX;",
+        "return now - own_at <= ENTRY_MS_MAX && own_at - now <= ahead_ms_max;",
+        "return own_at - now <= ahead_ms_max;",
+      ],
+      [
+        "the time of another machine is taken as it is",
+        "const own_at = toOwnClock(at, ahead_ms);",
+        "const own_at = at;",
+      ],
+      [
+        "the receipt of an entry from a clock that was ahead does not last",
+        "return Math.min(Math.max(at, now), now + RECEIPT_AHEAD_MS_MAX);",
+        "return now;",
       ],
       [
         "the sender of a refused entry does not hear of it",
@@ -159,6 +169,11 @@ const LINK_TARGETS: readonly Target[] = [
     file: "daemon/features/machines/links/links.ts",
     tests: LINKS,
     faults: [
+      [
+        "a clock that is not measured yet is believed",
+        "if (incoming.isInDoubt(batch)) await this.#deps.measureClock(from);",
+        "",
+      ],
       [
         "a batch that does not open is read as it came",
         "const batch = opened ? decodeBatch(opened) : undefined;",
@@ -203,7 +218,7 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "each batch behind a lost one causes everything to be sent again",
-        "if (at !== undefined && !hasPassed(RESEND_MS_MIN, at, now)) return;",
+        "if (at !== undefined && now - at < RESEND_MS_MIN) return;",
         "",
       ],
       [

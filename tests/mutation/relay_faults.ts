@@ -24,8 +24,13 @@ export const RELAY_TARGETS: readonly Target[] = [
   },
   {
     file: "relay/oauth/grants/grants.ts",
-    tests: GRANTS,
+    tests: [...GRANTS, "tests/relay/app/clock_steps_test.ts"],
     faults: [
+      [
+        "what was issued lasts longer when the clock is set back",
+        "this.#deps.db.transactNow((tx) => rows.limitLifetimes(tx, latest));",
+        "",
+      ],
       [
         "a code is exchanged twice",
         'rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });',
@@ -86,8 +91,8 @@ export const RELAY_TARGETS: readonly Target[] = [
       ],
       [
         "a request waits for good for its daemon",
-        "if (deadline.due_at > now) continue;",
-        "if (deadline.due_at > 0) continue;",
+        "if (deadline > now) continue;",
+        "if (deadline > 0) continue;",
       ],
     ],
   },

@@ -10,7 +10,7 @@ const EXACT_MS_MAX = 32;
 
 /** What happened in one minute. */
 interface Minute {
-  /** Minutes since 1970. */
+  /** Minutes since 1970, by the time of day at the start and the time that has passed since. */
   readonly number: number;
   sent: number;
   seen: number;
@@ -49,11 +49,13 @@ export class DeliveryTimes {
 export class Hour {
   readonly #clock: Clock;
   readonly started_at: number;
+  readonly #boottime_at_start: number;
   readonly #minutes: Minute[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.started_at = clock.now();
+    this.#boottime_at_start = clock.boottime();
   }
 
   /** A delivery reached a state, so many milliseconds after the message was created. */
@@ -77,6 +79,8 @@ export class Hour {
   /** The minutes of which something is known, oldest first, and the whole hour. */
   figures() {
     const now = this.#current().number;
+    // If the clock was set, its minutes are now as many later or earlier.
+    const set_by = Math.round((this.#clock.now() - this.#runTime()) / MINUTE_MS);
     const minutes = this.#minutes.filter(({ number }) => number > now - MINUTES);
     const sent_ms = new DeliveryTimes(), seen_ms = new DeliveryTimes();
     for (const minute of minutes) {
@@ -88,7 +92,7 @@ export class Hour {
       sent_ms: sent_ms.spread(),
       seen_ms: seen_ms.spread(),
       minutes: minutes.map((minute) => ({
-        at: minute.number * MINUTE_MS,
+        at: (minute.number + set_by) * MINUTE_MS,
         sent: minute.sent,
         seen: minute.seen,
         lost: minute.lost,
@@ -99,9 +103,13 @@ export class Hour {
     };
   }
 
-  /** The minute of now. A clock that was set back continues the newest minute. */
+  #runTime(): number {
+    return this.started_at + this.#clock.boottime() - this.#boottime_at_start;
+  }
+
+  /** The minute of now. */
   #current(): Minute {
-    const number = Math.floor(this.#clock.now() / MINUTE_MS);
+    const number = Math.floor(this.#runTime() / MINUTE_MS);
     const newest = this.#minutes.at(-1);
     if (newest && newest.number >= number) return newest;
     const minute = {

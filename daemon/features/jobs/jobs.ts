@@ -180,7 +180,7 @@ export class Jobs {
     }
   }
 
-  /** The clock was set back, so a job that was put off for a moment would wait for as long as that. */
+  /** The clock was set back: a job that was put off for a moment would wait as long as that. */
   clockSetBack(now: number): void {
     this.#ctx.db.transact((tx) => rows.lookAgain(tx, now));
   }

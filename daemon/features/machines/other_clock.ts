@@ -1,4 +1,4 @@
-/** The clocks of other machines: their times are converted here, and nowhere else compared with ours. */
+/** Converts times of other machines, whose clocks differ from this one's. */
 
 import { INSTANT_MS_MAX } from "kit/core/schema.ts";
 

@@ -192,7 +192,8 @@ export class Delivery {
     const { db } = this.#ctx;
     const { leases } = this.#deps;
     const over = leases.takeOlderThan(LEASE_MS_MAX, TICK_ROWS_MAX);
-    const known = over.flatMap((seq) => ledger.unsettledLease(db, Number(seq)) ?? []);
+    const known = over.flatMap((seq) => ledger.findMessageBySeq(db, Number(seq)) ?? [])
+      .filter(isLeased);
     const seqs = new Set(known.map(({ seq }) => seq));
     // Those that are too many for memory, by the time of day.
     const old = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX).filter((message) =>
@@ -284,4 +285,9 @@ export class Delivery {
       closed_at: null,
     };
   }
+}
+
+/** Whether a reader has drained the message, and did not settle it. */
+function isLeased({ state, transport, repeatable }: StoredMessage): boolean {
+  return state === "sent" && transport === "hook" && Boolean(repeatable);
 }

@@ -5,12 +5,13 @@ import { Choices } from "../basics.tsx";
 import { NextFires } from "./fires.tsx";
 import { momentText, TIMEZONE } from "./times.ts";
 import { type Mode, nextHour, readWhen, type WhenText } from "./when.ts";
+import { currentTime } from "../../state/clock.ts";
 
 export function emptyWhen(mode: Mode): WhenText {
   return {
     mode,
     span: "10m",
-    local: nextHour(Date.now()),
+    local: nextHour(currentTime()),
     cron: "0 9 * * 1-5",
     timezone: TIMEZONE,
   };

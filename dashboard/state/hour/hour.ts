@@ -5,12 +5,13 @@ import * as at from "../endpoints.ts";
 import { type Hour, mergeHour, MESSAGES_MAX } from "./pages.ts";
 import type { Message, MessagePage } from "../records.ts";
 import { type Resource, useResource } from "../resource.ts";
+import { currentTime } from "../clock.ts";
 
 export const HOUR_MS = 3_600_000;
 const PAGE_ROWS = 500;
 
 export function useHour(): Resource<Hour> {
-  return useResource("hour", ["messages", "asks"], () => loadHour(Date.now() - HOUR_MS));
+  return useResource("hour", ["messages", "asks"], () => loadHour(currentTime() - HOUR_MS));
 }
 
 let loaded: Hour = { messages: [], truncated: false };

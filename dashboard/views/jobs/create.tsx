@@ -16,6 +16,7 @@ import { CannotStart } from "../spawn/cannot_start.tsx";
 import { AgentChoice, backendsOf } from "../spawn/choices.tsx";
 import { FolderInput } from "../spawn/folder_input.tsx";
 import { type JobText, problemOf, toJobBody } from "./job_body.ts";
+import { currentTime } from "../../state/clock.ts";
 
 function emptyJob(): JobText {
   return {
@@ -35,7 +36,7 @@ function emptyJob(): JobText {
 function useJob(created: (id: string) => void) {
   const [text, setText] = useState(emptyJob);
   const { busy, error, send, renew } = useFormSubmit<JobRequest>();
-  const problem = problemOf(text, readWhen(text.when, Date.now()));
+  const problem = problemOf(text, readWhen(text.when, currentTime()));
   /** What was changed is another job. */
   const change = (next: JobText) => {
     renew();
@@ -43,7 +44,7 @@ function useJob(created: (id: string) => void) {
   };
   const submit = (event: Event) => {
     event.preventDefault();
-    const when = readWhen(text.when, Date.now());
+    const when = readWhen(text.when, currentTime());
     if (problem !== undefined || when.kind === "invalid") return;
     send(() => toJobBody(text, when, humanName.value), async (body, headers) => {
       const made = await call(at.createJob, { body, headers });

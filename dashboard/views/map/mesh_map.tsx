@@ -16,6 +16,7 @@ import { type Layout, layoutMap } from "./layout.ts";
 import { lookOf, type Node, nodesOf, statusesAt } from "./members.ts";
 import { MovingMessages } from "./moving.ts";
 import { type Edge, edgesOf, inPlayAt, keyOf, STAGES, StepWatcher } from "./traffic.ts";
+import { currentTime } from "../../state/clock.ts";
 
 const EVENTS_MAX = 1000;
 const EVENTS_INTERVAL_MS = 2000;
@@ -73,7 +74,7 @@ function useEvents(): readonly LogEvent[] {
   const load = async () => {
     const newest = String(EVENTS_MAX);
     const { events } = await call(at.eventList, { query: { replay: newest, limit: newest } });
-    return events.filter(({ timestamp }) => Date.parse(timestamp) > Date.now() - HOUR_MS);
+    return events.filter(({ timestamp }) => Date.parse(timestamp) > currentTime() - HOUR_MS);
   };
   const topics = ["peers", "jobs", "schedules"] as const;
   const options = { interval_ms: EVENTS_INTERVAL_MS };

@@ -9,6 +9,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
 import type { ScheduleRequest } from "../../state/records.ts";
 import { livePeers } from "../../state/store.ts";
+import { currentTime } from "../../state/clock.ts";
 
 type Kind = "ask" | "notify";
 
@@ -23,10 +24,10 @@ export function CreateSchedule({ from, created }: { from: string; created: () =>
     renew();
     set(value);
   };
-  const read = readWhen(when, Date.now());
+  const read = readWhen(when, currentTime());
   const submit = (event: Event) => {
     event.preventDefault();
-    const time = timeOf(readWhen(when, Date.now()));
+    const time = timeOf(readWhen(when, currentTime()));
     if (!ready || !time) return;
     send(
       () => ({ from_peer: from, to_peer, kind, text, ...time }),

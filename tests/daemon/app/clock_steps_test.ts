@@ -83,7 +83,7 @@ Deno.test("all that fell due while the machine was suspended runs within a secon
   assert.equal(bob.of("notify").length, 3);
 });
 
-/** Takes a lease, sets the clock, and says after how many seconds the message is handed over again. */
+/** Sets the clock during a lease; returns the seconds until its message is handed over again. */
 async function releasedAfter(w: World, ms: number): Promise<number> {
   const { peer_id } = await addPeer(w, "bob");
   await notify(w, "ada", "bob");

@@ -20,7 +20,7 @@ import { Actor, type ReceivedLog } from "../daemon/actor.ts";
 import type { Answer } from "../daemon/daemon_runs.ts";
 import { StormAdapter, type TransportEvents } from "../daemon/fake_transports.ts";
 import { DatabaseFiles, type DatabaseImage } from "../database_files.ts";
-import { SkewedClock } from "./skewed_clock.ts";
+import { SkewedClock } from "../../support/federation/skewed_clock.ts";
 import { type Row, rowsOf } from "./rows.ts";
 import type { StormBus } from "./storm_bus.ts";
 

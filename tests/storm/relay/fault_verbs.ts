@@ -1,5 +1,6 @@
 /** Verbs of faults behind a relay: power cuts of machines, commits that fail, clock jumps. */
 
+import assert from "node:assert/strict";
 import type { World } from "../../support/world.ts";
 import { type DatabaseImage, tornImage } from "../database_files.ts";
 import { send, sendWithKey } from "./call_verbs.ts";
@@ -57,7 +58,11 @@ export async function failCommit(storm: RelayStorm): Promise<void> {
 
 /** Keys are kept for a day by the clock of their machine, so it never jumps far. */
 export async function jump(storm: RelayStorm): Promise<void> {
-  const ms = storm.chance.pick(JUMPS_MS);
-  storm.clock.step(storm.chance.oneIn(2) ? ms : -ms);
+  const { chance, clock } = storm;
+  const ms = chance.pick(JUMPS_MS);
+  if (chance.oneIn(4)) clock.sleepMachine(ms);
+  else clock.step(chance.oneIn(2) ? ms : -ms);
+  const uptime_ms = storm.relay.relay.uptime_ms;
   await storm.tick(1);
+  assert.equal(storm.relay.relay.uptime_ms - uptime_ms, 1000, "The uptime jumps");
 }

@@ -82,7 +82,7 @@ export class RelayStorm implements Simulation {
   constructor(options: RelayStormOptions) {
     this.#options = options;
     this.chance = new Chance(options.seed);
-    this.relay = relayWorld(this.clock);
+    this.relay = runningRelay(this.clock);
     this.daemons = MACHINES.map((machine) =>
       new RemoteDaemon({
         ...machine,
@@ -137,7 +137,7 @@ export class RelayStorm implements Simulation {
   async restartRelay({ crashes }: { crashes: boolean }): Promise<void> {
     if (crashes) { for (const { tunnel } of this.daemons) tunnel?.cut(); }
     const before = this.relay;
-    this.relay = relayWorld(this.clock);
+    this.relay = runningRelay(this.clock);
     await before[Symbol.asyncDispose]();
     await this.clock.settle();
   }
@@ -178,4 +178,11 @@ export class RelayStorm implements Simulation {
     const sent = this.sent.map(({ text, outcome }) => ({ text, outcome }));
     return JSON.stringify([this.clock.now(), sent, this.daemons.map((daemon) => daemon.rows())]);
   }
+}
+
+/** A relay whose own loop runs, as the clock may be set. */
+function runningRelay(clock: SwiftClock): RelayWorld {
+  const relay = relayWorld(clock);
+  relay.run();
+  return relay;
 }

@@ -1,20 +1,21 @@
-/** The clock of a machine that shows another time than the clock of a test, and may be set alone. */
+/** The clock of a machine that shows another time than the clock of a test, and is set alone. */
 
 import type { Boottime, Monotonic } from "kit/core/clock.ts";
 import { FakeClock } from "../clock.ts";
 
 export class SkewedClock extends FakeClock {
   readonly #base: FakeClock;
-  #ahead_ms: number;
+  /** How far it is ahead of the clock of the test. */
+  ahead_ms: number;
 
-  constructor(base: FakeClock, ahead_ms: number) {
+  constructor(base: FakeClock, ahead_ms = 0) {
     super();
     this.#base = base;
-    this.#ahead_ms = ahead_ms;
+    this.ahead_ms = ahead_ms;
   }
 
   override now(): number {
-    return this.#base.now() + this.#ahead_ms;
+    return this.#base.now() + this.ahead_ms;
   }
 
   override monotonic(): Monotonic {
@@ -26,7 +27,7 @@ export class SkewedClock extends FakeClock {
   }
 
   override step(ms: number): void {
-    this.#ahead_ms += ms;
+    this.ahead_ms += ms;
   }
 
   override setTimer(ms: number, ring: () => void): () => void {

@@ -294,7 +294,7 @@ export function tokenService(w: OAuthWorld) {
     refuseForged: none,
     refuseOtherSession: none,
   };
-  return openOAuth({
+  const { tokens, clockSetBack } = openOAuth({
     issuer: w.issuer,
     db: w.db,
     clock: w.clock,
@@ -308,7 +308,8 @@ export function tokenService(w: OAuthWorld) {
       consents: { take: () => undefined },
       exchanges: { acquire: () => undefined },
     },
-  }).tokens;
+  });
+  return { check: tokens.check, clockSetBack };
 }
 
 /** The number of rows of a table. */

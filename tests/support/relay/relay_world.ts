@@ -119,6 +119,7 @@ export function relayWorld(clock = new SwiftClock(), collector?: Collector) {
   /** The namespaces of signed-in browsers, by the value of their cookies. */
   const sessions = new Map<string, string>();
   const dials: { address: string; headers: Headers }[] = [];
+  let isRunning = false;
   const { relay, connections, upgrade } = openRelay(clock, log, collector);
   const fetch = (path: string, init?: RequestInit) =>
     relay.fetch(signedIn(new Request(`${RELAY}${path}`, init), { relay, sessions }));
@@ -135,6 +136,11 @@ export function relayWorld(clock = new SwiftClock(), collector?: Collector) {
     dials,
     fetch,
     openSocket,
+    /** Runs the relay's own loop from now on: it ticks by itself. */
+    run(): void {
+      isRunning = true;
+      void relay.run();
+    },
     /** Starts a daemon and connects it. */
     async daemon(number = 1, options: DaemonOptions = {}): Promise<World> {
       const w = startDaemon({ clock, openSocket }, number, options);
@@ -146,7 +152,7 @@ export function relayWorld(clock = new SwiftClock(), collector?: Collector) {
     async tick(seconds: number, ...daemons: World[]): Promise<void> {
       for (let second = 0; second < seconds; second++) {
         await clock.advance(1000);
-        relay.tick();
+        if (!isRunning) relay.tick();
         for (const { daemon } of daemons) daemon.tick();
         await clock.settle();
       }

@@ -3,6 +3,7 @@
  * turn.
  */
 
+import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { DeliveryState } from "../../messages/machine.ts";
@@ -37,6 +38,7 @@ export class Turns {
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   #started_at = 0;
+  #sinceStart: () => number = () => 0;
 
   constructor(ctx: Context, deps: FireDeps) {
     this.#ctx = ctx;
@@ -182,6 +184,7 @@ export class Turns {
   start(): void {
     const { db, clock } = this.#ctx;
     this.#started_at = clock.now();
+    this.#sinceStart = stopwatch(clock);
     for (const attempt of attempts.open(db)) {
       const { delivery_id, attempt_id } = attempt;
       if (delivery_id === null) continue;
@@ -201,7 +204,7 @@ export class Turns {
   tick(): void {
     const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
-      clock.now() - this.#started_at >= RECONNECT_GRACE_MS;
+      this.#sinceStart() >= RECONNECT_GRACE_MS;
     const { executors } = this.#deps;
     for (const attempt of attempts.open(db)) {
       const { executor_peer_id, attempt_id } = attempt;

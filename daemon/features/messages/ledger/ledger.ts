@@ -247,12 +247,6 @@ export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
   });
 }
 
-/** A message that was drained and not settled. */
-export function unsettledLease(db: Reader, seq: number): StoredMessage | undefined {
-  const lease = "state = 'sent' and repeatable = 1 and rung = 'hook'";
-  return selectMessages(db, `where seq = :seq and ${lease}`, { seq })[0];
-}
-
 /** Messages that were drained before `before` and not settled. */
 export function unsettledLeases(db: Reader, before: number, limit: number): StoredMessage[] {
   return selectMessages(

@@ -42,6 +42,19 @@ Deno.test("a clock that is set back loses no figure", async () => {
   assert.deepEqual(hour.figures().minutes.map(({ sent, seen }) => [sent, seen]), [[1, 1]]);
 });
 
+Deno.test("after the clock was set back, minutes go on, and have the times of the clock", async () => {
+  const clock = new FakeClock();
+  const hour = new Hour(clock);
+  hour.stepped("sent", 1);
+  clock.step(-120 * MINUTE_MS);
+  await clock.advance(MINUTE_MS);
+  hour.stepped("sent", 1);
+  hour.stepped("seen", 2);
+  const now = Math.floor(clock.now() / MINUTE_MS) * MINUTE_MS;
+  const { minutes } = hour.figures();
+  assert.deepEqual(minutes.map(({ at, sent }) => [at - now, sent]), [[-MINUTE_MS, 1], [0, 1]]);
+});
+
 Deno.test("the queue is sampled once a minute", async () => {
   const clock = new FakeClock();
   const hour = new Hour(clock);

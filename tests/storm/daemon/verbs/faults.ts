@@ -1,6 +1,8 @@
 /** Verbs of faults: statements that fail, power cuts within commits, lost answers, clock jumps. */
 
 import assert from "node:assert/strict";
+import { getHealth } from "../../../../daemon/api/events/contract.ts";
+import { runScheduler } from "../../../../daemon/app/scheduler.ts";
 import { crash, crashAtCommit } from "../crashes.ts";
 import type { KeyedRequest } from "../expectations.ts";
 import type { Storm, Verb } from "../storm.ts";
@@ -54,6 +56,10 @@ async function failStatement(
   await storm.settle();
   faults.disarm();
   await storm.tick(); // Whatever was put off is made up for by now.
+}
+
+async function uptimeOf(w: Storm["w"]): Promise<number> {
+  return (await w.call(getHealth, {})).uptime_seconds;
 }
 
 /** Sends a message with an idempotency key. */
@@ -131,11 +137,29 @@ async function receiptsOutOfOrder(storm: Storm): Promise<void> {
   }
 }
 
-/** Sets the clock forwards or backwards, as by hand, by a time server, or by a machine's sleep. */
+/**
+ * Sets the clock forwards or backwards, as by hand, by a time server, or by a machine's sleep, while
+ * the daemon's own loop runs: monotonic time goes on, and so does the loop.
+ */
 async function jump(storm: Storm): Promise<void> {
-  const { chance, runs } = storm;
+  const { chance, runs, w } = storm;
   const ms = chance.pick(JUMPS_MS);
-  runs.clock.step(chance.oneIn(2) ? ms : -ms);
+  const stop = new AbortController();
+  let ticks = 0;
+  const running = runScheduler({ ...w.daemon, shutdownSignal: stop.signal }, () => {
+    ticks++;
+    storm.tickOnce();
+  });
+  await w.clock.advance(chance.below(1000));
+  const suspended = chance.oneIn(4);
+  if (suspended) runs.clock.sleepMachine(ms);
+  else runs.clock.step(chance.oneIn(2) ? ms : -ms);
+  const uptime = await uptimeOf(w);
+  await w.clock.advance(5000);
+  stop.abort();
+  await running;
+  assert.ok(ticks >= 4, `In five seconds after the clock was set, there were ${ticks} ticks`);
+  if (!storm.faults.hit) assert.equal(await uptimeOf(w) - uptime, 5, "The uptime jumps");
   storm.keyed.length = 0; // Keys are kept for a day.
   if (chance.oneIn(3)) await crash(storm, () => Promise.resolve());
   if (chance.oneIn(2)) await storm.tick();

@@ -3,7 +3,7 @@
 import type { MachinesStorm } from "../machines_storm.ts";
 
 /** How far a clock may be off, either way. */
-const SKEWS_MS = [0, 1000, 30_000, 600_000];
+const SKEWS_MS = [0, 1000, 30_000, 600_000, 172_800_000];
 
 export function setReachable(storm: MachinesStorm, isReachable: boolean): Promise<void> {
   storm.bus.setReachable(storm.anyMachine().daemon_id, isReachable);

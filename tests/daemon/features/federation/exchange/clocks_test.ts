@@ -1,4 +1,4 @@
-/** Machines whose clocks differ, or are set: messages, answers and machines are as with one clock. */
+/** Machines whose clocks differ, or are set, exchange messages and answers as with one clock. */
 
 import assert from "node:assert/strict";
 import { listMachines } from "../../../../../daemon/features/federation/contract.ts";

@@ -52,6 +52,27 @@ Deno.test("an entry from the day after tomorrow is refused, as it would outlive 
   assert.deepEqual(f.applied(), [2]);
 });
 
+Deno.test("an entry of a clock that is ahead is applied once it was measured", async () => {
+  using f = connectedLink();
+  f.machine.measured_ms = 2 * DAY_MS;
+  const at = f.clock.now() + 2 * DAY_MS;
+  await f.receive({ entries: [{ ...f.entry(1), at }] });
+  assert.deepEqual(f.applied(), [1]);
+});
+
+Deno.test("an entry of a clock that was ahead, and is right again, is not applied again", async () => {
+  using f = connectedLink();
+  f.machine.clock_ahead_ms = 20 * DAY_MS;
+  const entry = { ...f.entry(1), at: f.clock.now() + 20 * DAY_MS };
+  await f.receive({ entries: [entry] });
+  f.machine.clock_ahead_ms = 0;
+  await f.clock.advance(32 * DAY_MS);
+  f.machine.links.sweep();
+  await f.clock.settle();
+  await f.receive({ entries: [entry] });
+  assert.deepEqual(f.applied(), [1]);
+});
+
 Deno.test("a forgotten machine gets nothing any more, and its repeats are still known", async () => {
   using f = new LinkFixture();
   await f.receive({ entries: [f.entry(1)] });
