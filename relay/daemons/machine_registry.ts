@@ -185,9 +185,9 @@ export class MachineRegistry implements Machines {
   }
 
   /**
-   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of another
-   * run is asked for a sign of life first: two daemons with one id are a mistake, and the one that
-   * was connected first stays (contract 11).
+   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of
+   * another run is asked for a sign of life first: two daemons with one id are a mistake, and the
+   * one that was connected first stays (contract 11).
    */
   #add(link: DaemonLink): void {
     const { namespace, daemon_id } = link.identity;

@@ -217,6 +217,10 @@ export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
   );
 }
 
+export function deletePositions(tx: Tx): void {
+  tx.run("delete from link_positions", {});
+}
+
 export function deletePosition(tx: Tx, daemon_id: string): void {
   tx.run("delete from link_positions where daemon_id = :daemon_id", { daemon_id });
 }
