@@ -5,6 +5,7 @@ import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
 import type { Context } from "kit/data/context.ts";
 import { madeLate } from "kit/core/schema.ts";
+import { deletePositions } from "../features/machines/links/store.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
@@ -39,9 +40,9 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
   return value;
 }
 
-/** When the first run was started that was refused because another daemon has this identity. */
+/** When the first run started that was refused because another daemon has this identity. */
 const REFUSED_SINCE = "identity_refused_since";
-/** What was waiting for other machines at this time is left to the daemon of the former identity. */
+/** What waited for other machines at this time is left to the daemon of the former identity. */
 const LEFT_BEFORE = "identity_left_before";
 
 /** Remembers that this run was refused as a copy, or that it was not. */
@@ -53,8 +54,8 @@ export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: num
 }
 
 /**
- * Gives this machine another id, while its daemon is off. What waited for other machines when it was
- * copied is on the disk of the other daemon as well, which sends it.
+ * Gives this machine another id, while its daemon is off. What waited for other machines when it
+ * was copied is on the disk of the other daemon as well, which sends it.
  */
 export function renewIdentity(db: Database, ids: Ids): string {
   return db.transactNow((tx) => {
@@ -62,7 +63,7 @@ export function renewIdentity(db: Database, ids: Ids): string {
     for (const key of ["daemon_id", "machine_card", REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
     if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
     // The other machines begin anew with a machine that they do not know.
-    tx.run("delete from link_positions", {});
+    deletePositions(tx);
     return getOrCreate(tx, "daemon_id", () => ids.next("dm"));
   });
 }

@@ -26,7 +26,7 @@ export const DAEMONS_OF_SECRET_MAX = 100;
  */
 export const TOTAL_HELD_BYTES_MAX = 268_435_456;
 /** How long the older of two links of one daemon id may take to give a sign of life. */
-const PROBE_MS_MAX = 3000;
+export const PROBE_MS_MAX = 3000;
 /** How many disconnected machines are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
@@ -185,9 +185,9 @@ export class MachineRegistry implements Machines {
   }
 
   /**
-   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of another
-   * run is asked for a sign of life first: two daemons with one id are a mistake, and the one that
-   * was connected first stays (contract 11).
+   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of
+   * another run is asked for a sign of life first: two daemons with one id are a mistake, and the
+   * one that was connected first stays (contract 11).
    */
   #add(link: DaemonLink): void {
     const { namespace, daemon_id } = link.identity;

@@ -201,6 +201,33 @@ const CALL_TARGETS: readonly Target[] = [
 
 const DIRECTORY_TARGETS: readonly Target[] = [
   {
+    file: "daemon/features/federation/run_claim.ts",
+    tests: [`${FEDERATION}/run_claim_test.ts`],
+    faults: [
+      [
+        "a second run of a daemon id takes part beside the first one",
+        'if (outcome !== "silent") this.#refuse(outcome);',
+        "",
+      ],
+      [
+        "a run that was stopped applies what it finds on waking",
+        "return this.#isProved(this.#ctx.clock.now()) ? undefined : this.#prove();",
+        "return undefined;",
+      ],
+      [
+        "a run does not learn that another one has taken its place",
+        'if (kind === "taken" && this.#isHeld) {',
+        'if (kind === "held" && this.#isHeld) {',
+      ],
+      [
+        "a copy takes the place of a machine that is restarted",
+        "if (holder && !hasPassed(RESTART_MS, holder.at, this.#ctx.clock.now())) throw this.#inUse();",
+        "",
+      ],
+      ["anybody speaks as a run of this machine", "if (!isOwn) return undefined;", ""],
+    ],
+  },
+  {
     file: "daemon/features/federation/directory/machine_directory.ts",
     tests: [`${FEDERATION}/directory/receiving_test.ts`, `${FEDERATION}/directory`],
     faults: [
@@ -215,9 +242,71 @@ const DIRECTORY_TARGETS: readonly Target[] = [
         "",
       ],
       [
+        "a heartbeat does not keep its machine online",
+        "if (isBeatOf(from, lease.verify_key, beat)) this.#seen(lease, beat.seq);",
+        "",
+      ],
+      [
+        "the heartbeat of anybody keeps a machine online",
+        "if (isBeatOf(from, lease.verify_key, beat)) this.#seen(lease, beat.seq);",
+        "this.#seen(lease, beat.seq);",
+      ],
+      [
+        "a repeated heartbeat keeps a machine online",
+        "if (lease?.run !== beat.run || beat.seq <= lease.seq) return;",
+        "if (lease?.run !== beat.run) return;",
+      ],
+      [
+        "the entry that a heartbeat names is not asked for",
+        "if (this.#missing.size < REFUSED_MACHINES_MAX) this.#missing.set(daemon_id, -Infinity);",
+        "",
+      ],
+      [
+        "the bus can say of any machine that it went",
+        "if (before && before.run === undefined) this.#end(before);",
+        "if (before) this.#end(before);",
+      ],
+      [
+        "a machine that is refused is not told",
+        "for (const { to, notice } of this.refusals.takeDue(now)) this.#tell(to, notice);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/directory/machine_refusals.ts",
+    tests: [`${FEDERATION}/directory/refusals_test.ts`],
+    faults: [
+      [
+        "a refusal of another machine counts as one of this machine",
+        "if (data?.to !== this.#me) return;",
+        "if (!data) return;",
+      ],
+      [
+        "a refusal is told with every entry",
+        "can_hear && hasPassed(TELL_MS, told_at, now)",
+        "can_hear && told_at < now",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/directory/own_entry.ts",
+    tests: [`${FEDERATION}/directory`],
+    faults: [
+      [
         "a change of the peers waits for the next renewal",
-        "if (!isDue && revision === this.#revision) return;",
-        "if (!isDue) return;",
+        "if (!isDue && revision === this.#read_revision) return undefined;",
+        "if (!isDue) return undefined;",
+      ],
+      [
+        "the whole entry is sent each time",
+        "if (!isEntry) return bus.beat(this.#sealBeat());",
+        "",
+      ],
+      [
+        "machines without heartbeats lose sight of this one",
+        "|| isWholeNeeded()",
+        "",
       ],
     ],
   },

@@ -72,7 +72,7 @@ const TRUST_TARGETS: readonly Target[] = [
       ],
       [
         "a machine announces peers with the card of another one",
-        "if (!verify(toVerifyKey(checked.card.sign), ABOUT, content, signature)) return null;",
+        "if (!verify(toVerifyKey(checked.card.sign), [purpose], content, signature)) return null;",
         "",
       ],
     ],
@@ -254,6 +254,27 @@ const NATS_TARGETS: readonly Target[] = [
         "a batch that was taken is not acknowledged",
         "message.ack();\n      handled++;",
         "handled++;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/store.ts",
+    tests: [`${NATS}/hostile_member_test.ts`],
+    faults: [
+      [
+        "one message of a member replaces all others of a stream",
+        "allow_rollup_hdrs: false, deny_delete: true, deny_purge: true",
+        "allow_rollup_hdrs: true, deny_delete: true",
+      ],
+      [
+        "the answer to a publication can purge a stream",
+        "deny_delete: true, deny_purge: true",
+        "deny_delete: true",
+      ],
+      [
+        "the files of earlier versions are lost when the store is changed",
+        "return isOld ? { ...config, max_msgs_per_subject: -1 } : config;",
+        "return config;",
       ],
     ],
   },

@@ -114,14 +114,7 @@ export class Federation {
       fingerprint: fingerprintOf(keys.public),
       shared_circles: [...settings.allow],
     }, (listener) => access.open(daemon_id, listener));
-    this.#claim = new RunClaim(ctx, {
-      daemon_id,
-      keys,
-      network,
-      place: access.place,
-      decided: (refused_since) => deps.identityRefused(refused_since),
-      roundTrip: () => this.#connection.roundTrip(),
-    });
+    this.#claim = this.#openClaim();
     const bus = () => this.#connection;
     this.#files = new MachineFiles(ctx, { attachments, bus, daemon_id, seal });
     this.#waiting = this.#openWaiting();
@@ -271,6 +264,18 @@ export class Federation {
     if (answer !== undefined) return answer;
     await this.#claim.mustHold();
     return await this.calls.server.receive(from, request);
+  }
+
+  #openClaim(): RunClaim {
+    const { access: { keys, network, place }, daemon_id, identityRefused } = this.#deps;
+    return new RunClaim(this.#ctx, {
+      daemon_id,
+      keys,
+      network,
+      place,
+      decided: identityRefused,
+      roundTrip: () => this.#connection.roundTrip(),
+    });
   }
 
   #openWaiting(): WaitingMessages {

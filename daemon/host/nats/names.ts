@@ -11,7 +11,7 @@ export const ENTRY_MS_MAX = 60_000;
 /** A machine's daemon id, which is a token of subjects. */
 export const DAEMON_ID = /^dm-[0-9a-f]{12}$/;
 
-/** Names of files, which are the last two tokens of a subject: the machine that stored it, a dot. */
+/** Names of files, the last two tokens of a subject: the machine that stored it, and its name. */
 export const FILE_NAME = /^dm-[0-9a-f]{12}\.[\w-]{1,112}$/;
 
 /**

@@ -7,7 +7,8 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { sealBeat } from "../../../daemon/features/federation/directory/beat.ts";
 import { type Entry, toBytes } from "../../../daemon/features/federation/directory/entry.ts";
-import { CALL, RENEW_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { CALL } from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { RENEW_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
 import { decodeBatch, encodeBatch } from "../../../daemon/features/machines/links/batch.ts";
 import {
   openAnnouncement,

@@ -6,7 +6,7 @@ import {
   STREAMS_MAX,
 } from "kit/net/tunnel/frames.ts";
 import { isUnreachable } from "../../../relay/daemons/contract.ts";
-import { helloFrame, ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
+import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,
   NAMESPACE,
@@ -197,66 +197,6 @@ Deno.test("a newer connection of a daemon replaces the older one [c9.tunnel.newe
     newer.sendFrame({ type: "response", id: frame.id, status: 204, headers: [], body: false });
   };
   assert.equal((await r.ask(1, "/health")).status, 204);
-});
-
-/** The first frame of a run of daemon 1. */
-const helloOf = (run: string) => ({ ...helloFrame("laptop"), run: run.repeat(16) });
-
-/** Lets a scripted daemon live: it answers pings. */
-function live(daemon: ScriptedDaemon): void {
-  daemon.on = (frame) => {
-    if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });
-  };
-}
-
-Deno.test("a second run of a daemon id is refused while the first one lives", async () => {
-  await using r = relayWorld();
-  const first = await scripted(r, 1, { hello: helloOf("a") });
-  live(first);
-  for (const run of ["b", "c"]) {
-    const copy = await scripted(r, 1, { hello: helloOf(run) });
-    await r.tick(1);
-    assert.equal(copy.of("welcome").length, 0);
-    assert.equal(copy.of("refused")[0]?.["error"], "identity_in_use");
-    assert.match(String(copy.of("refused")[0]?.["detail"]), /on laptop.*renew-identity/);
-    assert.equal(copy.closed?.code, 4014);
-  }
-  assert.equal(first.closed, undefined);
-  assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
-});
-
-Deno.test("a new run takes the place of one that gives no sign of life for 3 s", async () => {
-  await using r = relayWorld();
-  const frozen = await scripted(r, 1, { hello: helloOf("a") });
-  const next = await scripted(r, 1, { hello: helloOf("b") });
-  await r.tick(2);
-  assert.deepEqual([next.of("welcome").length, frozen.closed], [0, undefined]);
-  await r.tick(1);
-  assert.deepEqual([next.of("welcome").length, frozen.closed?.code], [1, 4009]);
-  live(next);
-  const woken = await scripted(r, 1, { hello: helloOf("a") });
-  await r.tick(1);
-  assert.equal(woken.closed?.code, 4014);
-});
-
-Deno.test("a new run is admitted at once when the first one ends, and a second one is not", async () => {
-  await using r = relayWorld();
-  const first = await scripted(r, 1, { hello: helloOf("a") });
-  const next = await scripted(r, 1, { hello: helloOf("b") });
-  live(next);
-  const third = await scripted(r, 1, { hello: helloOf("c") });
-  first.close();
-  await r.tick(1);
-  const welcomed = [next, third].map((daemon) => daemon.of("welcome").length);
-  assert.deepEqual([welcomed, third.closed?.code], [[1, 0], 4014]);
-});
-
-Deno.test("a connection of the same run replaces the older one at once", async () => {
-  await using r = relayWorld();
-  const older = await scripted(r, 1, { hello: helloOf("a") });
-  live(older);
-  const newer = await scripted(r, 1, { hello: helloOf("a") });
-  assert.deepEqual([newer.of("welcome").length, older.closed?.code], [1, 4009]);
 });
 
 Deno.test("a refused newer connection leaves the older one open", async () => {

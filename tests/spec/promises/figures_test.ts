@@ -11,10 +11,8 @@ import { PROBE_MS } from "../../../daemon/features/machines/links/outgoing_link.
 import { CALL_AGE_MS_MAX } from "../../../daemon/features/federation/calls/nonce_memory.ts";
 import { CALL_BYTES_MAX } from "../../../daemon/features/federation/calls/bounds.ts";
 import { CALLS_AT_ONCE_MAX } from "../../../daemon/features/federation/calls/call_server.ts";
-import {
-  LEASE_MS,
-  RENEW_MS,
-} from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { LEASE_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { RENEW_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
 import { FILE_BYTES_MAX } from "../../../daemon/features/federation/files/transfers.ts";
 import {
   BATCH_BYTES_MAX,
@@ -22,6 +20,7 @@ import {
   ENTRY_BYTES_MAX,
 } from "../../../daemon/features/machines/links/batch.ts";
 import { ENTRY_MS_MAX } from "../../../daemon/features/machines/links/incoming_link.ts";
+import { ENTRY_MS_MAX as ENTRY_SHOWN_MS_MAX } from "../../../daemon/host/nats/names.ts";
 import { MACHINES_MAX } from "../../../daemon/features/machines/machine_trust.ts";
 import { SHARED_PEERS_MAX } from "../../../daemon/features/peers/remote/shared_peers.ts";
 import {
@@ -37,7 +36,11 @@ import {
 } from "../../../relay/daemons/daemon_client.ts";
 import * as registry from "../../../relay/daemons/machine_registry.ts";
 import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
-import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "kit/http/body_limiter.ts";
+import {
+  ADDRESS_BODY_BYTES_MAX,
+  BODY_MS_MAX,
+  TOTAL_BODY_BYTES_MAX,
+} from "kit/http/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
 import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/tools/sending.ts";
@@ -109,6 +112,7 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
       size(frames.UNTAKEN_BYTES_MAX),
     "pings of one end": `${frames.PINGS_RECEIVED_MAX} in ${seconds(frames.PING_EVERY_MS)}`,
     "silence": `two pings, ${seconds(frames.PING_EVERY_MS)} each`,
+    "runs of one daemon id": `1; a silent one has ${seconds(registry.PROBE_MS_MAX)}`,
     "answer of a machine to a browser": `${seconds(ANSWER_MS_MAX)} to its head`,
     "answer of a machine to an app or a guest": `${
       seconds(APP_ANSWER_MS_MAX)
@@ -135,6 +139,7 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
     "token exchanges of one connection": await rateOf(({ exchanges }) => exchanges.acquire("x")),
     "unanswered bodies of one address": `${size(ADDRESS_BODY_BYTES_MAX)}, ` +
       `${seconds(BODY_MS_MAX)} to arrive`,
+    "bodies of all addresses that arrive": size(TOTAL_BODY_BYTES_MAX),
   });
 });
 
@@ -147,8 +152,10 @@ Deno.test("the limits in docs/machines.md are those of the daemon", () => {
   assert.deepEqual(limits, {
     "machines that one machine knows": count(MACHINES_MAX),
     "peers that a machine announces": count(SHARED_PEERS_MAX),
-    "a machine's entry in the directory": `${size(DIRECTORY_ENTRY_BYTES_MAX)}, ` +
-      `for ${seconds(LEASE_MS)}, renewed in ${RENEW_MS / 1000}`,
+    "a machine's entry in the directory": `${size(DIRECTORY_ENTRY_BYTES_MAX)}; ` +
+      `the bus shows it ${seconds(ENTRY_SHOWN_MS_MAX)}`,
+    "the last sign of life of a machine": `${seconds(LEASE_MS)}; a heartbeat comes in ` +
+      RENEW_MS / 1000,
     "a message with all its fields": `${size(ENTRY_BYTES_MAX)} as JSON`,
     "one batch": `${BATCH_ENTRIES_MAX} messages and reports, ${size(BATCH_BYTES_MAX)}`,
     "waiting for a machine, here or at the bus": days(ENTRY_MS_MAX),

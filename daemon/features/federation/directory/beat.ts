@@ -1,4 +1,4 @@
-/** Heartbeats: a few signed bytes that say which entry of the directory a live machine stands by. */
+/** Heartbeats: a few signed bytes that say which entry of the directory holds. */
 
 import * as z from "zod";
 import type { KeyObject } from "node:crypto";

@@ -1,28 +1,22 @@
 /** The directory of machines: announces this machine's peers, and takes what others announce. */
 
 import type { KeyObject } from "node:crypto";
-import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
+import { hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { VERSION } from "kit/core/version.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { type Bus, BusError } from "../../../host/bus.ts";
 import type { MachineTrust } from "../../machines/machine_trust.ts";
 import { openAnnouncement, sealAnnouncement } from "../../machines/trust/announcement.ts";
 import { cardToWire, type SignedCard } from "../../machines/trust/cards.ts";
-import { type MachineKeys, toVerifyKey } from "../../machines/trust/keys.ts";
-import type { NetworkKeys } from "../../machines/trust/network.ts";
+import { toVerifyKey } from "../../machines/trust/keys.ts";
 import type { AnnouncingMachine, RemotePeers } from "../../peers/remote/remote_peers.ts";
-import type { SharedHuman } from "../../peers/remote/schemas.ts";
-import type { SharedPeers } from "../../peers/remote/shared_peers.ts";
-import { isBeatOf, readBeat, sealBeat } from "./beat.ts";
-import { type Entry, fromBytes, toBytes } from "./entry.ts";
+import { isBeatOf, readBeat } from "./beat.ts";
+import { type Entry, fromBytes } from "./entry.ts";
 import { MachineRefusals, type RefusalText } from "./machine_refusals.ts";
+import { OwnEntry, type OwnEntryDeps } from "./own_entry.ts";
 import { describe, type EntryRefusal } from "./refusals.ts";
-
-/** A sign of life is sent this often: a heartbeat, or the entry for machines that hear none. */
-export const RENEW_MS = 20_000;
 
 /** How long a machine counts as online after its last sign of life. */
 export const LEASE_MS = 60_000;
@@ -30,11 +24,6 @@ export const LEASE_MS = 60_000;
 /** How long a shutdown waits until the bus has removed the entry of this machine. */
 const LEAVE_MS_MAX = 2000;
 
-/** When peers were seen is announced this often, if nothing else changes. */
-export const SEEN_MS = 10 * 60_000;
-
-/** For this long the bus shows an entry to machines that connect; beyond it they are sent one. */
-const SHOWN_MS = 40_000;
 /** How often the sign of life of a machine is stored. */
 const TOUCHED_MS = 5 * 60_000;
 /** How many machines are asked for their entry, or are sent this machine's, in one second. */
@@ -50,20 +39,12 @@ const REFUSED_MACHINES_MAX = 2000;
 /** The first byte of a call that is about the directory. Calls of routes begin with 1. */
 export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 
-export interface MachineDirectoryDeps {
+export interface MachineDirectoryDeps extends OwnEntryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
-  /** The card of this machine. */
-  readonly card: SignedCard;
-  readonly keys: MachineKeys;
-  readonly network: NetworkKeys;
   readonly remotePeers: RemotePeers;
-  /** New at each start of the daemon. */
-  readonly run: string;
-  readonly shared: Pick<SharedPeers, "list">;
   readonly trust: Pick<MachineTrust, "meet" | "touch">;
   /** Whether this machine takes part in the bus. */
   isConnected(): boolean;
-  human(): SharedHuman | null;
   /** A machine came online or went offline; within the transaction that stores it. */
   changed(tx: Tx, machine: AnnouncingMachine, status: "online" | "offline"): void;
   /** An entry of a machine that was offline came as the answer to a question. */
@@ -102,17 +83,9 @@ export interface Received {
 
 const NOTHING: Received = { cameOnline: false, clock_ahead_ms: null };
 
-/** The content that this run announced last. */
-interface Content {
-  readonly peers: ReturnType<SharedPeers["list"]>;
-  readonly human: SharedHuman | null;
-}
-
 export class MachineDirectory {
   readonly #ctx: Context;
   readonly #deps: MachineDirectoryDeps;
-  /** Others refuse an entry that is older than the last one. */
-  readonly #time: ForwardTime;
   readonly refusals: MachineRefusals;
   /** The machines that are online, by daemon id. */
   readonly #online = new Map<string, Lease>();
@@ -122,27 +95,15 @@ export class MachineDirectory {
   readonly #missing = new Map<string, number>();
   /** Machines that cannot have seen this machine's entry at the bus. */
   readonly #unsent = new Set<string>();
-  /** What was announced last, without times. */
-  #digest: string | undefined;
-  #content: Content = { peers: [], human: null };
-  /** The entry as it was sealed last. */
-  #sealed: Uint8Array | undefined;
-  #seq = 0;
-  #revision = 0;
-  /** When anything was sent last, and when the entry was; undefined after the connection was lost. */
-  #sent_at: number | undefined;
-  #announced_at = -Infinity;
-  #seen_announced_at = -Infinity;
-  /** The revision of the table `peers` when the peers were last read. */
-  #read_revision = -1;
+  readonly #own: OwnEntry;
   #sending: Promise<void> | undefined;
   #hasLeft = false;
 
   constructor(ctx: Context, deps: MachineDirectoryDeps) {
     this.#ctx = ctx;
-    this.#time = new ForwardTime(ctx.clock);
     this.#deps = deps;
     this.refusals = new MachineRefusals(ctx, deps.card.daemon_id);
+    this.#own = new OwnEntry(ctx, deps);
   }
 
   /** Run once a second: sends what has changed or is due, and ends leases. */
@@ -151,9 +112,9 @@ export class MachineDirectory {
     for (const lease of [...this.#online.values()]) {
       if (now - lease.renewed_at >= LEASE_MS) this.#end(lease);
     }
-    if (!this.#deps.isConnected()) this.#sent_at = undefined;
+    if (!this.#deps.isConnected()) this.#own.lost();
     else if (!this.#hasLeft) {
-      if (!this.#sending) this.#sendDue(now);
+      this.#sendDue(now);
       this.#sendEntries();
       this.#askForEntries(now);
       for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);
@@ -197,8 +158,8 @@ export class MachineDirectory {
     const before = this.#online.get(from)?.run;
     const received = this.received(from, bytes);
     const after = this.#online.get(from)?.run;
-    const isHidden = hasPassed(SHOWN_MS, this.#announced_at, this.#ctx.clock.monotonic());
-    if (after !== undefined && after !== before && isHidden) this.#unsent.add(from);
+    if (after === undefined || after === before) return received;
+    if (this.#own.isHidden(this.#ctx.clock.monotonic())) this.#unsent.add(from);
     return received;
   }
 
@@ -216,7 +177,7 @@ export class MachineDirectory {
   answer(from: string, frame: Uint8Array): Uint8Array | null | undefined {
     const [kind] = frame;
     const content = frame.subarray(1);
-    if (kind === CALL.ask) return this.#sealed ?? null;
+    if (kind === CALL.ask) return this.#own.sealed ?? null;
     if (kind === CALL.entry) {
       this.#takeSent(from, content);
       return new Uint8Array();
@@ -259,7 +220,7 @@ export class MachineDirectory {
     const { bus, isConnected } = this.#deps;
     if (!isConnected()) return;
     try {
-      await bus.announce(this.#seal({ leaves: true }));
+      await bus.announce(this.#own.seal({ leaves: true }));
       await bus.withdraw(); // For machines of a version that knows nothing of `leaves`.
     } catch (error) { // The others notice that no sign of life comes.
       this.#ctx.log.warn("The entry of this machine was not withdrawn", { why: messageOf(error) });
@@ -352,67 +313,10 @@ export class MachineDirectory {
     });
   }
 
-  /** Sends the entry if it has changed or if somebody needs it, else a heartbeat when it is due. */
   #sendDue(now: Monotonic): void {
-    const isNew = this.#sent_at === undefined;
-    const isDue = this.#sent_at === undefined || hasPassed(RENEW_MS, this.#sent_at, now);
-    const revision = this.#ctx.db.revisionOf("peers");
-    if (!isDue && revision === this.#read_revision) return;
-    this.#read_revision = revision;
-    const isChanged = this.#readContent(now);
-    if (!isDue && !isChanged) return;
-    this.#sent_at = now;
-    const { bus } = this.#deps;
-    const isEntry = isNew || isChanged || !bus.canBeat() ||
-      this.#online.values().some(({ beats }) => !beats);
-    if (isEntry) this.#announced_at = now;
-    const sent = isEntry ? bus.announce(this.#seal()) : bus.beat(this.#sealBeat());
-    this.#sending = this.#report(sent).finally(() => this.#sending = undefined);
-  }
-
-  /** Whether this machine shares anything else than it has announced. */
-  #readContent(now: Monotonic): boolean {
-    const content: Content = { peers: this.#deps.shared.list(), human: this.#deps.human() };
-    const { human, peers } = content;
-    const digest = JSON.stringify([peers.map((peer) => ({ ...peer, last_seen: null })), human]);
-    const isSeenDue = hasPassed(SEEN_MS, this.#seen_announced_at, now) &&
-      JSON.stringify(peers) !== JSON.stringify(this.#content.peers);
-    if (digest === this.#digest && !isSeenDue) return false;
-    this.#digest = digest;
-    this.#content = content;
-    this.#seen_announced_at = now;
-    this.#revision++;
-    return true;
-  }
-
-  #seal({ leaves = false } = {}): Uint8Array {
-    const { bus, card, keys, network, run } = this.#deps;
-    const at = this.#time.now();
-    // Others read `last_seen` as a time before `at`.
-    const behind_ms = at - this.#ctx.clock.now();
-    const { human, peers } = this.#content;
-    const shifted = peers.map((peer) => ({
-      ...peer,
-      last_seen: peer.last_seen === null ? null : peer.last_seen + behind_ms,
-    }));
-    const body = toBytes({
-      at,
-      mesh_version: VERSION,
-      peers: shifted,
-      human,
-      run,
-      seq: ++this.#seq,
-      revision: this.#revision,
-      beats: bus.canBeat(),
-      leaves,
-    });
-    return this.#sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
-  }
-
-  #sealBeat(): Uint8Array {
-    const { card, keys, network, run } = this.#deps;
-    const beat = { run, seq: ++this.#seq, revision: this.#revision };
-    return sealBeat(card.daemon_id, beat, keys, network, this.#ctx.ids);
+    if (this.#sending) return;
+    const sent = this.#own.sendDue(now, () => this.#online.values().some(({ beats }) => !beats));
+    if (sent) this.#sending = this.#report(sent).finally(() => this.#sending = undefined);
   }
 
   /** One that fails is sent again after the time of a renewal. */
@@ -422,7 +326,7 @@ export class MachineDirectory {
       await sent;
       this.#logged.delete(daemon_id);
     } catch (error) {
-      this.#digest = undefined; // Nobody has the entry.
+      this.#own.failed();
       const detail = messageOf(error);
       this.#logOnce(daemon_id, "not_published", { detail, hint: "see `mesh doctor`" });
     }
@@ -459,7 +363,7 @@ export class MachineDirectory {
   }
 
   #sendEntries(): void {
-    const sealed = this.#sealed;
+    const { sealed } = this.#own;
     if (!sealed) return;
     for (const daemon_id of [...this.#unsent].slice(0, SENT_PER_TICK_MAX)) {
       this.#unsent.delete(daemon_id);
@@ -474,7 +378,7 @@ export class MachineDirectory {
     void this.#call(to, CALL.refusal, notice);
   }
 
-  /** What another machine answers; undefined without an answer: a later heartbeat leads here again. */
+  /** The answer of another machine; undefined without one: a later heartbeat leads here again. */
   async #call(
     to: string,
     kind: (typeof CALL)[keyof typeof CALL],

@@ -241,6 +241,10 @@ export function setConfirmedTag(tx: Tx, daemon_id: string, confirmed_tag: string
   );
 }
 
+export function deletePositions(tx: Tx): void {
+  tx.run("delete from link_positions", {});
+}
+
 export function deletePosition(tx: Tx, daemon_id: string): void {
   tx.run("delete from link_positions where daemon_id = :daemon_id", { daemon_id });
 }

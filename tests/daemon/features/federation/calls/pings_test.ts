@@ -3,6 +3,7 @@ import { BackgroundWork } from "kit/core/background.ts";
 import { aheadBy } from "../../../../../daemon/features/federation/calls/call_client.ts";
 import type { ClockReading } from "../../../../../daemon/features/federation/calls/call_client.ts";
 import {
+  LATENCY_MS_MAX,
   PING_EVERY_MS,
   Pings,
   PINGS_PER_TICK_MAX,
@@ -116,4 +117,14 @@ Deno.test("a ping is answered to a machine that may not administer", async () =>
   await two.laptop.clock.settle();
   const measured = two.laptop.daemon.calls?.pings.of(two.buildbox.daemon_id);
   assert.deepEqual(measured, { latency_ms: 0, clock_ahead_ms: 0 });
+});
+
+Deno.test("a round trip that was measured long ago is not shown, and the clock's difference is", async () => {
+  const reading = { sent_at: 0, received_at: 8, their_time: 5004 };
+  const { pings, state, tick } = pingsOf({ readings: [reading] });
+  await tick();
+  assert.deepEqual(pings.of("dm-0"), { latency_ms: 8, clock_ahead_ms: 5000 });
+  state.online = [];
+  await tick(LATENCY_MS_MAX + 1000);
+  assert.deepEqual(pings.of("dm-0"), { latency_ms: null, clock_ahead_ms: 5000 });
 });

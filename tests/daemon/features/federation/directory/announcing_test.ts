@@ -5,7 +5,7 @@ import { fromBytes } from "../../../../../daemon/features/federation/directory/e
 import {
   RENEW_MS,
   SEEN_MS,
-} from "../../../../../daemon/features/federation/directory/machine_directory.ts";
+} from "../../../../../daemon/features/federation/directory/own_entry.ts";
 import { openAnnouncement } from "../../../../../daemon/features/machines/trust/announcement.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";

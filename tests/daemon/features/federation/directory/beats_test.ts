@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
+import { LEASE_MS } from "../../../../../daemon/features/federation/directory/machine_directory.ts";
+import { RENEW_MS } from "../../../../../daemon/features/federation/directory/own_entry.ts";
+import { sealBeat } from "../../../../../daemon/features/federation/directory/beat.ts";
 import {
-  LEASE_MS,
-  RENEW_MS,
-} from "../../../../../daemon/features/federation/directory/machine_directory.ts";
-import { sealAnnouncement } from "../../../../../daemon/features/machines/trust/announcement.ts";
+  openAnnouncement,
+  sealAnnouncement,
+} from "../../../../../daemon/features/machines/trust/announcement.ts";
 import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";
 import { type Member, member, NETWORK } from "../../../../support/federation/directories.ts";
 import { makeMachine } from "../../../../support/federation/trusted_machines.ts";
@@ -70,6 +72,10 @@ Deno.test("the heartbeat of another machine, or one that was changed, keeps nobo
   a.bus.carry = undefined;
   for (const machine of [b, c]) await machine.tick();
   beat(b, a, c.bus.beats.at(-1));
+  const known = openAnnouncement(b.daemon_id, NETWORK, b.entries.at(-1) ?? new Uint8Array());
+  const { run = "" } = JSON.parse(new TextDecoder().decode(known?.body));
+  const forged = { run, seq: 1000, revision: 1 };
+  beat(b, a, sealBeat(b.daemon_id, forged, c.keys, NETWORK, randomIds));
   beat(b, a, b.bus.beats.at(-1)?.with(60, 0));
   await a.tick(20);
   assert.equal(a.directory.isOnline(b.daemon_id), false);

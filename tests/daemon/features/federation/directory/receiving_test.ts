@@ -2,10 +2,8 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import {
-  LEASE_MS,
-  RENEW_MS,
-} from "../../../../../daemon/features/federation/directory/machine_directory.ts";
+import { LEASE_MS } from "../../../../../daemon/features/federation/directory/machine_directory.ts";
+import { RENEW_MS } from "../../../../../daemon/features/federation/directory/own_entry.ts";
 import { sealAnnouncement } from "../../../../../daemon/features/machines/trust/announcement.ts";
 import type { NetworkKeys } from "../../../../../daemon/features/machines/trust/network.ts";
 import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";

@@ -13,7 +13,7 @@ import { sharedPeer } from "../../../../support/federation/remote_peers.ts";
 import { makeMachine } from "../../../../support/federation/trusted_machines.ts";
 
 /** A machine, and another one that announces itself with any content and hears what it is told. */
-async function withNewcomer(content: Record<string, unknown> = {}, name = "buildbox") {
+function withNewcomer(content: Record<string, unknown> = {}, name = "buildbox") {
   const a = member({ name: "laptop" });
   const b = member({ name, beside: a.w });
   a.bus.carry = (_to, frame) => b.directory.answer(a.daemon_id, frame);
