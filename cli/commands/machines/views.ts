@@ -25,7 +25,7 @@ export function showConnection(to: Terminal, { status, url, reason }: Bus): void
 
 /** This machine and its connection, then the others. */
 export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clock): void {
-  showThisMachine(to, bus);
+  showThisMachine(to, bus, clock);
   if (bus.status === "disabled" && machines.length === 0) return;
   to.print();
   to.printTable(machines, {
@@ -40,7 +40,7 @@ export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clo
   }, { whole: ["MACHINE", "ID"], empty: "No other machine has been seen yet." });
 }
 
-function showThisMachine(to: Terminal, bus: Bus): void {
+function showThisMachine(to: Terminal, bus: Bus, clock: Clock): void {
   if (bus.status === "disabled") {
     to.print("This machine has not joined a network of machines.");
     to.print("Begin one here: ", styled("cyan", "mesh machines serve"));
@@ -54,6 +54,7 @@ function showThisMachine(to: Terminal, bus: Bus): void {
     bus: `${bus.status}, ${bus.url}${
       bus.latency_ms === null ? "" : `, ${formatLatency(bus.latency_ms)}`
     }`,
+    "last heard": bus.last_heard_at ? formatAge(bus.last_heard_at, clock) : null,
     "why not": bus.status === "connected" ? null : bus.reason,
     shares: shared || "nothing; choose circles: mesh config set mesh.bus.allow CIRCLE",
     "at the bus": bus.waiting_at_bus ? `${bus.waiting_at_bus} batches wait for this machine` : null,

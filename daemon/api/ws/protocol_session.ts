@@ -94,7 +94,7 @@ export class ProtocolSession {
     subagent: (self, { agent_id, agent_type: type, phase }) =>
       self.#session &&
       self.#peerSockets.reportSubagent(self.#session.peer_id, { agent_id, type, phase }),
-    pong: (self) => self.#session?.pongReceived(),
+    pong: (self) => self.#session?.pongReceived(self.#ctx.clock.now()),
     ask: (self, verb) => void self.#verb(verb),
     notify: (self, verb) => void self.#verb(verb),
     ack: (self, verb) => void self.#verb(verb),

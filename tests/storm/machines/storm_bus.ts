@@ -58,6 +58,7 @@ export class StormBus {
       getFile: (name) => reached(() => this.#files.get(name)?.slice() ?? null),
       deleteFile: (name) => reached(() => void this.#files.delete(name)),
       roundTrip: () => reached(() => 1),
+      heardAt: () => null,
       backlog: () =>
         reached(() => ({ waiting: this.waitingFor(machine), bytes: null, max_bytes: null })),
       close: () => {

@@ -13,7 +13,7 @@ export const PINGS_PER_TICK_MAX = 4;
 const KEPT = 3;
 
 export interface Measurements {
-  /** Milliseconds of a round trip; null before the first. */
+  /** Milliseconds of a round trip; null before the first, and where the last ping failed. */
   readonly latency_ms: number | null;
   /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
   readonly clock_ahead_ms: number | null;
@@ -58,7 +58,7 @@ export class Pings {
 
   of(daemon_id: string): Measurements {
     const measured = this.#measured.get(daemon_id);
-    if (!measured || measured.latencies_ms.length === 0) return UNMEASURED;
+    if (!measured) return UNMEASURED;
     return {
       latency_ms: medianOf(measured.latencies_ms),
       clock_ahead_ms: medianOf(measured.ahead_ms),
@@ -88,7 +88,8 @@ export class Pings {
     try {
       record(measured, await this.#deps.client.ping(machine));
     } catch (error) {
-      // A machine that does not answer keeps what was measured: its status says that it is offline.
+      // An old latency says nothing of now, while its clock hardly changed.
+      measured.latencies_ms.length = 0;
       if (!recoverableProblem(error)) this.#ctx.log.error("A ping failed", { error });
     } finally {
       measured.isRunning = false;
@@ -99,9 +100,8 @@ export class Pings {
 function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): void {
   latencies_ms.push(Math.max(0, reading.received_at - reading.sent_at));
   ahead_ms.push(aheadBy(reading));
-  if (latencies_ms.length <= KEPT) return;
-  latencies_ms.shift();
-  ahead_ms.shift();
+  if (latencies_ms.length > KEPT) latencies_ms.shift();
+  if (ahead_ms.length > KEPT) ahead_ms.shift();
 }
 
 /** The median of `KEPT` values; the last value while there are fewer. */

@@ -1,0 +1,39 @@
+/** Decides when a connection is pinged, and when its other end counts as gone. */
+
+import { hasPassed } from "kit/core/clock.ts";
+
+export interface KeepAliveOptions {
+  readonly every_ms: number;
+  /** After so many pings without a sign of life, the next one finds the other end gone. */
+  readonly unanswered_max: number;
+}
+
+export class KeepAlive {
+  readonly #options: KeepAliveOptions;
+  #pinged_at: number;
+  #unanswered = 0;
+  #sent = 0;
+  /** When the other end was heard last, in milliseconds since 1970. */
+  heard_at: number;
+
+  constructor(now: number, options: KeepAliveOptions) {
+    this.#options = options;
+    this.#pinged_at = this.heard_at = now;
+  }
+
+  /** A sign of life answers all pings. */
+  heard(now: number): void {
+    this.heard_at = now;
+    this.#unanswered = 0;
+  }
+
+  /** The id of a ping to send now, `gone` after too many unanswered ones, or undefined. */
+  tick(now: number): number | "gone" | undefined {
+    const { every_ms, unanswered_max } = this.#options;
+    if (!hasPassed(every_ms, this.#pinged_at, now)) return undefined;
+    if (this.#unanswered >= unanswered_max) return "gone";
+    this.#pinged_at = now;
+    this.#unanswered++;
+    return ++this.#sent;
+  }
+}
