@@ -3,7 +3,8 @@
 import * as z from "zod";
 import { ApiError } from "kit/http/client.ts";
 import { join } from "kit/core/path.ts";
-import type { Clock } from "kit/core/clock.ts";
+import { briefClock, type Clock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -17,6 +18,8 @@ import { CommandError } from "./failures.ts";
 import { meshCommand } from "./program.ts";
 
 const START_MS_MAX = 15_000;
+/** How long the daemon may take to say how it is; another machine's answer passes two of them. */
+const HEALTH_MS_MAX = 15_000;
 /**
  * How long a clean stop may take. The daemon commits and answers every waiter. If it needs longer,
  * it counts as stuck.
@@ -47,11 +50,18 @@ const Refusal = z.looseObject({ error: z.string(), detail: z.string() });
 
 /** Returns the daemon's health. Throws `DaemonUnreachable` if the answer has another shape. */
 export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
-  const response = await get("/health");
-  const answer = tryJson(await response.text());
+  const exchange = async (signal: AbortSignal) => {
+    const found = await get("/health", { signal });
+    return { ok: found.ok, status: found.status, answer: tryJson(await found.text()) };
+  };
+  const response = await timeout(briefClock, HEALTH_MS_MAX, exchange);
+  if (!response) {
+    throw new DaemonUnreachable(url, new Error(`no answer within ${HEALTH_MS_MAX / 1000} s`));
+  }
+  const { ok, status, answer } = response;
   const health = Health.safeParse(answer);
-  const refusal = response.ok ? undefined : Refusal.safeParse(answer).data;
-  if (refusal) throw new ApiError(response.status, refusal);
+  const refusal = ok ? undefined : Refusal.safeParse(answer).data;
+  if (refusal) throw new ApiError(status, refusal);
   if (!health.success) throw new DaemonUnreachable(url, health.error, { isTaken: true });
   return health.data;
 }

@@ -18,14 +18,14 @@ const NEXT_STEPS = [
   { command: "mesh inbox", purpose: "list your inbox" },
 ] as const;
 
-export async function showWelcome({ terminal, daemon }: CommandContext): Promise<number> {
+export async function showWelcome({ terminal, daemon, clock }: CommandContext): Promise<number> {
   const health = await getHealth(daemon);
   terminal.print(
     styled("bold", "Agent Mesh"),
     " lets coding agents, and you, ask each other questions.",
   );
   terminal.print();
-  if (health) showHealth(terminal, daemon.url, health);
+  if (health) showHealth(terminal, daemon.url, health, clock);
   else terminal.print("The daemon is ", styled("yellow", "not running"), ` (${daemon.url}).`);
   terminal.print();
   for (const { command, purpose } of health ? NEXT_STEPS : FIRST_STEPS) {

@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import type { listMachines } from "../client/endpoints.ts";
-import { formatDuration } from "../output/time.ts";
+import { formatDuration, formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
 type Listed = WireResponse<typeof listMachines>;
@@ -22,14 +22,14 @@ const LAG_WARNING = 100;
 
 export const BUS: Check = {
   area: "bus",
-  run(_, { machines: listed }) {
+  run({ clock }, { machines: listed }) {
     if (!listed) return [];
     const { bus, machines } = listed;
     if (bus.status === "disabled") {
       return [["ok", "BUS_DISABLED", "this machine is in no network of machines"]];
     }
     return [
-      connectionFinding(bus),
+      connectionFinding(bus, clock.now()),
       ...identityFindings(bus),
       ...refusalFindings(bus),
       ...sharingFindings(bus, machines),
@@ -41,8 +41,8 @@ export const BUS: Check = {
 };
 
 /** The daemon is connected only where the server let it bind its own subjects. */
-function connectionFinding(bus: Bus): CheckResult {
-  const { status, url, reason, latency_ms } = bus;
+function connectionFinding(bus: Bus, now: number): CheckResult {
+  const { status, url, reason, latency_ms, last_heard_at } = bus;
   if (bus.identity_in_use?.this_one === "refused") {
     const fix = "stop the other daemon; or, if this is the copy, give it an identity of its own: " +
       "mesh machines renew-identity";
@@ -50,7 +50,8 @@ function connectionFinding(bus: Bus): CheckResult {
   }
   if (status === "connected") {
     const latency = latency_ms === null ? "" : `, ${latency_ms.toFixed(1)} ms away`;
-    return ["ok", "BUS_CONNECTED", `connected to ${url}${latency}`];
+    const heard = last_heard_at ? `, ${formatHeard(now - Date.parse(last_heard_at))}` : "";
+    return ["ok", "BUS_CONNECTED", `connected to ${url}${latency}${heard}`];
   }
   if (status === "connecting" && reason === null) {
     return ["note", "BUS_CONNECTING", `connecting to ${url}`, "mesh machines"];

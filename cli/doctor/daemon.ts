@@ -8,6 +8,7 @@ import { VERSION } from "kit/core/version.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";
+import { formatHeard } from "../output/time.ts";
 import { type Check, type CheckResult } from "./finding.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
 import type { Machine } from "./machine.ts";
@@ -178,13 +179,16 @@ function readUserVersion(path: string): number | undefined {
 
 export const RELAY: Check = {
   area: "relay",
-  run(_, { health }) {
+  run({ clock }, { health }) {
     if (!health) return [];
-    const { status, url, last_error } = health.relay;
+    const { status, url, last_error, last_heard_at } = health.relay;
     if (status === "disabled") {
       return [["ok", "RELAY_DISABLED", "no relay is configured: nothing leaves this machine"]];
     }
-    if (status === "connected") return [["ok", "RELAY_CONNECTED", `connected to ${url}`]];
+    if (status === "connected") {
+      const heard = last_heard_at ? `, ${formatHeard(clock.now() - last_heard_at)}` : "";
+      return [["ok", "RELAY_CONNECTED", `connected to ${url}${heard}`]];
+    }
     const detail = `${status}, ${url}${last_error === null ? "" : `: ${last_error}`}`;
     return [["warning", "RELAY_DOWN", detail, "see `mesh logs`"]];
   },

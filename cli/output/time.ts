@@ -15,6 +15,11 @@ export function formatDuration(ms: number): string {
   return step ? `${Math.floor(ms / step.ms)}${step.unit}` : "now";
 }
 
+/** The age of the last sign of life of a connection. */
+export function formatHeard(ms: number): string {
+  return ms < 1000 ? "last heard just now" : `last heard ${formatDuration(ms)} ago`;
+}
+
 export function formatAge(instant: string | null, clock: Clock): string {
   return instant === null ? "" : formatDuration(clock.now() - Date.parse(instant));
 }

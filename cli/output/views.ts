@@ -16,6 +16,7 @@ import {
   formatAge,
   formatClockTime,
   formatDuration,
+  formatHeard,
   formatInstant,
 } from "./time.ts";
 import type { StreamEvent } from "../client/event_stream.ts";
@@ -26,7 +27,7 @@ type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 type InboxItem = WireResponse<typeof getInboxItem>;
 type Trace = WireResponse<typeof getTrace>;
 
-export function showHealth(to: Terminal, url: string, health: Health): void {
+export function showHealth(to: Terminal, url: string, health: Health, clock: Clock): void {
   to.printFields({
     daemon: styled("green", "running"),
     url,
@@ -36,7 +37,7 @@ export function showHealth(to: Terminal, url: string, health: Health): void {
     peers: String(health.peers),
     storage: health.storage && formatStorage(health.storage),
     restored: health.restored && formatRestored(health.restored),
-    relay: health.relay && formatRelay(health.relay),
+    relay: health.relay && formatRelay(health.relay, clock),
     bus: health.bus && formatBus(health.bus),
   });
 }
@@ -50,8 +51,12 @@ function formatStorage({ status, reason }: NonNullable<Health["storage"]>): Styl
   return reason === null ? status : styled("red", `${status}  ${reason}`);
 }
 
-function formatRelay({ status, url, last_error }: Health["relay"]): string {
-  return [status, url, last_error].filter(Boolean).join("  ");
+function formatRelay(
+  { status, url, last_error, last_heard_at }: Health["relay"],
+  clock: Clock,
+): string {
+  const heard = last_heard_at && formatHeard(clock.now() - last_heard_at);
+  return [status, url, heard, last_error].filter(Boolean).join("  ");
 }
 
 function formatBus({ status, reason, identity_in_use }: NonNullable<Health["bus"]>): StyledText {

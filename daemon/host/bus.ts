@@ -95,6 +95,8 @@ export interface Bus {
   /** Milliseconds of a round trip to the server. */
   roundTrip(): Promise<number>;
   backlog(): Promise<BusBacklog>;
+  /** When bytes of the server came last (milliseconds since 1970); null while not connected. */
+  heardAt(): number | null;
   close(): Promise<void>;
 }
 

@@ -30,11 +30,11 @@ export class Silence implements Disposable {
  * Passes a body on, and fails it when its reader takes nothing for `ms_max` although something is
  * there. Then the runtime ends the connection, and the source is cancelled.
  */
-export function failStalled(
+export function failStalled<Chunk extends Uint8Array>(
   clock: Pick<Clock, "setTimer">,
   ms_max: number,
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
+  body: ReadableStream<Chunk>,
+): ReadableStream<Chunk> {
   const source = body.getReader();
   let offered: Silence | undefined;
   return new ReadableStream({

@@ -192,6 +192,7 @@ function routesOf(
   return [
     route(getRelayHealth, () => health(relay)),
     ...tunnelRoutes({
+      clock: platform.clock,
       machines,
       metrics,
       sessions,

@@ -1,5 +1,7 @@
 /** Proxies a browser's request to one machine, under the relay's origin. */
 
+import type { Clock } from "kit/core/clock.ts";
+import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { Problem } from "kit/core/problem.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
@@ -11,6 +13,7 @@ import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 export const ANSWER_MS_MAX = 60_000;
 
 export interface ProxyDeps {
+  readonly clock: Clock;
   readonly machines: Machines;
   readonly sessions: Sessions;
   readonly originPolicy: OriginPolicy;
@@ -32,7 +35,7 @@ const OWN_FILES = /^\/dashboard(?:\/|$)/;
 
 /** Every request, even a `GET`, needs a session and must come from a relay page (contract 9). */
 export async function proxyToMachine(
-  { machines, sessions, originPolicy, signal }: ProxyDeps,
+  { clock, machines, sessions, originPolicy, signal }: ProxyDeps,
   request: Request,
   daemon_id: string,
 ): Promise<Response> {
@@ -62,13 +65,20 @@ export async function proxyToMachine(
     timeout_ms: ANSWER_MS_MAX,
     origin: "browser",
   };
-  const answer = await toBrowserResponse(
-    daemon_id,
-    await machines.request(namespace, daemon_id, proxied),
+  const answer = failIfStalled(
+    clock,
+    await toBrowserResponse(daemon_id, await machines.request(namespace, daemon_id, proxied)),
   );
   if (method !== "HEAD") return answer;
   await abandon(answer.body); // A response to HEAD has no body.
   return new Response(null, answer);
+}
+
+/** An event stream always has something to read; a person may pause a download. */
+function failIfStalled(clock: Clock, answer: Response): Response {
+  const { body, headers } = answer;
+  if (!body || headers.get("content-type") !== "text/event-stream") return answer;
+  return new Response(failStalled(clock, STALLED_MS_MAX, body), answer);
 }
 
 /** The path to request from the daemon, percent-encoded as in the browser's request. */

@@ -12,9 +12,17 @@ export const NEVER_SHARED: ReadonlySet<string> = new Set([
 /** Size limit of an event. Events contain ids, names and counts only, so they are shorter. */
 const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
+/** A page cannot see comments, so it could not tell a quiet stream from a frozen one. */
+const ALIVE = `${KEEP_ALIVE}event: alive\ndata: {}\n\n`;
 
-/** Passes on the events that a guest may see. Fails if the event stream is invalid. */
-export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8Array> {
+/**
+ * Passes on the events that a guest may see. Fails if the event stream is invalid. A stream that
+ * `sendsAlive` has an event beside each comment of a quiet stream.
+ */
+export function filterEvents(
+  peer_id: string,
+  sendsAlive = false,
+): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   const frames = new Splitter("\n\n", 1);
@@ -28,7 +36,8 @@ export function filterEvents(peer_id: string): TransformStream<Uint8Array, Uint8
       }
       for (const frame of ended) {
         const guestFrame = toGuest(frame, peer_id);
-        if (guestFrame !== undefined) controller.enqueue(encoder.encode(guestFrame));
+        if (guestFrame === KEEP_ALIVE && sendsAlive) controller.enqueue(encoder.encode(ALIVE));
+        else if (guestFrame !== undefined) controller.enqueue(encoder.encode(guestFrame));
       }
     },
   });

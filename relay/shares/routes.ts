@@ -6,6 +6,8 @@ import { invalidRequest, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/c
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
 import { ownerOf, type OwnerSessions } from "../sign_in/owner.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
@@ -24,6 +26,7 @@ const SHARE_BYTES_MAX = 16_384;
 const ASK_BYTES_MAX = 6 * contracts.GUEST_TEXT_BYTES_MAX + 1024;
 
 export interface ShareDeps {
+  readonly clock: Clock;
   readonly originPolicy: OriginPolicy;
   readonly machines: Machines;
   readonly shares: Shares;
@@ -131,7 +134,8 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
   const abandon = () => viewer[Symbol.dispose]();
   stop.addEventListener("abort", abandon, { once: true });
   try {
-    const since = request.headers.get("last-event-id");
+    const query = new URL(request.url).searchParams;
+    const since = request.headers.get("last-event-id") ?? query.get("since");
     const upstream = await machines.request(namespace, daemon_id, {
       method: "GET",
       path: "/events/stream",
@@ -143,8 +147,9 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
       await abandonBody(upstream.body);
       throw new Problem("bad_daemon_answer", { daemon_id });
     }
-    const body = upstream.body.pipeThrough(filterEvents(peer_id));
-    return new Response(endOnAbort(stop, body, abandon), {
+    const body = upstream.body.pipeThrough(filterEvents(peer_id, query.has("alive")));
+    const taken = failStalled(deps.clock, STALLED_MS_MAX, endOnAbort(stop, body, abandon));
+    return new Response(taken, {
       headers: {
         ...STREAM_HEADERS,
         "content-security-policy": SANDBOX,

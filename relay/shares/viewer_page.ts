@@ -20,13 +20,22 @@ export interface View {
 }
 
 const NEWS_MAX = 200;
+const SILENCE_MS_MAX = 45_000;
 const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARED.has(type));
 
 // Adds new events to the page. Without this script, the page still shows everything else.
 const SCRIPT = `
 const list = document.getElementById("news");
-const source = new EventSource(location.pathname + "/stream");
-const showEvent = ({ type, data }) => {
+let source, silence;
+// A connection that is frozen ends in no error: the relay sends something every 15 seconds.
+const hear = () => {
+  clearTimeout(silence);
+  silence = setTimeout(connect, ${SILENCE_MS_MAX});
+};
+let last = "";
+const showEvent = ({ type, data, lastEventId }) => {
+  hear();
+  last = lastEventId || last;
   const { timestamp, from, to, state, status, reason } = JSON.parse(data);
   const item = document.createElement("li");
   const way = [from, to].filter(Boolean).join(" → ");
@@ -36,7 +45,16 @@ const showEvent = ({ type, data }) => {
   list.prepend(item);
   while (list.children.length > ${NEWS_MAX}) list.lastChild.remove();
 };
-for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, showEvent);
+function connect() {
+  if (source) source.close();
+  const query = "?alive" + (last && "&since=" + last);
+  source = new EventSource(location.pathname + "/stream" + query);
+  source.onopen = hear;
+  source.addEventListener("alive", hear);
+  for (const type of ${JSON.stringify(TYPES)}) source.addEventListener(type, showEvent);
+  hear();
+}
+connect();
 document.getElementById("live").textContent = "New events appear automatically.";
 `;
 

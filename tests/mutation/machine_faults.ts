@@ -317,6 +317,50 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/host/nats/session.ts",
+    tests: [`${NATS}/frozen_link_test.ts`],
+    faults: [
+      [
+        "a link that passes nothing stays connected",
+        'if (status.type === "staleConnection") this.#fail(new Error("it does not answer"));',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/nats_bus.ts",
+    tests: [`${NATS}/frozen_link_test.ts`],
+    faults: [
+      [
+        "a bus that is closed waits for a frozen handshake",
+        "else this.#link?.destroy();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/nats/link.ts",
+    tests: [`${NATS}/empty_write_test.ts`],
+    faults: [
+      [
+        "an empty write blocks a TLS socket for ever",
+        "return catchErrors(skipEmptyWrites(socket));",
+        "return catchErrors(socket);",
+      ],
+    ],
+  },
+  {
+    file: "cli/client/event_stream.ts",
+    tests: ["tests/cli/client/silent_daemon_test.ts"],
+    faults: [
+      [
+        "a reader of events waits for a frozen daemon for ever",
+        "new Silence(clock, SILENCE_MS_MAX, () => lost.abort());",
+        "new Silence(clock, SILENCE_MS_MAX, () => undefined);",
+      ],
+    ],
+  },
+  {
     file: "daemon/host/nats/reasons.ts",
     tests: [`${NATS}/reasons_test.ts`, `${NATS}/batches_test.ts`],
     faults: [

@@ -96,4 +96,15 @@ export const RELAY_TARGETS: readonly Target[] = [
       ],
     ],
   },
+  {
+    file: "kit/net/keep_alive.ts",
+    tests: TUNNEL,
+    faults: [
+      [
+        "a connection that passes nothing is kept",
+        'if (this.#unanswered >= unanswered_max) return "gone";',
+        "",
+      ],
+    ],
+  },
 ];

@@ -56,6 +56,7 @@ export class MemoryBus {
           this.files.delete(name);
         }),
       roundTrip: filesOnly,
+      heardAt: () => null,
       backlog: filesOnly,
       close: () => Promise.resolve(),
     };

@@ -78,8 +78,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     summary: "Show the daemon's status",
     example: "mesh status",
     call: ({ daemon }) => mustGetHealth(daemon),
-    show: (health, { daemon, machine, terminal }) =>
-      showHealth(terminal, machine ?? daemon.url, health),
+    show: (health, { clock, daemon, machine, terminal }) =>
+      showHealth(terminal, machine ?? daemon.url, health, clock),
   }),
   TOKEN_COMMAND,
   DOCS_COMMAND,

@@ -25,7 +25,7 @@ export function showConnection(to: Terminal, { status, url, reason }: Bus): void
 
 /** This machine and its connection, then the others. */
 export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clock): void {
-  showThisMachine(to, bus);
+  showThisMachine(to, bus, clock);
   if (bus.status === "disabled" && machines.length === 0) return;
   to.print();
   to.printTable(machines, {
@@ -54,7 +54,7 @@ function showRefusals(to: Terminal, { refused = [], refused_by = [] }: Partial<B
   }
 }
 
-function showThisMachine(to: Terminal, bus: Bus): void {
+function showThisMachine(to: Terminal, bus: Bus, clock: Clock): void {
   if (bus.status === "disabled") {
     to.print("This machine has not joined a network of machines.");
     to.print("Begin one here: ", styled("cyan", "mesh machines serve"));
@@ -68,6 +68,7 @@ function showThisMachine(to: Terminal, bus: Bus): void {
     bus: `${bus.status}, ${bus.url}${
       bus.latency_ms === null ? "" : `, ${formatLatency(bus.latency_ms)}`
     }`,
+    "last heard": bus.last_heard_at ? formatAge(bus.last_heard_at, clock) : null,
     "why not": bus.status === "connected" ? null : bus.reason,
     "second daemon": bus.identity_in_use?.this_one === "connected"
       ? `${bus.identity_in_use.place} has this machine's identity, too, and is refused; there: ` +

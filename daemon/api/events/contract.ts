@@ -28,6 +28,8 @@ export const Health = z.object({
     status: z.enum(["connected", "connecting", "down", "disabled"]),
     url: maybe,
     last_connected_at: Instant.nullable(),
+    /** When the relay was heard last; absent while it is not connected. */
+    last_heard_at: Instant.optional(),
     last_error: maybe,
   }),
   /** The bus between machines, where one is set. Daemons of earlier versions do not report it. */

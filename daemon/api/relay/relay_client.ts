@@ -84,6 +84,7 @@ export class RelayClient {
       status: this.#state,
       url: this.#options.url,
       last_connected_at: this.#connected_at,
+      ...(this.#multiplexed && { last_heard_at: this.#multiplexed.heard_at }),
       last_error: this.#last_error,
     };
   }

@@ -169,7 +169,7 @@ export class ProtocolSession {
       );
       await this.#ctx.db.whenDurable();
       if (this.#closed) return;
-      const session = new Session(this.#connection, identity, this.#ctx.clock.monotonic());
+      const session = new Session(this.#connection, identity, this.#ctx.clock);
       const { peer_id, display_name } = identity;
       this.#session = session;
       this.#handshakeState = "done";

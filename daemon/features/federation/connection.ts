@@ -86,6 +86,7 @@ export class BusConnection implements Bus {
       since: this.#since,
       reason: this.#reason,
       latency_ms: measured?.latency_ms ?? null,
+      last_heard_at: this.heardAt(),
       daemon_id,
       name,
       fingerprint,
@@ -138,6 +139,10 @@ export class BusConnection implements Bus {
 
   async backlog(): Promise<BusBacklog> {
     return await this.#opened().backlog();
+  }
+
+  heardAt(): number | null {
+    return this.#bus?.heardAt() ?? null;
   }
 
   /** Resolves when the bus is closed; nothing is reported after the call. */

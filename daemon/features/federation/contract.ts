@@ -24,7 +24,7 @@ export const Machine = z.lazy(() =>
     status: MachineStatus,
     /** When its daemon announced itself last, by this machine's clock. */
     last_seen: Instant.nullable(),
-    /** Milliseconds of the last round trip to its daemon; null before the first. */
+    /** Milliseconds of the last round trip to its daemon; null where it does not answer now. */
     latency_ms: z.number().nullable(),
     /** Milliseconds by which its clock is ahead of this machine's; null before it was measured. */
     clock_ahead_ms: z.number().nullable(),
@@ -60,8 +60,10 @@ export const BusReport = z.lazy(() =>
     since: Instant.nullable(),
     /** Why it is not connected, in a sentence. */
     reason: z.string().nullable(),
-    /** Milliseconds of the last round trip to the server. */
+    /** Milliseconds of the last round trip to the server; null where it does not answer now. */
     latency_ms: z.number().nullable(),
+    /** When bytes of the server came last on this connection; null while there is none. */
+    last_heard_at: Instant.nullable().optional(),
     daemon_id: z.string(),
     /** This machine's name in the network; null without a bus. */
     name: z.string().nullable(),

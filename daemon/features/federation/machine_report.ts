@@ -22,15 +22,17 @@ export function describeMachine(
   { daemon_id, name, card, last_seen }: PinnedMachine,
   { calls, directory, links, remotePeers }: DescribingParts,
 ): Machine {
+  const isOnline = directory.isOnline(daemon_id);
+  const { clock_ahead_ms, latency_ms } = calls.pings.of(daemon_id);
   const { entries, oldest_at } = links.waiting(db, daemon_id);
   return {
     daemon_id,
     name,
     fingerprint: fingerprintOf(card),
-    status: directory.isOnline(daemon_id) ? "online" : "offline",
+    status: isOnline ? "online" : "offline",
     last_seen: directory.lastSeen(daemon_id) ?? last_seen,
-    ...calls.pings.of(daemon_id),
-    ...(!directory.isOnline(daemon_id) && { latency_ms: null }),
+    latency_ms: isOnline ? latency_ms : null,
+    clock_ahead_ms,
     peers: remotePeers.countOf(daemon_id),
     waiting: entries,
     oldest_waiting_at: oldest_at,

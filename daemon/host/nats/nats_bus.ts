@@ -119,6 +119,10 @@ class NatsBus implements Bus {
     return await this.#connected().backlog();
   }
 
+  heardAt(): number | null {
+    return this.#session ? this.#link?.heard_at ?? null : null;
+  }
+
   async close(): Promise<void> {
     this.#closed.abort();
     this.#directory.close();

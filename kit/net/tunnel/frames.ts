@@ -34,7 +34,8 @@ export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
 export const PING_EVERY_MS = 20_000;
 /** How many pings are accepted within `PING_EVERY_MS`. Limited: each queues a response. */
 export const PINGS_RECEIVED_MAX = 60;
-export const PINGS_UNANSWERED_MAX = 2;
+/** See `KeepAlive`. */
+export const KEEP_ALIVE = { every_ms: PING_EVERY_MS, unanswered_max: 2 };
 /** How long either end may take to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 

@@ -10,6 +10,8 @@ import {
   CONNECTION_WINDOW_BYTES,
   Frame,
   HELD_BYTES_MAX,
+  KEEP_ALIVE,
+  PINGS_RECEIVED_MAX,
   READ_BYTES_EACH_MAX,
   READ_BYTES_MAX,
   type RequestHead,
@@ -19,7 +21,7 @@ import {
   UNTAKEN_BYTES_MAX,
   WAITING_BYTES_MAX,
 } from "kit/net/tunnel/frames.ts";
-import { KeepAlive } from "kit/net/tunnel/keep_alive.ts";
+import { KeepAlive } from "kit/net/keep_alive.ts";
 import { contentLengthOf } from "kit/net/tunnel/headers.ts";
 import type { Connection, FrameData } from "kit/net/tunnel/connection.ts";
 import {
@@ -56,11 +58,13 @@ export class MultiplexedConnection implements StreamHost {
   #last_id = 0;
   readonly #keepAlive: KeepAlive;
   readonly #probes: (() => void)[] = [];
+  /** Since the last ping of this end. */
+  #pingsReceived = 0;
 
   constructor(connection: Connection, deps: MultiplexedConnectionDeps) {
     this.#connection = connection;
     this.#deps = deps;
-    this.#keepAlive = new KeepAlive(deps.clock);
+    this.#keepAlive = new KeepAlive(deps.clock, KEEP_ALIVE);
   }
 
   /** The number of open requests. */
@@ -71,6 +75,11 @@ export class MultiplexedConnection implements StreamHost {
   /** The number of bytes that were received but not read yet. */
   get held_bytes(): number {
     return this.#held.total;
+  }
+
+  /** When the other end was heard last, in milliseconds since 1970. */
+  get heard_at(): number {
+    return this.#keepAlive.heard_at;
   }
 
   /** Why no request can be sent now; undefined if a request can be sent. */
@@ -102,7 +111,7 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   received(data: FrameData): void {
-    this.#keepAlive.answered();
+    this.#keepAlive.heard();
     for (const answered of this.#probes.splice(0)) answered();
     if (typeof data === "string") return this.rejectFrame("A text message after the handshake");
     const items = unpackMessage(data);
@@ -162,7 +171,7 @@ export class MultiplexedConnection implements StreamHost {
   }
 
   pinged(ping_id: number): void {
-    if (!this.#keepAlive.receivePing()) return this.rejectFrame("Too many pings");
+    if (++this.#pingsReceived > PINGS_RECEIVED_MAX) return this.rejectFrame("Too many pings");
     this.sendFrame({ type: "pong", ping_id });
   }
 
@@ -175,8 +184,10 @@ export class MultiplexedConnection implements StreamHost {
   /** Sends a ping when one is due. Ends the tunnel if two pings are unanswered. */
   tick(now: Monotonic): void {
     const ping_id = this.#keepAlive.tick(now);
-    if (ping_id === "gone") this.end("no_pong");
-    else if (ping_id !== undefined) this.sendFrame({ type: "ping", ping_id });
+    if (ping_id === "gone") return this.end("no_pong");
+    if (ping_id === undefined) return;
+    this.#pingsReceived = 0;
+    this.sendFrame({ type: "ping", ping_id });
   }
 
   end(why: CloseReason, detail: string = why): void {

@@ -1,9 +1,15 @@
 /** The CLI's output and event stream: widths, tables, cleaning, JSON and reconnecting. */
 
 import assert from "node:assert/strict";
+import type { Clock } from "kit/core/clock.ts";
 import { clean, styled } from "../../../cli/output/terminal.ts";
 import { columnWidths, displayWidth, truncate } from "../../../cli/output/table.ts";
-import { parseEvents, type StreamEvent, watchEvents } from "../../../cli/client/event_stream.ts";
+import {
+  parseEvents,
+  SILENCE_MS_MAX,
+  type StreamEvent,
+  watchEvents,
+} from "../../../cli/client/event_stream.ts";
 import { capturedTerminal, instantClock } from "../../support/cli/captured_output.ts";
 
 Deno.test("widths count cells: two for wide characters and emoji, none for marks", () => {
@@ -109,7 +115,7 @@ Deno.test("a broken stream resumes after the last received event", async () => {
     asked.push(`${path} ${init?.headers?.["last-event-id"] ?? "-"}`);
     return Promise.resolve(new Response(parts[asked.length - 1] ?? "id: 6\ndata: {}\n\n"));
   };
-  const clock = instantClock();
+  const clock = clockWithoutSilence();
   const received: StreamEvent[] = [];
   const watching = {
     daemon: { get },
@@ -130,3 +136,15 @@ Deno.test("a broken stream resumes after the last received event", async () => {
   assert.deepEqual(received.map(({ id, type }) => id ?? type), ["ready", "5", "6"]);
   assert.deepEqual(notices, ["lost", "resumed", "lost", "resumed"]);
 });
+
+/** Its pauses take no time, and its limit of silence never passes. */
+function clockWithoutSilence(): Clock {
+  const instant = instantClock();
+  return {
+    ...instant,
+    setTimer: (ms, callback) => {
+      if (ms < SILENCE_MS_MAX) return instant.setTimer(ms, callback);
+      return () => undefined;
+    },
+  };
+}

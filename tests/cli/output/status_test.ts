@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { showHealth } from "../../../cli/output/views.ts";
+import { FakeClock } from "../../support/clock.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 const HEALTH = {
@@ -23,6 +24,6 @@ const HEALTH = {
 
 Deno.test("status shows that the relay is down, and why", () => {
   const { terminal, lines } = capturedTerminal();
-  showHealth(terminal, "http://127.0.0.1:8377", HEALTH);
+  showHealth(terminal, "http://127.0.0.1:8377", HEALTH, new FakeClock());
   assert.match(lines.out, /relay +down {2}https:\/\/relay\.test {2}the relay does not take/);
 });

@@ -192,6 +192,7 @@ export class MachinesStorm implements Simulation {
     const { bus, machines } = this;
     bus.faults.clear();
     for (const { daemon_id, adapter } of machines) {
+      bus.thaw(daemon_id);
       bus.setReachable(daemon_id, true);
       bus.resume(daemon_id);
       adapter.releaseSlow();

@@ -15,6 +15,8 @@ interface Announced {
   readonly at: number;
 }
 
+/** After this time the client ends a connection that passes nothing. */
+const PROOF_OF_LIFE_MS = 40_000;
 /** A batch that was not taken is handed out again after this time. */
 const REPEAT_MS = 1000;
 const LEASE_MS = 60_000;
@@ -33,6 +35,11 @@ export class StormBus {
   readonly #files = new Map<string, Uint8Array>();
   readonly #cut = new Set<string>();
   readonly #held = new Set<string>();
+  /** Links that stay open and pass nothing; each promise rejects when the client ends the link. */
+  readonly #frozen = new Map<
+    string,
+    { readonly end: PromiseWithResolvers<void>; cancel(): void }
+  >();
   readonly faults: BusFaults;
   /** What each machine took last. */
   readonly #lastTaken = new Map<string, StoredBatch>();
@@ -54,7 +61,7 @@ export class StormBus {
         return { status: isReachable ? "connected" : "down", since: 0, reason: null };
       },
       publish: (to, id, bytes) => this.#publish({ machine, listener }, { to, id, bytes }),
-      call: (to, request) => reached(() => this.#call(machine, to, request)),
+      call: (to, request) => this.#callFrom({ machine, listener }, to, request),
       beat: (bytes) => reached(() => this.#tellBeat(machine, bytes)),
       canBeat: () => true,
       announce: (entry) => reached(() => this.#announce(machine, entry)),
@@ -63,10 +70,12 @@ export class StormBus {
       getFile: (name) => reached(() => this.#files.get(name)?.slice() ?? null),
       deleteFile: (name) => reached(() => void this.#files.delete(name)),
       roundTrip: () => reached(() => 1),
+      heardAt: () => null,
       backlog: () =>
         reached(() => ({ waiting: this.waitingFor(machine), bytes: null, max_bytes: null })),
       close: () => {
         this.#waiting.delete(listener);
+        this.thaw(machine);
         if (this.#listeners.get(machine) === listener) this.#listeners.delete(machine);
         return Promise.resolve();
       },
@@ -75,6 +84,7 @@ export class StormBus {
 
   /** The machine has lost its power: nothing reaches it, and nothing comes from it. */
   disconnect(machine: string): void {
+    this.thaw(machine);
     this.#listeners.delete(machine);
     for (const [listener, of] of [...this.#waiting]) {
       if (of === machine) this.#waiting.delete(listener);
@@ -90,6 +100,28 @@ export class StormBus {
     }
     this.#cut.add(machine);
     this.#listeners.get(machine)?.changed({ status: "down", since: 0, reason: "cut off" });
+  }
+
+  /** Freezes a link: requests hang until the client ends the connection, or the link thaws. */
+  freeze(machine: string): void {
+    if (this.#cut.has(machine) || this.#frozen.has(machine)) return;
+    const end = Promise.withResolvers<void>();
+    end.promise.catch(() => undefined);
+    const cancel = this.#clock.setTimer(PROOF_OF_LIFE_MS, () => {
+      this.#frozen.delete(machine);
+      this.setReachable(machine, false);
+      end.reject(unreachable("unknown"));
+    });
+    this.#frozen.set(machine, { end, cancel });
+  }
+
+  thaw(machine: string): void {
+    const frozen = this.#frozen.get(machine);
+    if (!frozen) return;
+    this.#frozen.delete(machine);
+    frozen.cancel();
+    frozen.end.resolve();
+    this.#deliver(machine);
   }
 
   /** Delays the batches for a machine, until `resume`. */
@@ -186,6 +218,7 @@ export class StormBus {
     { to, id, bytes }: { readonly to: string; readonly id: string; readonly bytes: Uint8Array },
   ): Promise<void> {
     await this.faults.pass();
+    if (this.faults.hits()) await this.#frozen.get(machine)?.end.promise;
     if (!this.#isReachable(machine, listener) || this.faults.hits()) throw unreachable("no");
     if (this.faults.isFull) throw new BusError("full", "The stream is full", "no");
     if (this.faults.hits()) throw unreachable("unknown");
@@ -197,6 +230,7 @@ export class StormBus {
       this.#deliver(to);
     }
     await this.faults.pass();
+    await this.#frozen.get(machine)?.end.promise;
     if (!this.#isReachable(machine, listener) || this.faults.hits()) throw unreachable("unknown");
   }
 
@@ -206,14 +240,26 @@ export class StormBus {
     work: () => T | Promise<T>,
   ): Promise<T> {
     await this.faults.pass();
+    await this.#frozen.get(machine)?.end.promise;
     if (!this.#isReachable(machine, listener) || this.faults.hits()) throw unreachable("no");
     return await work();
   }
 
+  /** A call has a time-out of its own, which is over at once here. */
+  #callFrom(
+    { machine, listener }: { readonly machine: string; readonly listener: BusListener },
+    to: string,
+    request: Uint8Array,
+  ): Promise<Uint8Array> {
+    if (!this.#frozen.has(machine)) {
+      return this.#reached(machine, listener, () => this.#call(machine, to, request));
+    }
+    return Promise.reject(new BusError("no_answer", "Nobody answers"));
+  }
+
   async #call(from: string, to: string, request: Uint8Array): Promise<Uint8Array> {
-    const listener = this.#cut.has(to) || this.faults.isSilent
-      ? undefined
-      : this.#listeners.get(to);
+    const isAway = this.#cut.has(to) || this.#frozen.has(to);
+    const listener = isAway || this.faults.isSilent ? undefined : this.#listeners.get(to);
     const noAnswer = (stored?: "no") => new BusError("no_answer", "Nobody answers", stored);
     if (!listener) throw noAnswer("no");
     const isLost = this.faults.losesCall();
@@ -237,7 +283,8 @@ export class StormBus {
 
   #tellOthers(machine: string, entry: Uint8Array | null): void {
     for (const [other, listener] of this.#listeners) {
-      const isTold = other !== machine && !this.#cut.has(other) && !this.faults.hits();
+      const isAway = this.#cut.has(other) || this.#frozen.has(other);
+      const isTold = other !== machine && !isAway && !this.faults.hits();
       if (isTold) listener.announced(machine, entry);
     }
   }
@@ -254,7 +301,8 @@ export class StormBus {
     for (;;) {
       await this.faults.pass();
       const batch = queue[this.faults.hits() ? this.#chance.below(queue.length) : 0];
-      if (!batch || this.#held.has(to) || !this.#isReachable(to, listener)) return;
+      if (!batch || this.#held.has(to) || this.#frozen.has(to)) return;
+      if (!this.#isReachable(to, listener)) return;
       const isLost = this.faults.hits();
       try {
         if (!isLost) await listener.batch(batch.from, batch.bytes);
@@ -262,6 +310,8 @@ export class StormBus {
         this.#clock.setTimer(REPEAT_MS, () => this.#deliver(to));
         return;
       }
+      // The link froze while the batch was taken: its acknowledgement is lost.
+      if (this.#frozen.has(to)) return;
       const isTaken = this.#isReachable(to, listener) && !this.faults.hits();
       if (!isTaken && !isLost) continue; // The bus has not heard that it was taken.
       this.#lastTaken.set(to, batch);

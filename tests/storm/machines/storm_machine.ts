@@ -207,6 +207,8 @@ export class StormMachine implements AsyncDisposable {
 
   /** Stops the daemon as an operator does, and starts it again. */
   async restart(): Promise<void> {
+    // A daemon that ends behind a frozen link waits by its clock, which stands still here.
+    this.#deps.bus.thaw(this.daemon_id);
     let isDone = false;
     const ending = this.w[Symbol.asyncDispose]().finally(() => isDone = true);
     while (!isDone) {

@@ -37,6 +37,8 @@ export const MACHINES_VERBS: readonly MachinesVerb[] = [
   { name: "a day or two",           weight: 1,  run: (storm) => storm.tick(storm.chance.pick([24, 48]), 3_600_000) },
   { name: "a machine is cut off",   weight: 10, run: (storm) => network.setReachable(storm, false) },
   { name: "a machine is back",      weight: 14, run: (storm) => network.setReachable(storm, true) },
+  { name: "a link freezes",         weight: 5,  run: network.freeze },
+  { name: "links thaw",             weight: 6,  run: network.thaw },
   { name: "batches are held up",    weight: 5,  run: network.holdUp },
   { name: "batches go on",          weight: 8,  run: network.resume },
   { name: "a batch is repeated",    weight: 4,  run: network.repeat },

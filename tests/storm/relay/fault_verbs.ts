@@ -56,6 +56,16 @@ export async function failCommit(storm: RelayStorm): Promise<void> {
   faults.disarm();
 }
 
+/** A link stays open and passes nothing, in one direction or in both. */
+export async function freeze(storm: RelayStorm): Promise<void> {
+  const { chance, daemons, frozen, seconds } = storm;
+  const { tunnel } = chance.pick(daemons);
+  tunnel?.freeze(chance.pick(["up", "down", "both"]));
+  if (tunnel?.open) frozen.push({ tunnel, since: seconds });
+  await send(storm, "ask_agent");
+  await storm.tick(chance.pick([1, 25, 70, 130]));
+}
+
 /** Keys are kept for a day by the clock of their machine, so it never jumps far. */
 export async function jump(storm: RelayStorm): Promise<void> {
   const { chance, clock } = storm;

@@ -11,11 +11,23 @@ export const RELAY_INVARIANTS: readonly RelayInvariant[] = [
   { name: "a client is told the truth about its message", check: checkOutcomes },
   { name: "only the named machine of the client's account has the message", check: checkPlaces },
   { name: "every message has the identity of its sender", check: checkSenders },
+  { name: "no link that passes nothing is held for long", check: checkFrozen },
 ];
 
 function checkAnswers({ wrongAnswers }: RelayStorm): void {
   const [first] = wrongAnswers.splice(0);
   if (first !== undefined) throw first;
+}
+
+/** Two pings without an answer and the time until the third one, at both ends one after the other. */
+const FROZEN_SECONDS_MAX = 2 * (3 * 20 + 3);
+
+function checkFrozen(storm: RelayStorm): void {
+  storm.frozen = storm.frozen.filter(({ tunnel }) => tunnel.open);
+  for (const { since } of storm.frozen) {
+    const held = storm.seconds - since;
+    assert.ok(held <= FROZEN_SECONDS_MAX, `a frozen link is open for ${held} s`);
+  }
 }
 
 /** Where a message is: its ids in the ledger of each machine. */

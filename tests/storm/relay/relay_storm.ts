@@ -20,6 +20,7 @@ import {
 } from "../simulation.ts";
 import type { RemoteClient, SentMessage } from "./calls.ts";
 import { RemoteDaemon } from "./remote_daemon.ts";
+import type { FaultyTunnel } from "./tunnel.ts";
 
 /** The machines: two of one account, and one of another with the same id as the first. */
 const MACHINES = [
@@ -76,6 +77,9 @@ export class RelayStorm implements Simulation {
   readonly wrongAnswers: unknown[] = [];
   readonly verbNames: string[] = [];
   readonly #options: RelayStormOptions;
+  /** Links that pass nothing, and how many seconds had passed when they froze. */
+  frozen: { readonly tunnel: FaultyTunnel; readonly since: number }[] = [];
+  seconds = 0;
   #texts = 0;
   #isReady = false;
 
@@ -130,6 +134,7 @@ export class RelayStorm implements Simulation {
 
   /** Some seconds pass, with the ticks of the relay and of the daemons. */
   async tick(seconds: number): Promise<void> {
+    this.seconds += seconds;
     await this.relay.tick(seconds, ...this.daemons.map(({ w }) => w));
   }
 

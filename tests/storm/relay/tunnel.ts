@@ -3,6 +3,9 @@
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 
+/** Which way nothing passes: to the relay, from it, or both. */
+export type Freeze = "up" | "down" | "both";
+
 type Sent = string | Uint8Array<ArrayBuffer>;
 
 export class FaultyTunnel {
@@ -11,6 +14,8 @@ export class FaultyTunnel {
   /** Frames in transit, in the order of their sending, while the tunnel is held up. */
   #delayed: (() => void)[] | undefined;
   #cut = false;
+  #hasEnded = false;
+  #frozen: Freeze | undefined;
   #lastSent: Sent | undefined;
   #lastReceived: FrameData | undefined;
 
@@ -22,12 +27,12 @@ export class FaultyTunnel {
   ) {
     this.#listener = listener;
     this.#connection = openSocket(address, headers, {
-      opened: () => this.#pass(() => listener.opened()),
+      opened: () => this.#pass("down", () => listener.opened()),
       received: (data) => {
         this.#lastReceived = data;
-        this.#pass(() => listener.received(data));
+        this.#pass("down", () => listener.received(data));
       },
-      closed: (...reason) => this.#pass(() => listener.closed(...reason)),
+      closed: (...reason) => this.#pass("down", () => this.#end(...reason)),
     });
   }
 
@@ -44,9 +49,13 @@ export class FaultyTunnel {
       },
       send: (data) => {
         this.#lastSent = data;
-        this.#pass(() => this.#connection.send(data));
+        this.#pass("up", () => this.#connection.send(data));
       },
-      close: (code, reason) => this.#pass(() => this.#connection.close(code, reason)),
+      close: (code, reason) => {
+        this.#pass("up", () => this.#connection.close(code, reason));
+        // An end does not wait for the other one (`toConnection`).
+        if (this.#frozen) queueMicrotask(() => this.#end(code, reason));
+      },
     };
   }
 
@@ -65,11 +74,16 @@ export class FaultyTunnel {
     for (const pass of delayed) if (!this.#cut) pass();
   }
 
+  /** The connection stays open and passes nothing more, for good: only a new one helps. */
+  freeze(way: Freeze): void {
+    this.#frozen ??= way;
+  }
+
   /** Loses the connection and every frame in transit. */
   cut(): void {
     if (this.#cut) return;
     this.loseDaemon();
-    this.#listener.closed(1006, "");
+    this.#end(1006, "");
   }
 
   /** The daemon has lost its power: it neither sends nor hears anything any more. */
@@ -83,11 +97,19 @@ export class FaultyTunnel {
   repeat(end: "daemon" | "relay"): void {
     if (end === "daemon" && this.#lastSent !== undefined) this.daemonEnd.send(this.#lastSent);
     const data = this.#lastReceived;
-    if (end === "relay" && data !== undefined) this.#pass(() => this.#listener.received(data));
+    if (end === "relay" && data !== undefined) {
+      this.#pass("down", () => this.#listener.received(data));
+    }
   }
 
-  #pass(frame: () => void): void {
-    if (this.#cut) return;
+  #end(...reason: Parameters<ConnectionListener["closed"]>): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#listener.closed(...reason);
+  }
+
+  #pass(way: "up" | "down", frame: () => void): void {
+    if (this.#cut || this.#frozen === way || this.#frozen === "both") return;
     if (this.#delayed) this.#delayed.push(frame);
     else frame();
   }

@@ -22,6 +22,7 @@ export const RELAY_VERBS: readonly RelayVerb[] = [
   { name: "a tunnel is held up",    weight: 10, run: (storm) => change(storm, ({ tunnel }) => tunnel?.holdUp()) },
   { name: "a tunnel goes on",       weight: 12, run: (storm) => change(storm, ({ tunnel }) => tunnel?.resume()) },
   { name: "a tunnel is cut",        weight: 8,  run: (storm) => change(storm, ({ tunnel }) => tunnel?.cut()) },
+  { name: "a link freezes",         weight: 5,  run: faults.freeze },
   { name: "a frame is repeated",    weight: 3,  run: (storm) => change(storm, ({ tunnel }) => tunnel?.repeat(storm.chance.pick(["daemon", "relay"]))) },
   { name: "a daemon restarts",      weight: 3,  run: (storm) => storm.chance.pick(storm.daemons).restart() },
   { name: "a daemon crashes",       weight: 5,  run: faults.crash },

@@ -10,7 +10,7 @@ import type {
 
 export type Frame = Readonly<Record<string, unknown>>;
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 9_000;
 
 /** A log in order of arrival; waiters are resolved as entries arrive. */
 class Recording<T> {
@@ -47,6 +47,8 @@ export class FakeDaemon implements AsyncDisposable {
   /** The frames of the plugin, on all its connections. */
   readonly received = new Recording<Frame>();
   readonly lines: WebSocket[] = [];
+  /** Takes connections, and accepts none. */
+  isMute = false;
   #server: Deno.HttpServer<Deno.NetAddr> | undefined;
 
   /** Listens on a free port, and writes its address to the state directory. */
@@ -57,7 +59,9 @@ export class FakeDaemon implements AsyncDisposable {
       this.lines.push(socket);
       socket.onmessage = ({ data }) => {
         const frame: Frame = JSON.parse(data);
-        if (frame["type"] === "connect") socket.send(JSON.stringify({ type: "connected" }));
+        if (frame["type"] === "connect" && !this.isMute) {
+          socket.send(JSON.stringify({ type: "connected" }));
+        }
         this.received.add(frame);
       };
       return response;

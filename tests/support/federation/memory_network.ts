@@ -86,6 +86,7 @@ export class MemoryNetworkBus {
       getFile: (name) => reached(() => this.files.get(name)?.slice() ?? null),
       deleteFile: (name) => reached(() => void this.files.delete(name)),
       roundTrip: () => reached(() => 1),
+      heardAt: () => null,
       backlog: () =>
         reached(() => ({
           waiting: this.#queueOf(daemonId).length,

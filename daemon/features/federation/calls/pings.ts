@@ -15,7 +15,7 @@ export const LATENCY_MS_MAX = 90_000;
 const KEPT = 3;
 
 export interface Measurements {
-  /** Milliseconds of a round trip; null before the first, and when the last one is long ago. */
+  /** Milliseconds of a round trip; null before the first, after a ping failed, and when it is old. */
   readonly latency_ms: number | null;
   /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
   readonly clock_ahead_ms: number | null;
@@ -116,7 +116,8 @@ export class Pings {
       record(measured, await this.#deps.client.ping(machine));
       measured.answered_at = this.#ctx.clock.monotonic();
     } catch (error) {
-      // A machine that does not answer keeps what was measured: its status says that it is offline.
+      // An old latency says nothing of now, while its clock hardly changed.
+      measured.latencies_ms.length = 0;
       if (!recoverableProblem(error)) this.#ctx.background.failed("A ping failed", error);
     }
   }
@@ -125,9 +126,8 @@ export class Pings {
 function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): void {
   latencies_ms.push(Math.max(0, reading.received_at - reading.sent_at));
   ahead_ms.push(aheadBy(reading));
-  if (latencies_ms.length <= KEPT) return;
-  latencies_ms.shift();
-  ahead_ms.shift();
+  if (latencies_ms.length > KEPT) latencies_ms.shift();
+  if (ahead_ms.length > KEPT) ahead_ms.shift();
 }
 
 /** The median of `KEPT` values; the last value while there are fewer. */

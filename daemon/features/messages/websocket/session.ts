@@ -3,7 +3,8 @@
  * delivery rules.
  */
 
-import type { Monotonic } from "kit/core/clock.ts";
+import type { Clock, Monotonic } from "kit/core/clock.ts";
+import { KeepAlive } from "kit/net/keep_alive.ts";
 import { toWire } from "../attachments/contract.ts";
 import { CLOSE, type CloseReasonCode } from "./frames.ts";
 import type { Outbound } from "./outbound_frames.ts";
@@ -29,7 +30,7 @@ const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
  */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
-const PINGS_UNANSWERED_MAX = 2;
+const KEEP_ALIVE = { every_ms: PING_EVERY_MS, unanswered_max: 2 };
 const BAD_FRAMES_MAX = 20;
 const BAD_FRAMES_WINDOW_MS = 60_000;
 
@@ -50,16 +51,14 @@ export class Session {
   isCaughtUp = false;
   /** True while the peer counts as offline. Nothing is sent until the peer is back. */
   isSuspended = false;
-  #pinged_at: number;
-  #unansweredPings = 0;
-  #pingCount = 0;
+  readonly #keepAlive: KeepAlive;
   /** Since when the buffer is full. */
   #full_since: number | undefined;
 
-  constructor(connection: Connection, identity: Identity, now: number) {
+  constructor(connection: Connection, identity: Identity, clock: Clock) {
     this.#connection = connection;
     this.identity = identity;
-    this.#pinged_at = now;
+    this.#keepAlive = new KeepAlive(clock, KEEP_ALIVE);
   }
 
   get peer_id(): string {
@@ -91,18 +90,16 @@ export class Session {
   }
 
   pongReceived(): void {
-    this.#unansweredPings = 0;
+    this.#keepAlive.heard();
   }
 
   /** Pings when due. Closes after two unanswered pings, or when the buffer stays full. */
   tick(now: Monotonic): void {
     if (!this.#isFull()) this.#full_since = undefined;
     else if (now - (this.#full_since ??= now) >= FULL_MS_MAX) return this.close("too_slow");
-    if (now - this.#pinged_at < PING_EVERY_MS) return;
-    if (this.#unansweredPings >= PINGS_UNANSWERED_MAX) return this.close("no_pong");
-    this.#pinged_at = now;
-    this.#unansweredPings++;
-    this.send({ type: "ping", ping_id: String(++this.#pingCount) });
+    const ping_id = this.#keepAlive.tick(now);
+    if (ping_id === "gone") this.close("no_pong");
+    else if (ping_id !== undefined) this.send({ type: "ping", ping_id: String(ping_id) });
   }
 
   #isFull(): boolean {

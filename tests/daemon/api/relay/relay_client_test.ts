@@ -82,6 +82,7 @@ Deno.test("health reports the tunnel: connecting, connected, down [c3.health.rel
   const url = RELAY;
   assert.deepEqual(await relayOf(w), {
     status: "connected",
+    last_heard_at: at,
     url,
     last_connected_at: at,
     last_error: null,

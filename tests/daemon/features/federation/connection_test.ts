@@ -47,6 +47,10 @@ class ScriptedBus implements Bus {
   putFile = () => Promise.resolve();
   getFile = () => Promise.resolve(null);
   deleteFile = () => Promise.resolve();
+  heardAt(): number | null {
+    return null;
+  }
+
   roundTrip(): Promise<number> {
     this.measured++;
     return this.roundTripMs();
@@ -223,6 +227,7 @@ Deno.test("the report has what the server answers, asked at most once in five se
     since: at.clock.now(),
     reason: null,
     latency_ms: 3,
+    last_heard_at: null,
     daemon_id: "dm-000000000001",
     name: "laptop",
     fingerprint: "0000 0000",

@@ -28,6 +28,7 @@ const WORK: readonly Work[] = [
   (storm) => storm.tick(2),
   (storm) => {
     for (const { daemon_id } of storm.machines) {
+      storm.bus.thaw(daemon_id);
       storm.bus.setReachable(daemon_id, true);
       storm.bus.resume(daemon_id);
     }

@@ -10,6 +10,17 @@ export function setReachable(storm: MachinesStorm, isReachable: boolean): Promis
   return storm.clock.settle();
 }
 
+/** A link passes nothing, for less or for more than the client takes to notice it. */
+export async function freeze(storm: MachinesStorm): Promise<void> {
+  storm.bus.freeze(storm.anyMachine().daemon_id);
+  await storm.tick(storm.chance.pick([1, 20, 60]));
+}
+
+export function thaw(storm: MachinesStorm): Promise<void> {
+  for (const { daemon_id } of storm.machines) storm.bus.thaw(daemon_id);
+  return storm.clock.settle();
+}
+
 export function holdUp(storm: MachinesStorm): Promise<void> {
   storm.bus.holdUp(storm.anyMachine().daemon_id);
   return Promise.resolve();

@@ -1,0 +1,42 @@
+/** Decides when a connection is pinged, and when its other end counts as gone. */
+
+import type { Clock, Monotonic } from "kit/core/clock.ts";
+
+export interface KeepAliveOptions {
+  readonly every_ms: number;
+  /** After so many pings without a sign of life, the next one finds the other end gone. */
+  readonly unanswered_max: number;
+}
+
+export class KeepAlive {
+  readonly #clock: Clock;
+  readonly #options: KeepAliveOptions;
+  #pinged_at: Monotonic;
+  #unanswered = 0;
+  #sent = 0;
+  /** When the other end was heard last, in milliseconds since 1970. */
+  heard_at: number;
+
+  constructor(clock: Clock, options: KeepAliveOptions) {
+    this.#clock = clock;
+    this.#options = options;
+    this.#pinged_at = clock.monotonic();
+    this.heard_at = clock.now();
+  }
+
+  /** A sign of life answers all pings. */
+  heard(): void {
+    this.heard_at = this.#clock.now();
+    this.#unanswered = 0;
+  }
+
+  /** The id of a ping to send now, `gone` after too many unanswered ones, or undefined. */
+  tick(now: Monotonic): number | "gone" | undefined {
+    const { every_ms, unanswered_max } = this.#options;
+    if (now - this.#pinged_at < every_ms) return undefined;
+    if (this.#unanswered >= unanswered_max) return "gone";
+    this.#pinged_at = now;
+    this.#unanswered++;
+    return ++this.#sent;
+  }
+}
