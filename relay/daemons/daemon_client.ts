@@ -8,7 +8,7 @@ import { isUnreachable, type Machines } from "./contract.ts";
 /** How long to wait for the response to a request that the daemon answers at once. */
 export const ANSWER_MS_MAX = 10_000;
 /** Size limit of a response. A list of some thousand peers or asks fits. */
-const ANSWER_BYTES_MAX = 8_388_608;
+export const ANSWER_BYTES_MAX = 8_388_608;
 
 const SHORT_LENGTH_MAX = 255;
 const LINE_LENGTH_MAX = 1000;

@@ -24,7 +24,7 @@ export const DAEMONS_OF_SECRET_MAX = 100;
  * How many bytes the relay may hold for all daemons together: unread and collected responses, and
  * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
-const TOTAL_HELD_BYTES_MAX = 268_435_456;
+export const TOTAL_HELD_BYTES_MAX = 268_435_456;
 /** How many disconnected machines are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 

@@ -8,7 +8,7 @@ import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "./contract.ts";
 
 /** How long to wait for a machine's response. A daemon holds no request for longer than this. */
-const ANSWER_MS_MAX = 60_000;
+export const ANSWER_MS_MAX = 60_000;
 
 export interface ProxyDeps {
   readonly machines: Machines;

@@ -8,7 +8,7 @@ export const BATCH_ENTRIES_MAX = 64;
  * The bytes of a batch, unless its only entry is larger. Sealing holds up everything else: 4 ms for
  * a batch of this size.
  */
-const BATCH_BYTES_MAX = 128 * 1024;
+export const BATCH_BYTES_MAX = 128 * 1024;
 /** The bytes of one entry's body as JSON. */
 export const ENTRY_BYTES_MAX = 1024 * 1024;
 /** What an entry adds to a batch besides its body, at most. */

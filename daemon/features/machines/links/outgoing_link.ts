@@ -24,7 +24,7 @@ import { BackOff } from "./back_off.ts";
 const ANSWER_MS = 20;
 const RETRY_MS = { first: 1000, max: 60_000 };
 /** A week of probes is 200 batches; an entry that the bus lost is late by an hour at most. */
-const PROBE_MS = { first: 30_000, max: 3_600_000 };
+export const PROBE_MS = { first: 30_000, max: 3_600_000 };
 /** How often a request to resend is followed, because each batch behind a lost one causes one. */
 const RESEND_MS_MIN = 5000;
 

@@ -1,0 +1,186 @@
+/** The figures in the tables of limits are those of the code. */
+
+import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
+import { PROBE_MS } from "../../../daemon/features/machines/links/outgoing_link.ts";
+import { CALL_AGE_MS_MAX } from "../../../daemon/features/federation/calls/nonce_memory.ts";
+import { CALL_BYTES_MAX } from "../../../daemon/features/federation/calls/bounds.ts";
+import { CALLS_AT_ONCE_MAX } from "../../../daemon/features/federation/calls/call_server.ts";
+import {
+  LEASE_MS,
+  RENEW_MS,
+} from "../../../daemon/features/federation/directory/machine_directory.ts";
+import { FILE_BYTES_MAX } from "../../../daemon/features/federation/files/transfers.ts";
+import {
+  BATCH_BYTES_MAX,
+  BATCH_ENTRIES_MAX,
+  ENTRY_BYTES_MAX,
+} from "../../../daemon/features/machines/links/batch.ts";
+import { ENTRY_MS_MAX } from "../../../daemon/features/machines/links/incoming_link.ts";
+import { MACHINES_MAX } from "../../../daemon/features/machines/machine_trust.ts";
+import { SHARED_PEERS_MAX } from "../../../daemon/features/peers/remote/shared_peers.ts";
+import {
+  BATCH_MS_MAX,
+  DEFAULT_LIMITS,
+  DIRECTORY_ENTRY_BYTES_MAX,
+  FILE_MS_MAX,
+} from "../../../daemon/host/nats/store.ts";
+import { openRateLimits } from "../../../relay/app/rate_limits.ts";
+import {
+  ANSWER_BYTES_MAX,
+  ANSWER_MS_MAX as APP_ANSWER_MS_MAX,
+} from "../../../relay/daemons/daemon_client.ts";
+import * as registry from "../../../relay/daemons/machine_registry.ts";
+import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
+import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "../../../relay/web/net/body_limiter.ts";
+import * as frames from "kit/net/tunnel/frames.ts";
+import { FakeClock } from "../../support/clock.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** The first and the second cell of each row of the table that begins with these headings. */
+function tableOf(page: string, ...headings: readonly string[]): Record<string, string> {
+  const lines = Deno.readTextFileSync(`${ROOT}docs/${page}`).split("\n");
+  const cells = lines.map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim()));
+  const first = cells.findIndex((row) => headings.every((heading, at) => row[at] === heading));
+  const rows = cells.slice(first + 2);
+  return Object.fromEntries(rows.slice(0, rows.findIndex((row) => row.length === 0)));
+}
+
+const count = (number: number) => number.toLocaleString("en-US");
+function size(bytes: number): string {
+  const [unit, text] = bytes >= 2 ** 30
+    ? [2 ** 30, "GiB"]
+    : bytes >= 2 ** 20
+    ? [2 ** 20, "MiB"]
+    : [2 ** 10, "KiB"];
+  return `${Math.floor(bytes / unit)} ${text}`;
+}
+const seconds = (ms: number) => `${ms / 1000} s`;
+const days = (ms: number) => `${ms / 86_400_000} days`;
+
+const REMOTE = { transport: "tcp", hostname: "192.0.2.1", port: 50_000 } as const;
+type Limits = ReturnType<typeof openRateLimits>;
+
+/** How many requests a limit allows at once, and how many in the minute after that. */
+async function rateOf(
+  take: (limits: Limits, request: Request, attempt: number) => number | undefined,
+): Promise<string> {
+  const clock = new FakeClock();
+  const limits = openRateLimits({ clock, proxy: { mode: "direct" } });
+  const request = new Request("https://relay.test/");
+  const allowed = () => {
+    let attempts = 0;
+    while (take(limits, request, attempts) === undefined) attempts++;
+    return count(attempts);
+  };
+  const burst = allowed();
+  await clock.advance(60_000);
+  return `${burst}, then ${allowed()} a minute`;
+}
+
+Deno.test("the limits in docs/relay.md are those of the relay", async () => {
+  const { DAEMONS_MAX, DAEMONS_OF_ADDRESS_MAX, DAEMONS_OF_SECRET_MAX } = registry;
+  const person = await rateOf(({ login }, request) => login.take(request, REMOTE));
+  assert.equal(person, await rateOf(({ register }, request) => register.take(request, REMOTE)));
+  assert.deepEqual(tableOf("relay.md", "what", "maximum", "beyond it"), {
+    "daemons of one relay; of one secret": `${count(DAEMONS_MAX)}; ${DAEMONS_OF_SECRET_MAX}`,
+    "daemons of one address": count(DAEMONS_OF_ADDRESS_MAX),
+    "requests under way to one daemon": count(frames.STREAMS_MAX),
+    "head of a request or an answer": size(frames.HEAD_BYTES_MAX),
+    "body of a request": `${size(frames.REQUEST_BYTES_MAX)}, and the daemon's own limit`,
+    "unread bytes of one body, in one direction": size(frames.STREAM_WINDOW_BYTES),
+    "unread bytes of all bodies of a daemon": size(frames.HELD_BYTES_MAX),
+    "unanswered request bodies that one end has read": `${size(frames.READ_BYTES_MAX)}; ` +
+      `a body counts up to ${size(frames.READ_BYTES_EACH_MAX)}`,
+    "answers that wait for the other end": size(frames.WAITING_BYTES_MAX),
+    "bytes held for all daemons together": `${size(registry.TOTAL_HELD_BYTES_MAX)}, ` +
+      "checked once a second",
+    "bytes that one end does not take": `${size(frames.UNSENT_BYTES_MAX)}; ` +
+      size(frames.UNTAKEN_BYTES_MAX),
+    "pings of one end": `${frames.PINGS_RECEIVED_MAX} in ${seconds(frames.PING_EVERY_MS)}`,
+    "silence": `two pings, ${seconds(frames.PING_EVERY_MS)} each`,
+    "answer of a machine to a browser": `${seconds(ANSWER_MS_MAX)} to its head`,
+    "answer of a machine to an app or a guest":
+      `${seconds(APP_ANSWER_MS_MAX)} plus the requested wait, ${size(ANSWER_BYTES_MAX)}`,
+    "dials of one address": await rateOf(({ dials }, request) =>
+      dials.withSecret.take(request, REMOTE)
+    ),
+    "dials of one address without a secret": await rateOf(({ dials }, request) =>
+      dials.withoutSecret.take(request, REMOTE)
+    ),
+    "signing in; drawing secrets, of one address": `${person} each`,
+    "decisions about apps, of one session": await rateOf(({ consents }, request) =>
+      consents.take(request, REMOTE, "session")
+    ),
+    "decisions about apps, of one address": await rateOf(({ consents }, request, attempt) =>
+      consents.take(request, REMOTE, String(attempt))
+    ),
+    "looking at shares, of one address": await rateOf(({ shareVisits }, request) =>
+      shareVisits.take(request, REMOTE)
+    ),
+    "making shares, of one address": await rateOf(({ shareCreations }, request) =>
+      shareCreations.take(request, REMOTE)
+    ),
+    "token exchanges of one connection": await rateOf(({ exchanges }) => exchanges.acquire("x")),
+    "unanswered bodies of one address": `${size(ADDRESS_BODY_BYTES_MAX)}, ` +
+      `${seconds(BODY_MS_MAX)} to arrive`,
+  });
+});
+
+Deno.test("the limits in docs/machines.md are those of the daemon", () => {
+  const { batches_bytes, files_bytes, directory_bytes } = DEFAULT_LIMITS;
+  const { "trying again: to connect; to publish": _, ...limits } = tableOf(
+    "machines.md",
+    ...["what", "maximum", "beyond it"],
+  );
+  assert.deepEqual(limits, {
+    "machines that one machine knows": count(MACHINES_MAX),
+    "peers that a machine announces": count(SHARED_PEERS_MAX),
+    "a machine's entry in the directory": `${size(DIRECTORY_ENTRY_BYTES_MAX)}, ` +
+      `for ${seconds(LEASE_MS)}, renewed in ${RENEW_MS / 1000}`,
+    "a message with all its fields": `${size(ENTRY_BYTES_MAX)} as JSON`,
+    "one batch": `${BATCH_ENTRIES_MAX} messages and reports, ${size(BATCH_BYTES_MAX)}`,
+    "waiting for a machine, here or at the bus": days(ENTRY_MS_MAX),
+    "all batches at the bus": size(batches_bytes),
+    "all files at the bus": `${size(files_bytes)}, for ${days(FILE_MS_MAX)}`,
+    "one file": size(FILE_BYTES_MAX),
+    "the directory at the bus": size(directory_bytes),
+    "a call to another machine (`--machine`, the inbox)": `${size(CALL_BYTES_MAX)} each way`,
+    "the age of a call": `${seconds(CALL_AGE_MS_MAX)}, by the called one's clock`,
+    "calls that a machine executes at a time": String(CALLS_AT_ONCE_MAX),
+  });
+  assert.equal(BATCH_MS_MAX, ENTRY_MS_MAX);
+  assert.deepEqual(PROBE_MS, { first: 30_000, max: 3_600_000 });
+});
+
+/** The options of `deno task crash`, with the file whose test runs a short form. */
+const CRASH_TESTS = {
+  "--kills": "crash_test.ts",
+  "--points": "power_loss/power_loss_test.ts",
+  "--faults": "disk/disk_faults_test.ts",
+  "--reconnects": "network/reconnect_storm_test.ts",
+  "--seconds": "suspended_test.ts",
+  "--seeds": "machines/machine_storm_test.ts",
+} as const;
+
+Deno.test("the options of deno task crash are those of docs/faults.md, with their numbers", () => {
+  const options = tableOf("faults.md", "option", "what it does");
+  const read = (path: string) => Deno.readTextFileSync(`${ROOT}tests/crash/${path}`);
+  const run = read("run.ts");
+  const [, parts = ""] = /runs the parts, or all of them: ([^.]+)\./.exec(run) ?? [];
+  assert.equal(
+    options["`PART…`"],
+    `only these parts: ${parts.split(/,[\s*]+/).map((part) => `\`${part}\``).join(", ")}`,
+  );
+  const used = [...run.matchAll(/argument\("(--\w+)", ([\d_]+)\)/g)];
+  assert.deepEqual(used.map(([, name]) => name).sort(), Object.keys(CRASH_TESTS).sort());
+  for (const [name, path] of Object.entries(CRASH_TESTS)) {
+    const [, long = "", short = ""] = /\(([\d,]+); (\d+).* in the tests\)$/.exec(
+      options[`\`${name} N\``] ?? "",
+    ) ?? assert.fail(`docs/faults.md has no row for ${name}`);
+    const fallback = used.find(([, known]) => known === name)?.[2] ?? "";
+    assert.equal(long, count(Number(fallback.replaceAll("_", ""))), name);
+    assert.match(read(path), new RegExp(`^const .*= \\[?${short}\\b`, "m"), name);
+  }
+});
