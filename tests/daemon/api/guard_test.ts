@@ -176,6 +176,21 @@ Deno.test("with a token configured, every route except the open ones is 401 with
   assert.deepEqual([...new Set(open)].sort(), known);
 });
 
+Deno.test("the hooks' token opens the routes of hooks, and no other", async () => {
+  await using w = world({ settings: { "daemon.auth_token": TOKEN } });
+  const headers = { authorization: `Bearer ${w.daemon.identity.hook_token}` };
+  const [open, closed]: [string[], string[]] = [[], []];
+  for (const { path, method, contract } of everyRoute(w)) {
+    // Whoever may call these needs no token; a page redeems a ticket there.
+    if (contract.access === "public" || contract.access === "user") continue;
+    const answer = await w.daemon.fetch(request(path, method, headers), LOOPBACK);
+    await answer.body?.cancel();
+    (answer.status === 401 ? closed : open).push(`${method} ${path}`);
+  }
+  assert.deepEqual(open.filter((route) => !route.includes("/hooks/")), []);
+  assert.ok(closed.length > 50);
+});
+
 Deno.test("the token opens every route, and its scheme is case-insensitive", async () => {
   await using w = world({ settings: { "daemon.auth_token": TOKEN } });
   for (const authorization of [`Bearer ${TOKEN}`, `bearer ${TOKEN}`]) {

@@ -35,6 +35,11 @@ class TestMachine implements AsyncDisposable {
     return this.#config()["mesh.bus.url"];
   }
 
+  /** The state directory. */
+  get dir(): string {
+    return this.#daemon.dir;
+  }
+
   /** Connects as the daemon would, by its settings and files. */
   async connect(): Promise<void> {
     const membership = await readMembership(this.#env, this.#config(), "host") ??
@@ -142,6 +147,27 @@ natsTest(
   },
 );
 
+natsTest("what serves a network is private, and holds no key of another machine", async () => {
+  await using laptop = await servingMachine();
+  await using buildbox = new TestMachine("dm-00000000000b");
+  await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
+  await laptop.connect();
+  await connected(laptop);
+  await laptop.bus.publish(buildbox.id, "1", new TextEncoder().encode("hello"));
+  const [served, joined] = [filesBelow(laptop.dir), filesBelow(buildbox.dir)];
+  for (const { path, mode, is_directory } of [...served, ...joined]) {
+    const is_public = /\/server\/(?:server|authority)\.pem$/.test(path); // Certificates.
+    if (path.includes("/bus") && !is_public) assert.equal(mode, is_directory ? 0o700 : 0o600, path);
+  }
+  const secrets = joined.filter(({ path }) => /\/(user\.nk|machine\.keys)$/.test(path));
+  assert.equal(secrets.length, 2);
+  for (const { path } of served.filter(({ is_directory }) => !is_directory)) {
+    const text = new TextDecoder().decode(Deno.readFileSync(path));
+    const holding = secrets.filter((secret) => text.includes(Deno.readTextFileSync(secret.path)));
+    assert.deepEqual(holding, [], path);
+  }
+});
+
 natsTest("a stopped server starts again at its port, with its machines", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
@@ -179,4 +205,13 @@ function authorityIn(invitation: string): string {
     new TextDecoder().decode(Uint8Array.fromBase64(code, { alphabet: "base64url" })),
   );
   return ca;
+}
+
+function filesBelow(dir: string): { path: string; mode: number; is_directory: boolean }[] {
+  return [...Deno.readDirSync(dir)].flatMap(({ name, isDirectory }) => {
+    const path = `${dir}/${name}`;
+    const mode = (Deno.statSync(path).mode ?? 0) & 0o777;
+    const found = { path, mode, is_directory: isDirectory };
+    return isDirectory ? [found, ...filesBelow(path)] : [found];
+  });
 }

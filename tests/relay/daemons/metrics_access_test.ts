@@ -14,6 +14,7 @@ const READERS: readonly [who: string, hostname: string, headers: Record<string, 
   ["a stranger behind a proxy that is here", "127.0.0.1",       { "x-forwarded-for": "203.0.113.9" }, 404],
   ["the same, told in RFC 7239",            "127.0.0.1",        { forwarded: "for=203.0.113.9" }, 404],
   ["the same, told by another name",        "127.0.0.1",        { "x-real-ip": "203.0.113.9" }, 404],
+  ["the same, told by the proxy's own name", "127.0.0.1",       { via: "1.1 caddy" }, 404],
   ["a stranger who claims to be here",      "203.0.113.9",      { "x-forwarded-for": "127.0.0.1" }, 404],
 ];
 
@@ -26,3 +27,11 @@ for (const [who, hostname, headers, status] of READERS) {
     assert.equal((await answer.text()).includes("mesh_relay_daemons"), status === 200);
   });
 }
+
+Deno.test("the relay's health says that it is up and how many daemons are connected", async () => {
+  await using r = relayWorld();
+  const health = async () => await (await r.fetch("/health")).json();
+  assert.partialDeepStrictEqual(await health(), { status: "ok", daemons: 0 });
+  await using _daemon = await r.daemon(1);
+  assert.partialDeepStrictEqual(await health(), { status: "ok", daemons: 1 });
+});

@@ -35,6 +35,7 @@ import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
 import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "../../../relay/web/net/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { sources } from "../../tidy/sources.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
@@ -101,8 +102,9 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
     "pings of one end": `${frames.PINGS_RECEIVED_MAX} in ${seconds(frames.PING_EVERY_MS)}`,
     "silence": `two pings, ${seconds(frames.PING_EVERY_MS)} each`,
     "answer of a machine to a browser": `${seconds(ANSWER_MS_MAX)} to its head`,
-    "answer of a machine to an app or a guest":
-      `${seconds(APP_ANSWER_MS_MAX)} plus the requested wait, ${size(ANSWER_BYTES_MAX)}`,
+    "answer of a machine to an app or a guest": `${
+      seconds(APP_ANSWER_MS_MAX)
+    } plus the requested wait, ${size(ANSWER_BYTES_MAX)}`,
     "dials of one address": await rateOf(({ dials }, request) =>
       dials.withSecret.take(request, REMOTE)
     ),
@@ -152,6 +154,22 @@ Deno.test("the limits in docs/machines.md are those of the daemon", () => {
   });
   assert.equal(BATCH_MS_MAX, ENTRY_MS_MAX);
   assert.deepEqual(PROBE_MS, { first: 30_000, max: 3_600_000 });
+});
+
+Deno.test("each text that docs/machines.md has of a screen is one of the program's", () => {
+  const programs = sources().filter(({ path }) => /^(?:cli|daemon|kit)\//.test(path));
+  const texts = Object.keys(tableOf("machines.md", "the screen says", "why"))
+    .flatMap((cell) => /^`(.+?)`/.exec(cell)?.[1] ?? []);
+  assert.ok(texts.length > 10);
+  const missing = texts.filter((text) => {
+    const parts = text.split("…").map((part) =>
+      part.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+    );
+    const written = new RegExp(parts.join("[^;]{0,160}?").replaceAll(" ", "\\s+"));
+    const joined = (code: string) => code.replaceAll(/["`] \+\s+["`]|\\(?=")/g, "");
+    return !programs.some(({ code }) => written.test(joined(code)));
+  });
+  assert.deepEqual(missing, []);
 });
 
 /** The options of `deno task crash`, with the file whose test runs a short form. */

@@ -9,7 +9,7 @@ const END = /(?<=[.!?][*_)"”]{0,3})\s+(?=[*_[(“"`]{0,3}[A-Z`/0-9])/;
 
 export function sentencesOf(page: string): string[] {
   const blocks: string[] = [];
-  let block: string[] = [];
+  const block: string[] = [];
   let fence: string | null = null;
   const end = () => blocks.push(...block.splice(0).join(" ").replace(SILENT, "").split(END));
   for (const [at, line] of page.split("\n").entries()) {
@@ -27,5 +27,7 @@ export function sentencesOf(page: string): string[] {
     }
   }
   end();
-  return blocks.map((text) => text.replaceAll(/\s+/g, " ").trim()).filter((text) => /\w/.test(text));
+  return blocks.map((text) => text.replaceAll(/\s+/g, " ").trim()).filter((text) =>
+    /\w/.test(text)
+  );
 }

@@ -7,7 +7,8 @@ import { sentencesOf } from "./pages.ts";
 
 const PAGES = ["install", "security", "faults", "relay", "machines", "machines-security"];
 const UNTESTABLE = "not testable: ";
-const TEST = /(?:\b\w*[tT]est\w*(?:\.\w+)*\(\s*(?:\{\s*)?(?:name:\s*)?|name:\s*)(["`])((?:\\.|(?!\1).)*)\1/gs;
+const TEST =
+  /(?:\b\w*[tT]est\w*(?:\.\w+)*\(\s*(?:\{\s*)?(?:name:\s*)?|name:\s*)(["`])((?:\\.|(?!\1).)*)\1/gs;
 
 interface Row {
   /** A part of one sentence of the page. */

@@ -169,6 +169,22 @@ Deno.test("leaving takes the machine out of the network", async () => {
   assert.throws(() => Deno.statSync(`${at.dir}/bus/network.secret`), Deno.errors.NotFound);
 });
 
+Deno.test("a machine that left and removed its keys joins with a new key and fingerprint", async () => {
+  await using at = fixture();
+  const join = async () => {
+    const { out } = await at.mesh(["machines", "join", invitation(), "--no-restart"]);
+    return [/^fingerprint +(.+)$/m, /machines allow (\S+) /].map((line) => line.exec(out)?.[1]);
+  };
+  const [fingerprint, key] = await join();
+  assert.deepEqual(await join(), [fingerprint, key], "the same invitation may be used again");
+  await at.mesh(["machines", "leave", "--no-restart"]);
+  Deno.removeSync(`${at.dir}/bus/machine.keys`);
+  const [new_fingerprint, new_key] = await join();
+  assert.ok(new_fingerprint && new_key);
+  assert.notEqual(new_fingerprint, fingerprint);
+  assert.notEqual(new_key, key);
+});
+
 Deno.test("any machine of the network can invite another one", async () => {
   await using at = fixture();
   assert.match((await at.mesh(["machines", "invite", "desk"])).err, /in no network/);

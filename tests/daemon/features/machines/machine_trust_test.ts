@@ -113,6 +113,16 @@ Deno.test("a forgotten machine is pinned again, whatever its keys", () => {
   assert.equal(at.meet(again).outcome, "pinned");
 });
 
+Deno.test("a new machine may have the name of one that was forgotten", () => {
+  using at = fixture();
+  const successor = makeMachine(NETWORK, { name: "buildbox" });
+  at.meet(B);
+  assert.equal(at.refusalOf(cardToWire(successor.card)).reason, "name_taken");
+  at.forget(B.daemon_id);
+  assert.equal(at.meet(successor).outcome, "pinned");
+  assert.equal(at.trust.find("buildbox")?.daemon_id, successor.daemon_id);
+});
+
 Deno.test("a name of another machine is refused in any case, and names the holder", () => {
   using at = fixture();
   at.meet(B);
