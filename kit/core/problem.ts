@@ -171,6 +171,7 @@ export const PROBLEMS = {
   unknown_machine:      refusal(404, "Unknown machine under this secret: {daemon_id}", "list the machines with GET /api/v1/daemons, and use the exact id", { daemon_id: id, may_have_been_delivered: flag }),
   machine_offline:      refusal(503, "{daemon_id} is not connected: {reason}", "see `mesh status` on that machine; the relay does not send the request again", { daemon_id: id, reason: text, may_have_been_delivered: flag }),
   timed_out:            refusal(504, "{daemon_id} did not answer within {timeout_ms} ms", "it may still be working; the relay does not send the request again", { daemon_id: id, timeout_ms: number, may_have_been_delivered: flag }),
+  malformed_host:       refusal(400, `The request names no valid host: "{host}"`, "send the host name of the relay", { host: text }),
   foreign_host:         refusal(403, `Host not allowed: "{host}"`, "use the address that RELAY_OAUTH_ISSUER names", { host: text }, "forbidden_host"),
   wrong_form_token:     refusal(403, "The form does not belong to this session", "load the page again, and send the form from there", {}, "forbidden_origin"),
   too_many_requests:    refusal(429, "Too many requests", "try again in {retry_after_seconds} s", { retry_after_seconds: number }, "rate_limited"),

@@ -9,7 +9,7 @@ import { type Route, route, type RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
-import { OriginPolicy } from "../web/origin_policy.ts";
+import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
 import type { Proxy } from "../web/net/client_address.ts";
@@ -91,7 +91,13 @@ export class Relay implements AsyncDisposable {
       using limitedBody = this.#bodyLimiter.begin(request, limits.rateLimitKeyOf(request, remote));
       return await handle(limitedBody.request, remote);
     };
-    this.fetch = telemetry ? telemetry.requests.traced(limited) : limited;
+    const handled = telemetry ? telemetry.requests.traced(limited) : limited;
+    this.fetch = async (request, remote) => {
+      // With a malformed Host the URL cannot be parsed, which every later step relies on.
+      if (URL.canParse(request.url)) return await handled(request, remote);
+      this.metrics.refused("malformed_host");
+      return new Problem("malformed_host", { host: hostOf(request) }).toResponse();
+    };
   }
 
   /** A signal that aborts at shutdown. */
