@@ -68,23 +68,27 @@ class Home implements AsyncDisposable {
 
 const ignore = Deno.build.os !== "linux";
 
-Deno.test("setup --service stops a running daemon, then starts the service", { ignore }, async () => {
-  await using home = new Home();
-  home.mesh("setup", "--yes");
-  assert.equal(home.has(home.unit), false, "without --service there is none, also with --yes");
-  home.mesh("up");
-  assert.match(home.mesh("setup", "--service"), /starts again at every login/);
-  assert.ok(home.has(home.unit));
-  assert.deepEqual(home.takeCalls(), [
-    "--user daemon-reload",
-    "--user enable --now mesh.service",
-  ]);
-  assert.equal(runningDaemon(home.env), undefined);
+Deno.test(
+  "setup --service stops a running daemon, then starts the service",
+  { ignore },
+  async () => {
+    await using home = new Home();
+    home.mesh("setup", "--yes");
+    assert.equal(home.has(home.unit), false, "without --service there is none, also with --yes");
+    home.mesh("up");
+    assert.match(home.mesh("setup", "--service"), /starts again at every login/);
+    assert.ok(home.has(home.unit));
+    assert.deepEqual(home.takeCalls(), [
+      "--user daemon-reload",
+      "--user enable --now mesh.service",
+    ]);
+    assert.equal(runningDaemon(home.env), undefined);
 
-  home.mesh("setup", "--service", "--uninstall");
-  assert.deepEqual([home.has(home.unit), home.has(home.settings)], [false, false]);
-  assert.ok(home.takeCalls().includes("--user disable --now mesh.service"));
-});
+    home.mesh("setup", "--service", "--uninstall");
+    assert.deepEqual([home.has(home.unit), home.has(home.settings)], [false, false]);
+    assert.ok(home.takeCalls().includes("--user disable --now mesh.service"));
+  },
+);
 
 Deno.test("uninstall removes the service and stops the daemon", { ignore }, async () => {
   await using home = new Home();

@@ -2,7 +2,7 @@
 
 const TABLE_RULE = /^\|[\s|:-]+\|$/;
 const HEADING = /^#{1,6} /;
-const ITEM = /^\s*(?:[-*>]|\d+\.) /;
+const ITEM = /^\s*[-*>] /;
 /** A title in bold before a text, and the tests that hold a section, promise nothing. */
 const SILENT = /^(?:_Tests_: .*|\*\*[^*]+(?:[.:]\*\*|\*\* \(`[^)]+\)\.)(?= |$))/;
 const END = /(?<=[.!?][*_)"”]{0,3})\s+(?=[*_[(“"`]{0,3}[A-Z`/0-9])/;
@@ -27,7 +27,6 @@ export function sentencesOf(page: string): string[] {
     }
   }
   end();
-  return blocks.map((text) => text.replaceAll(/\s+/g, " ").trim()).filter((text) =>
-    /\w/.test(text)
-  );
+  const sentences = blocks.map((text) => text.replaceAll(/\s+/g, " ").trim());
+  return [...new Set(sentences.filter((text) => /\w/.test(text)))];
 }

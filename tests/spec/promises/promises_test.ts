@@ -7,13 +7,16 @@ import { sentencesOf } from "./pages.ts";
 
 const PAGES = ["install", "security", "faults", "relay", "machines", "machines-security"];
 const UNTESTABLE = "not testable: ";
+/** A call that makes a test, such as `Deno.test("…"`, `withTmux("…"` or `{ name: "…"`. */
 const TEST =
-  /(?:\b\w*[tT]est\w*(?:\.\w+)*\(\s*(?:\{\s*)?(?:name:\s*)?|name:\s*)(["`])((?:\\.|(?!\1).)*)\1/gs;
+  /^ *(?:(?:Deno\.test|(?:with|in)[A-Z]\w*|\w*[tT]est\w*)\(\s*(?:\{\s*)?(?:name:\s*)?|name:\s*)(["`])((?:\\.|(?!\1).)*)\1/gms;
+/** Requirements that a test cites at the end of its name. */
+const CITATIONS = /(?: \[[^\]]*\])+$/;
 
 interface Row {
-  /** A part of one sentence of the page. */
+  /** A sentence of the page, or a part of it that no other sentence has. */
   readonly quote: string;
-  /** `daemon/api/guard_test.ts: a part of the name of a test`, below `tests/`. */
+  /** `daemon/api/guard_test.ts: the name of a test`, below `tests/`. */
   readonly tests: readonly string[];
 }
 
@@ -26,57 +29,49 @@ function rowsOf(table: string): Row[] {
   const rows: { quote: string; tests: string[] }[] = [];
   let is_untestable = false;
   for (const line of table.split("\n")) {
-    if (!line.trim() || line.startsWith("# ")) continue;
-    if (!line.startsWith("  ")) is_untestable = line.startsWith(UNTESTABLE);
-    else if (!is_untestable) rows.at(-1)?.tests.push(line.trim());
-    if (is_untestable ? line.startsWith("  ") : !line.startsWith("  ")) {
-      rows.push({ quote: line.trim(), tests: [] });
-      if (is_untestable) rows.at(-1)?.tests.push(UNTESTABLE);
-    }
+    const is_indented = line.startsWith("  ");
+    if (line.trim() === "" || line.startsWith("# ")) continue;
+    if (!is_indented) is_untestable = line.startsWith(UNTESTABLE);
+    if (is_indented && !is_untestable) rows.at(-1)?.tests.push(line.trim());
+    if (is_indented && is_untestable) rows.push({ quote: line.trim(), tests: [UNTESTABLE] });
+    if (!is_indented && !is_untestable) rows.push({ quote: line, tests: [] });
   }
   return rows;
 }
 
-/** The names of the tests of each file, as its source has them. */
-const NAMES: ReadonlyMap<string, readonly string[]> = new Map(
-  sources().filter(({ path }) => path.endsWith("_test.ts")).map(({ path, code }) => [
-    path,
-    [...code.matchAll(TEST)].map(([, , name = ""]) => name.replaceAll(/\s+/g, " ")),
-  ]),
+/** `path: name` of each test. */
+const TESTS: ReadonlySet<string> = new Set(
+  sources().filter(({ path }) => path.endsWith("_test.ts")).flatMap(({ path, text }) =>
+    [...text.matchAll(TEST)].map(([, , name = ""]) =>
+      `${path}: ${name.replaceAll(/\s+/g, " ").replace(CITATIONS, "")}`
+    )
+  ),
 );
-
-function isUnknownTest(test: string): boolean {
-  const [path = "", name = ""] = test.split(/: (.*)/s);
-  return NAMES.get(`tests/${path}`)?.filter((known) => known.includes(name)).length !== 1;
-}
 
 for (const page of PAGES) {
   const sentences = sentencesOf(read(`../../../docs/${page}.md`));
   const rows = rowsOf(read(`./${page}.txt`));
+  const table = `tests/spec/promises/${page}.txt`;
+  const isQuoted = (sentence: string, { quote }: Row) =>
+    sentence === quote || (!sentences.includes(quote) && sentence.includes(quote));
 
   Deno.test(`docs/${page}.md: every sentence has a test, or is listed as not testable`, () => {
-    const without = sentences.filter((sentence) =>
-      !rows.some(({ quote }) => sentence.includes(quote))
-    );
-    assert.deepEqual(without, [], `add them to tests/spec/promises/${page}.txt`);
+    const without = sentences.filter((sentence) => !rows.some((row) => isQuoted(sentence, row)));
+    assert.deepEqual(without, [], `add them to ${table}`);
   });
 
-  Deno.test(`docs/${page}.md: every quote stands in one sentence, and in one row`, () => {
-    const wrong = rows.filter(({ quote }) =>
-      sentences.filter((sentence) => sentence.includes(quote)).length !== 1
-    );
-    assert.deepEqual(wrong.map(({ quote }) => quote), []);
-    const twice = sentences.filter((sentence) =>
-      rows.filter(({ quote }) => sentence.includes(quote)).length > 1
-    );
-    assert.deepEqual(twice, []);
+  Deno.test(`docs/${page}.md: every quote stands in one sentence, and every sentence in one row`, () => {
+    const wrong = rows.filter((row) => sentences.filter((one) => isQuoted(one, row)).length !== 1);
+    assert.deepEqual(wrong.map(({ quote }) => quote), [], `mend them in ${table}`);
+    const twice = sentences.filter((one) => rows.filter((row) => isQuoted(one, row)).length > 1);
+    assert.deepEqual(twice, [], `keep one row of each in ${table}`);
   });
 
   Deno.test(`docs/${page}.md: every promise names tests, and each of them exists`, () => {
-    const unknown = rows.flatMap(({ quote, tests }) =>
-      tests.length === 0 ? [`no test: ${quote}`] : tests
-        .filter((test) => test !== UNTESTABLE && isUnknownTest(test))
-    );
-    assert.deepEqual(unknown, []);
+    const untested = rows.filter(({ tests }) => tests.length === 0).map(({ quote }) => quote);
+    assert.deepEqual(untested, [], `name their tests in ${table}`);
+    const unknown = rows.flatMap(({ tests }) => tests)
+      .filter((test) => test !== UNTESTABLE && !TESTS.has(`tests/${test}`));
+    assert.deepEqual(unknown, [], `mend them in ${table}`);
   });
 }

@@ -46,15 +46,19 @@ Deno.test("A machine reaches no peer of a circle that is not shared, even by its
   await diary.connect({ display_name: "diary", circle: "private" });
   const { peers } = await laptop.call(listPeers, { query: {} });
   const to_peer_id = peers.find(({ name }) => name === "diary")?.peer_id;
-  for (const kind of ["notify", "ask", "broadcast"]) {
+  const kinds = ["notify", "ask", "broadcast"] as const;
+  for (const kind of kinds) {
     const correlation_id = kind === "ask" ? "ask-000000000001" : null;
     for (const circle of ["private", "work", "*"]) {
-      await send([{ kind: "message", body: message({ kind, to_peer_id, circle, correlation_id }) }]);
+      await send([{
+        kind: "message",
+        body: message({ kind, to_peer_id, circle, correlation_id }),
+      }]);
     }
   }
   const { deliveries } = await laptop.call(listDeliveries, { query: {} });
   assert.ok(deliveries.every((delivery) => delivery.to_peer_id !== to_peer_id));
-  assert.deepEqual(["notify", "ask", "broadcast"].flatMap((type) => diary.of(type)), []);
+  assert.deepEqual(kinds.flatMap((type) => diary.of(type)), []);
   await send([{ kind: "message", body: message({ to_peer_id: web_id }) }]);
   assert.equal(two.web.of("notify").length, 1);
 });
