@@ -293,21 +293,6 @@ Deno.test("only a person gets a ticket", async () => {
   assert.equal((await post(nobody, "/dashboard/tickets", {}, terminal)).error, "no_human");
 });
 
-Deno.test("where no terminal can be proved, the token gets a ticket, and nothing else does", async () => {
-  const sockets = new FakeSockets();
-  sockets.canIdentify = false;
-  sockets.holders = [];
-  const settings = { "human.name": "sam", "daemon.auth_token": TOKEN };
-  await using w = world({ sockets, settings });
-  const bearer = { authorization: `Bearer ${TOKEN}` };
-  assert.equal((await post(w, "/dashboard/tickets", {}, bearer)).status, 200);
-  assert.equal((await post(w, "/dashboard/tickets", {}, PAGE)).status, 401);
-  await using open = world({ sockets, settings: { "human.name": "sam" } });
-  assert.equal((await post(open, "/dashboard/tickets")).error, "human_not_proven");
-  sockets.canIdentify = true;
-  assert.equal((await post(w, "/dashboard/tickets", {}, bearer)).error, "human_not_proven");
-});
-
 Deno.test("a cookie survives a restart, and expires after 30 days", async () => {
   const dir = Deno.makeTempDirSync();
   const options = { db_path: `${dir}/mesh.db`, settings: { "human.name": "sam" } };

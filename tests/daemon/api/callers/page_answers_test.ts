@@ -109,3 +109,19 @@ Deno.test("where the kernel names no owner of a socket, a ticket still makes a p
   await using w = await withBob(sockets);
   assert.equal(await voiceOfReply(w, await signIn(w), "dashboard"), "human");
 });
+
+Deno.test("where no terminal can be proved, the token gets a ticket, and nothing else does", async () => {
+  const sockets = new FakeSockets();
+  sockets.canIdentify = false;
+  sockets.holders = [];
+  const token = "a token of 16 letters";
+  const settings = { "human.name": "sam", "daemon.auth_token": token };
+  await using w = world({ sockets, settings });
+  const bearer = { authorization: `Bearer ${token}` };
+  assert.equal((await post(w, "/dashboard/tickets", {}, bearer)).status, 200);
+  assert.equal((await post(w, "/dashboard/tickets", {}, SAME_ORIGIN)).status, 401);
+  await using open = world({ sockets, settings: { "human.name": "sam" } });
+  assert.equal((await post(open, "/dashboard/tickets")).error, "human_not_proven");
+  sockets.canIdentify = true;
+  assert.equal((await post(w, "/dashboard/tickets", {}, bearer)).error, "human_not_proven");
+});

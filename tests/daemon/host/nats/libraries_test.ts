@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { catchSocketErrors } from "../../../../daemon/host/nats/libraries.ts";
-import { sources } from "../../../tidy/sources.ts";
 
 Deno.test("an error of a socket between two steps of the client ends no process", async () => {
   const transport = { dial: () => Promise.resolve(new Socket()) };
@@ -14,12 +13,4 @@ Deno.test("an error of a socket between two steps of the client ends no process"
   socket.destroy(new Error("read ECONNRESET"));
   await closed;
   assert.ok(socket.destroyed);
-});
-
-Deno.test("the libraries of the bus are loaded when it is opened, and not by a start without one", () => {
-  const bus = sources().flatMap(({ path, imports }) =>
-    path.startsWith("tests/") ? [] : imports.filter(({ to }) => to.startsWith("@nats-io/"))
-  );
-  assert.ok(bus.some(({ lazy }) => lazy));
-  assert.deepEqual(bus.filter(({ lazy, type_only }) => !lazy && !type_only), []);
 });
