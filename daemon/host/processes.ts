@@ -279,9 +279,17 @@ function ps(pid: number, column: string): string | undefined {
   return outputOf("ps", "-o", `${column}=`, "-p", String(pid)) || undefined;
 }
 
+/** Where the system's own programs are. They get none of the daemon's environment. */
+const SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
+
 /** What a program prints, trimmed; undefined if there is no such program. */
 export function outputOf(program: string, ...args: string[]): string | undefined {
-  const command = new Deno.Command(program, { args, stderr: "null" });
+  const command = new Deno.Command(program, {
+    args,
+    env: { PATH: SYSTEM_PATH },
+    clearEnv: true,
+    stderr: "null",
+  });
   const done = unlessMissing(() => command.outputSync());
   return done && new TextDecoder().decode(done.stdout).trim();
 }

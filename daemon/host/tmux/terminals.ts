@@ -44,7 +44,8 @@ export interface PanesOptions {
 const WITHHELD = [
   /^(MESH|RELAY)_\w*(TOKEN|SECRET|PASSWORD|KEY)/i,
   /^MESH_(SURFACES|RELAY|SPAWN)__/i, // The variables of spawned agents may hold keys.
-  /^MESH_ROUTING__WEBHOOK$/i,
+  /^MESH_(ROUTING__WEBHOOK|JOBS__CHECKS|TELEMETRY__HEADERS)$/i,
+  /^RELAY_TELEMETRY_HEADERS$/i,
   /^(CLAUDECODE|CLAUDE_PID|CLAUDE_ENV_FILE|CLAUDE_CODE_(SESSION_ID|ENTRYPOINT))$/,
   /^CLAUDE_CODE_MESSAGING_(SOCKET|TOKEN)$/,
 ];
@@ -207,6 +208,8 @@ export class Panes {
     if (pid === pane_pid) return false;
     const { stdout } = await new Deno.Command("ps", {
       args: ["-A", "-o", "pid=,stat="],
+      env: clientEnvironment(this.#options.env["PATH"] ?? ""),
+      clearEnv: true,
       stderr: "null",
     }).output();
     return new TextDecoder().decode(stdout).split("\n").some((line) => {

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readConfigInForce } from "../../../daemon/app/config.ts";
 import { settingsInForce } from "../../../daemon/app/config_view.ts";
 import { getConfig, type Setting } from "../../../daemon/app/contract.ts";
+import { isWithheld } from "../../../daemon/host/tmux/terminals.ts";
 import { relayWorld } from "../../support/relay/relay_world.ts";
 import { world } from "../../support/world.ts";
 
@@ -33,6 +34,7 @@ human: {name: sam}
 relay: {enabled: true, url: "https://relay.example", secret: mesh_sk_${"C".repeat(43)}}
 routing: {strategy: webhook, webhook: "https://user:CANARY@router.example/?key=CANARY"}
 surfaces: {telegram: {token: "1:CANARY-TOKEN", chat_id: 1}}
+telemetry: {otlp: "https://collector.example", headers: "authorization=CANARY"}
 spawn:
   allowed_paths: [/srv]
   env: {API_KEY: CANARY}
@@ -46,6 +48,18 @@ jobs: {checks: {unit: {argv: [sh, -c, CANARY], timeout_seconds: 5}}}
   assert.deepEqual([token?.form, token?.is_set, token?.value], ["hidden", true, null]);
   assert.deepEqual(found.get("spawn.env")?.value, ["API_KEY"]);
   assert.deepEqual(found.get("spawn.allowed_paths")?.value, ["/srv"]);
+});
+
+Deno.test("no program gets the variable of a setting that is or may hold a secret", () => {
+  const secret = [...view("").values()].filter(({ form }) => form !== "shown");
+  assert.ok(secret.length > 8);
+  const variables = secret.map(({ key }) => `MESH_${key.toUpperCase().replaceAll(".", "__")}`);
+  for (const name of [...variables, "MESH_SPAWN__ENV__API", "RELAY_TELEMETRY_HEADERS"]) {
+    assert.deepEqual([name, isWithheld(name), isWithheld(name.toLowerCase())], [name, true, true]);
+  }
+  for (const name of ["PATH", "MESH_STATE", "MESH_CONFIG", "MESH_DAEMON__PORT", "HOME"]) {
+    assert.equal(isWithheld(name), false, name);
+  }
 });
 
 Deno.test("GET /config lists every setting of this daemon", async () => {
