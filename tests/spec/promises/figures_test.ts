@@ -2,6 +2,11 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { PAGE_MS, TICKET_MS } from "../../../daemon/api/pages/pages.ts";
+import { SHARE_SECONDS_MAX } from "../../../daemon/features/shares/contract.ts";
+import { ANSWER_BYTES_MAX as KITTY_BYTES_MAX } from "../../../daemon/host/kitty/remote_control.ts";
+import { COMMANDS_MAX, KITTIES_MAX } from "../../../daemon/host/kitty/kitty.ts";
+import { IDLE_MS_MAX, SERVERS_MAX } from "../../../daemon/host/tmux/tmux.ts";
 import { PROBE_MS } from "../../../daemon/features/machines/links/outgoing_link.ts";
 import { CALL_AGE_MS_MAX } from "../../../daemon/features/federation/calls/nonce_memory.ts";
 import { CALL_BYTES_MAX } from "../../../daemon/features/federation/calls/bounds.ts";
@@ -34,6 +39,9 @@ import * as registry from "../../../relay/daemons/machine_registry.ts";
 import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
 import { ADDRESS_BODY_BYTES_MAX, BODY_MS_MAX } from "../../../relay/web/net/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
+import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
+import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/tools/sending.ts";
+import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { sources } from "../../tidy/sources.ts";
 
@@ -154,6 +162,34 @@ Deno.test("the limits in docs/machines.md are those of the daemon", () => {
   });
   assert.equal(BATCH_MS_MAX, ENTRY_MS_MAX);
   assert.deepEqual(PROBE_MS, { first: 30_000, max: 3_600_000 });
+});
+
+Deno.test("the figures in the texts of the pages are those of the code", () => {
+  const texts: readonly (readonly [page: string, text: string])[] = [
+    ["security.md", `valid for ${days(PAGE_MS)}`],
+    ["security.md", `valid once, for ${TICKET_MS / 1000} seconds`],
+    ["security.md", `At most ${SERVERS_MAX} servers are known`],
+    ["security.md", `idle clients end after ${{ 10: "ten" }[IDLE_MS_MAX / 60_000]} minutes`],
+    ["security.md", `at most ${KITTY_BYTES_MAX / 2 ** 20} MiB of an answer`],
+    ["security.md", `at most ${COMMANDS_MAX} commands of one kitty wait`],
+    ["security.md", `and knows at most ${KITTIES_MAX}`],
+    ["relay.md", `(at most ${days(SHARE_SECONDS_MAX * 1000)})`],
+    ["relay.md", `At most ${SHARES_EACH_MAX} of one secret, and ${VIEWERS_MAX} guests at once`],
+    ["relay.md", `may have ${IN_FLIGHT_MAX} calls under way`],
+    ["relay.md", `A message has 1 to ${count(MESSAGE_BYTES_MAX)} bytes`],
+    ["machines.md", `A machine is \`offline\` ${seconds(LEASE_MS)} after its last sign`],
+    ["machines.md", `at most ${count(SHARED_PEERS_MAX)} peers`],
+    ["machines.md", `A file may have ${size(FILE_BYTES_MAX)}`],
+    ["machines-security.md", `what is older than ${days(ENTRY_MS_MAX)} is refused`],
+    ["machines-security.md", `older than ${seconds(CALL_AGE_MS_MAX)}`],
+    ["machines-security.md", `decided here: ${seconds(LEASE_MS)} after the last new entry`],
+    ["machines-security.md", `${days(BATCH_MS_MAX)} at most`],
+  ];
+  const missing = texts.filter(([page, text]) => {
+    const written = Deno.readTextFileSync(`${ROOT}docs/${page}`).replaceAll(/\s+/g, " ");
+    return !written.toLowerCase().includes(text.toLowerCase());
+  });
+  assert.deepEqual(missing, []);
 });
 
 Deno.test("each text that docs/machines.md has of a screen is one of the program's", () => {
