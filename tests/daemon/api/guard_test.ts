@@ -236,6 +236,10 @@ Deno.test("health describes the daemon, on both of its paths [4.health.status-ro
   ]);
   assert.equal(health.capabilities.ask_pull_delivery, true);
   assert.deepEqual([health.status, health.pid, health.peers], ["ok", 1, 0]);
+  // Everybody on this machine may read it: nothing is added here without a thought.
+  assert.deepEqual(Object.keys(health).sort(), [
+    ...["capabilities", "peers", "pid", "relay", "status", "storage"],
+  ]);
   assert.deepEqual(Object.keys(health.relay), ["status", "url", "last_connected_at", "last_error"]);
   const status = await (await w.fetch("/status")).json();
   assert.equal(status.daemon_id, daemon_id);

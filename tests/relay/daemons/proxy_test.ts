@@ -187,12 +187,15 @@ Deno.test("the tunnel enforces the `tunnel` field of each contract [c9.tunnel.ne
   await using w = world();
   const routes = w.daemon.routes.map(({ contract }) => contract);
   const never =
-    /^\/(mcp|metrics|openapi\.json|deliveries\b.*|peers\/identity\/.*|events\/chat|peers\/:id\/turn)$/;
-  const admin = /^\/(spawn|peers\/:id\/(kill|restart|link)|panes\/:pane_id\/link)$/;
+    /^\/(mcp|metrics|openapi\.json|deliveries\b.*|peers\/identity\/.*|events\/chat|peers\/:id\/(turn|keys|transcript))$/;
+  const admin =
+    /^\/(spawn|spawn\/resume|peers\/:id\/(kill|restart|link|rehook|fork|fork-backend|switch)|panes\/:pane_id\/link|jobs|jobs\/:id\/(run|retry|resume)|handoffs)$/;
+  const admin_to_read = /^\/(config|peers\/:id\/(turns|pane)|spawn\/(sessions|folders))$/;
   for (const { method, path, tunnel } of routes) {
     const route = `${method} ${path}`;
     if (never.test(path)) assert.equal(tunnel, "never", route);
-    if (admin.test(path) && method !== "GET") assert.equal(tunnel, "admin", route);
+    const is_admin = method === "GET" ? admin_to_read.test(path) : admin.test(path);
+    if (is_admin) assert.equal(tunnel, "admin", route);
   }
 });
 

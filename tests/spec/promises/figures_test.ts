@@ -189,7 +189,7 @@ Deno.test("the figures in the texts of the pages are those of the code", () => {
     ["machines.md", `A file may have ${size(FILE_BYTES_MAX)}`],
     ["machines-security.md", `what is older than ${days(ENTRY_MS_MAX)} is refused`],
     ["machines-security.md", `older than ${seconds(CALL_AGE_MS_MAX)}`],
-    ["machines-security.md", `decided here: ${seconds(LEASE_MS)} after the last new entry`],
+    ["machines-security.md", `until ${seconds(LEASE_MS)} after the last heartbeat or new entry`],
     ["machines-security.md", `${days(BATCH_MS_MAX)} at most`],
   ];
   const missing = texts.filter(([page, text]) => {

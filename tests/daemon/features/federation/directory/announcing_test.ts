@@ -7,7 +7,6 @@ import {
   SEEN_MS,
 } from "../../../../../daemon/features/federation/directory/own_entry.ts";
 import { openAnnouncement } from "../../../../../daemon/features/machines/trust/announcement.ts";
-import { DAY_MS } from "kit/core/duration.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";
 import { type Member, member, NETWORK } from "../../../../support/federation/directories.ts";
 
@@ -92,26 +91,6 @@ Deno.test("of a peer, only the last folder of its path and the begin of its desc
   await a.w.post("/peers/api/touch", {});
   await a.tick();
   assert.equal(lastEntry(a).peers[0]?.description, null);
-});
-
-Deno.test("of many peers the 1,000 seen last are announced, and none that was offline for 7 days", async () => {
-  await using a = member({ name: "laptop" });
-  await addPeer(a.w, "long-gone");
-  await a.w.post("/peers/long-gone/offline", {});
-  await a.w.clock.advance(7 * DAY_MS - 60_000);
-  await addPeer(a.w, "gone");
-  await a.w.post("/peers/gone/offline", {});
-  await a.tick();
-  assert.deepEqual(namesOf(a).sort(), ["gone", "long-gone"]);
-  await a.tick(60);
-  assert.deepEqual(namesOf(a), ["gone"]);
-  for (let number = 0; number < 1000; number++) {
-    if (number === 500) await a.w.clock.advance(1000);
-    await addPeer(a.w, `peer-of-${number}`);
-  }
-  await a.tick();
-  assert.equal(namesOf(a).length, 1000);
-  assert.ok(!namesOf(a).includes("gone"), "it was seen before all others");
 });
 
 Deno.test("a change is announced at the next tick and once; a heartbeat follows after 20 s", async () => {

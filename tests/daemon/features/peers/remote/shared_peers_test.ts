@@ -1,0 +1,25 @@
+/** Which peers a machine shares with the others, and how many. */
+
+import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
+import { addPeer } from "../../../../support/daemon/peer_clients.ts";
+import { member } from "../../../../support/federation/directories.ts";
+
+Deno.test("of many peers the 1,000 seen last are announced, and none that was offline for 7 days", async () => {
+  await using a = member({ name: "laptop" });
+  const shared = () => a.shared.list().map(({ name }) => name);
+  await addPeer(a.w, "long-gone");
+  await a.w.post("/peers/long-gone/offline", {});
+  await a.w.clock.advance(7 * DAY_MS - 60_000);
+  await addPeer(a.w, "gone");
+  await a.w.post("/peers/gone/offline", {});
+  assert.deepEqual(shared().sort(), ["gone", "long-gone"]);
+  await a.w.clock.advance(61_000);
+  assert.deepEqual(shared(), ["gone"]);
+  for (let number = 0; number < 1000; number++) {
+    if (number === 500) await a.w.clock.advance(1000);
+    await addPeer(a.w, `peer-of-${number}`);
+  }
+  assert.equal(shared().length, 1000);
+  assert.ok(!shared().includes("gone"), "it was seen before all others");
+});
