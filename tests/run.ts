@@ -33,6 +33,8 @@ const NEEDS: readonly Need[] = [
   { programs: ["fish"], apt: "fish" },
   { programs: ["nats-server"], apt: "nats-server" },
   { programs: ["openssl"], apt: "openssl" },
+  { programs: ["nginx"], apt: "nginx-light" },
+  { programs: ["caddy"], apt: "caddy" },
 ];
 
 /**
