@@ -34,6 +34,8 @@ const NEEDS: readonly Need[] = [
   { programs: ["nats-server"], apt: "nats-server" },
   { programs: ["openssl"], apt: "openssl" },
   { programs: ["faketime"], apt: "faketime" }, // It brings libfaketime.
+  { programs: ["nginx"], apt: "nginx-light" },
+  { programs: ["caddy"], apt: "caddy" },
 ];
 
 /**

@@ -156,7 +156,7 @@ export const THIS_HOST: ServiceHost = {
   uid: Deno.uid(),
   async run(argv) {
     try {
-      const options = { env: Deno.env.toObject(), clock: systemClock, timeout_ms: MANAGER_MS_MAX };
+      const options = { clock: systemClock, timeout_ms: MANAGER_MS_MAX };
       const { code, timed_out, stderr } = await runProgram(argv, options);
       if (timed_out) return `it did not answer within ${MANAGER_MS_MAX / 1000} s`;
       return code === 0 ? undefined : stderr.trim() || "no reason given";

@@ -63,8 +63,7 @@ export function openApi(features: Features) {
   };
   const relayApi = openRelayApi(features);
   const shares = new Shares({ directory: features.directory, relay: relayApi });
-  const apps = new Apps(relayApi);
-  const inner = featureRoutes(features, { apps, callers, shares });
+  const inner = featureRoutes(features, { apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
   const connections = openConnections(features, { call, callers, guard });
   const mcp = openMcp(features, call);

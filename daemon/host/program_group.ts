@@ -4,7 +4,7 @@
  * Linux also what has left it (`setsid`, a double fork), unless that has replaced its environment.
  */
 
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, randomIds } from "kit/core/clock.ts";
 import { pause, timeout } from "kit/core/timeout.ts";
 import {
   environmentOf,
@@ -29,20 +29,13 @@ const OUTPUT_MS_MAX = 2_000;
 const OUTPUT_BYTES_MAX = 16_384;
 
 export function newMark(): string {
-  return crypto.randomUUID();
-}
-
-/** The environment of a program, with the mark by which it is found. */
-export function markedEnv(
-  env: Readonly<Record<string, string>>,
-  mark: string,
-): Record<string, string> {
-  return { ...env, [MARK]: mark };
+  return randomIds.hex(16);
 }
 
 export interface StartOptions
   extends Pick<Deno.CommandOptions, "cwd" | "stderr" | "stdin" | "stdout"> {
-  readonly env: Readonly<Record<string, string>>;
+  /** Its whole environment; ours if it is left out. */
+  readonly env?: Readonly<Record<string, string>>;
   /** False for a program that a terminal's Ctrl-C should reach: it stays in our session. */
   readonly own_session?: boolean;
 }
@@ -63,8 +56,8 @@ export class ProgramGroup {
     this.child = new Deno.Command(program, {
       ...options,
       args,
-      env: markedEnv(env, mark),
-      clearEnv: true,
+      env: { ...env, [MARK]: mark },
+      clearEnv: env !== undefined,
       detached: own_session,
     }).spawn();
     this.#session = own_session ? this.child.pid : undefined;
@@ -82,7 +75,7 @@ interface Search {
   readonly mark: string;
 }
 
-/** Ends all processes with a mark, and those of a session. Returns the pids of those that remain. */
+/** Ends all processes with a mark, and those of a session. Returns the pids that remain. */
 export async function endProcesses(clock: Clock, search: Search): Promise<readonly number[]> {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     // What is started between the search and the signal is found by the next search.

@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { endProcesses } from "./program_group.ts";
 
-const MARK = /^[0-9a-f-]{36}$/;
+const MARK = /^[0-9a-f]{32}$/;
 
 /** One empty file for each running program, named by its mark. */
 export class StartedPrograms {

@@ -1,4 +1,4 @@
-/** Limits request bodies in memory: their bytes, all together and of each sender, and their time. */
+/** Limits request bodies in memory: their bytes, together and of each sender, and their time. */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";

@@ -1,5 +1,6 @@
 /** All faults, by the files that they are put into. */
 
+import { BOUNDS_TARGETS } from "./bounds_faults.ts";
 import { CORE_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
@@ -21,4 +22,5 @@ export const TARGETS: readonly Target[] = [
   ...MACHINE_TARGETS,
   ...FEDERATION_TARGETS,
   ...TIME_TARGETS,
+  ...BOUNDS_TARGETS,
 ];

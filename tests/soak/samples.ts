@@ -114,7 +114,7 @@ type Point = readonly [x: number, y: number];
  * The median of the slopes between all pairs of points (Theil, Sen): up to a quarter of the points
  * may be far off without any effect.
  */
-export function slope(points: readonly Point[]): number {
+function slope(points: readonly Point[]): number {
   return median(
     points.flatMap(([x, y], at) =>
       points.slice(at + 1).filter(([later]) => later !== x).map(([later, then]) =>

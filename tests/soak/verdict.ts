@@ -55,7 +55,7 @@ export function judge(samples: readonly Sample[], duration_ms: number): Row[] {
   ];
 }
 
-/** The growth of all samples together. A single one, or other work on the machine, decides nothing. */
+/** The growth of all samples together: a single one decides nothing. */
 function line(
   what: string,
   samples: readonly Sample[],

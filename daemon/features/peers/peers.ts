@@ -9,7 +9,6 @@ import type { Registration } from "./schemas.ts";
 import { isLive } from "./directory.ts";
 import type { Superseded } from "./identity/superseded.ts";
 import { Admission, type ExpectedRegistration, type RegistrationEvidence } from "./registration.ts";
-import { Population } from "./population.ts";
 import { Identification } from "./identity/identification.ts";
 import { withoutClientId } from "./identity/clients.ts";
 import { freeName, isSuffixed, refuseReserved } from "./identity/naming.ts";
@@ -29,7 +28,6 @@ export class Peers {
   readonly #changes: PeerChanges;
   readonly #admission: Admission;
   readonly #identification: Identification;
-  readonly #population: Population;
 
   constructor(ctx: Context, deps: PeersDeps) {
     this.#ctx = ctx;
@@ -37,7 +35,6 @@ export class Peers {
     this.#changes = deps.changes;
     this.#admission = new Admission(ctx, deps);
     this.#identification = new Identification(ctx, deps);
-    this.#population = new Population(ctx.db);
   }
 
   /** Registers a new peer, or a known one again (contract 3). */
@@ -66,7 +63,7 @@ export class Peers {
       if (before && this.#isSuperseded(before, registration.agent_pid ?? null)) {
         return { peer: before, proved };
       }
-      if (registration.role !== "human") this.#population.mustAdmit(before);
+      this.#admission.mustHaveRoom(registration, before);
       const record = before
         ? this.#admission.renewedPeer(before, registration, evidence)
         : this.#admission.newPeer(registration, evidence);

@@ -6,6 +6,7 @@ import type { Peer, Provenance, Registration } from "./schemas.ts";
 import type { Claims } from "./identity/certificates.ts";
 import { circleOf, freeName, nameOf } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
+import { Population } from "./population.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -48,10 +49,17 @@ export interface ExpectedRegistration {
 export class Admission {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps;
+  readonly #population: Population;
 
   constructor(ctx: Context, deps: RegistryDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#population = new Population(ctx.db);
+  }
+
+  /** Refuses a peer beyond the limits. There is always room for the human. */
+  mustHaveRoom({ role }: Registration, before: StoredPeer | undefined): void {
+    if (role !== "human") this.#population.mustAdmit(before);
   }
 
   newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {

@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { ProgramGroup, type RunOptions, runProgram } from "../../../daemon/host/program_group.ts";
+import {
+  newMark,
+  ProgramGroup,
+  type RunOptions,
+  runProgram,
+} from "../../../daemon/host/program_group.ts";
 import { StartedPrograms } from "../../../daemon/host/started_programs.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -94,8 +99,8 @@ Deno.test({
     const killed = new ProgramGroup(["sh", "-c", "setsid sleep 300 & sleep 300"], { env: ENV });
     const other = new ProgramGroup(["sleep", "300"], { env: ENV });
     started.add(killed.mark); // Its end is never noted.
-    started.add(crypto.randomUUID())[Symbol.dispose]();
-    started.add(crypto.randomUUID()); // Ended meanwhile.
+    started.add(newMark())[Symbol.dispose]();
+    started.add(newMark()); // Ended meanwhile.
     await Deno.writeTextFile(`${folder}/notes`, "");
     const lines: string[] = [];
     const log = jsonLog(systemClock, "info", (line) => lines.push(line));

@@ -7,7 +7,8 @@ import type { Database } from "kit/data/sqlite.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
-import { RealDaemon, SECRET } from "./relay_lab.ts";
+import { trustedProxiesOf } from "../../../relay/web/net/client_address.ts";
+import { NAMESPACE, RealDaemon, SECRET } from "./relay_lab.ts";
 import { until } from "../waiting.ts";
 
 /** A relay with every feature, and one connected daemon. */
@@ -21,20 +22,26 @@ export class OAuthRelay implements AsyncDisposable {
   readonly #ticking: Promise<void>;
   #daemon: RealDaemon & { url: string; daemon_id: string } | undefined;
 
-  private constructor() {
+  /** `proxy` is the address of the proxy in front, if there is one. */
+  private constructor(port = 0, proxy?: string) {
     const { promise, resolve } = Promise.withResolvers<Relay>();
     this.#server = Deno.serve(
-      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      {
+        hostname: "127.0.0.1",
+        port,
+        onListen: () => undefined,
+        onError: async (error) => (await promise).onError(error),
+      },
       async (request, { remoteAddr }) => (await promise).fetch(request, remoteAddr),
     );
-    const issuer = this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
+    const issuer = this.issuer = proxy ?? `http://127.0.0.1:${this.#server.addr.port}`;
     const log = jsonLog(systemClock, "info", (line) => this.logged.push(line));
     const db = this.db = openDatabase(":memory:", issuer, { clock: systemClock, log });
     const relay = this.#relay = new Relay({
       clock: systemClock,
       ids: randomIds,
       log,
-      proxy: { mode: "direct" },
+      proxy: proxy === undefined ? { mode: "direct" } : { mode: "trusted", proxies: loopback() },
       oauth: { issuer, db },
       accept: (request, ears) => {
         const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
@@ -45,12 +52,20 @@ export class OAuthRelay implements AsyncDisposable {
     this.#ticking = relay.run().finally(() => db[Symbol.dispose]());
   }
 
-  static async start(): Promise<OAuthRelay> {
-    const relay = new OAuthRelay();
-    relay.#daemon = await RealDaemon.start(relay.issuer);
+  static async start(
+    { port, proxy, env }: { port?: number; proxy?: string; env?: Record<string, string> } = {},
+  ): Promise<OAuthRelay> {
+    const relay = new OAuthRelay(port, proxy);
+    relay.#daemon = await RealDaemon.start(relay.issuer, env);
     const { machines } = relay.#relay;
     await until("the daemon at the relay", () => machines.size > 0 ? true : undefined);
     return relay;
+  }
+
+  /** The cookie of a browser that is signed in. */
+  signIn(): string {
+    const opened = this.#relay.sessions.open(NAMESPACE, new Request(this.issuer));
+    return opened.split(";", 1)[0] ?? "";
   }
 
   get daemon(): { url: string; daemon_id: string } {
@@ -59,7 +74,7 @@ export class OAuthRelay implements AsyncDisposable {
   }
 
   /** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
-  async consent(address: URL): Promise<URL> {
+  async consent(address: URL, fetch: typeof globalThis.fetch = globalThis.fetch): Promise<URL> {
     const page = await fetch(address);
     const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
     const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
@@ -116,4 +131,11 @@ export async function chromiumPath(): Promise<string | undefined> {
     "command -v chromium || command -v chromium-browser || command -v google-chrome";
   const { stdout } = await new Deno.Command("sh", { args: ["-c", findProgram] }).output();
   return new TextDecoder().decode(stdout).trim() || undefined;
+}
+
+/** The proxy on this machine. */
+function loopback() {
+  const proxies = trustedProxiesOf("127.0.0.1");
+  if (typeof proxies === "string") throw new Error(proxies);
+  return proxies;
 }
