@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { getHealth } from "../../../daemon/api/events/contract.ts";
 import { addPeer, connectPeer, eventData, get, notify } from "../../support/daemon/peer_clients.ts";
+import { connectWorker, create, job, stateOf } from "../../support/daemon/jobs.ts";
 import { readSchedule, schedule } from "../../support/daemon/schedules.ts";
 import { type World, world } from "../../support/world.ts";
 
@@ -81,6 +82,22 @@ Deno.test("all that fell due while the machine was suspended runs within a secon
   w.clock.step(8 * HOUR_MS);
   await w.clock.advance(1000);
   assert.equal(bob.of("notify").length, 3);
+});
+
+Deno.test("a job that was put off for a moment is not put off for as long as the clock was set back", async () => {
+  await using w = world({ settings: { "daemon.limits.pair_per_minute": "1" } });
+  const { socket } = await connectWorker(w);
+  const fields = { assigned_peer: "api", created_by: "ada" };
+  await create(w, { title: "One", ...fields });
+  const { job_id } = await create(w, { title: "Two", ...fields });
+  await w.tick(5);
+  assert.equal((await job(w, job_id)).state_reason, "rate_limited");
+  w.clock.step(-2 * HOUR_MS);
+  for (let second = 0; second < 75; second++) {
+    for (const { ping_id } of socket.of("ping")) await socket.send({ type: "pong", ping_id });
+    await w.tick();
+  }
+  assert.notEqual(await stateOf(w, job_id), "queued");
 });
 
 /** Sets the clock during a lease; returns the seconds until its message is handed over again. */
