@@ -69,10 +69,13 @@ export class MachineRefusals {
     return [...this.#current(this.#refusedBy)];
   }
 
-  /** Whether a machine was refused as a whole within the last minute. */
+  /**
+   * Whether a machine was refused as a whole within the last minute. What could not be read at all
+   * may be from anybody, and refuses nobody.
+   */
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);
-    return !!refused && !refused.is_partial &&
+    return !!refused && !refused.is_partial && refused.name !== null &&
       !hasPassed(TELL_MS, refused.at, this.#ctx.clock.now());
   }
 
