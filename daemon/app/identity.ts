@@ -5,7 +5,6 @@ import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
 import type { Context } from "kit/data/context.ts";
 import { madeLate } from "kit/core/schema.ts";
-import { deletePositions } from "../features/machines/links/store.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
@@ -57,13 +56,13 @@ export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: num
  * Gives this machine another id, while its daemon is off. What waited for other machines when it
  * was copied is on the disk of the other daemon as well, which sends it.
  */
-export function renewIdentity(db: Database, ids: Ids): string {
+export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) => void): string {
   return db.transactNow((tx) => {
     const refused_since = valueOf(tx, REFUSED_SINCE);
     for (const key of ["daemon_id", "machine_card", REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
     if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
     // The other machines begin anew with a machine that they do not know.
-    deletePositions(tx);
+    forgetPositions(tx);
     return getOrCreate(tx, "daemon_id", () => ids.next("dm"));
   });
 }

@@ -50,7 +50,11 @@ async function renew(context: CommandContext, args: Args) {
   const path = joinPath(statePath(env), "mesh.db");
   if (!args.flag("force")) await mustBeCopy(context, health);
   await stopDaemon(env, clock, daemon);
-  const { before, daemon_id } = await renewDatabase(path, context);
+  if (!unlessMissing(() => Deno.statSync(path))) {
+    throw new CommandError(`There is no identity to renew: "${path}" does not exist`);
+  }
+  const { renewDatabase } = await import("../../../daemon/app/bus/renewal.ts");
+  const { before, daemon_id } = renewDatabase(path, { clock, ids: randomIds });
   const settings = readSettings(env);
   const url = settings["mesh.bus.url"];
   if (secret === undefined || url === undefined) {
@@ -94,19 +98,4 @@ async function mustBeCopy(
         `(${bus.identity_in_use.place}), or pass --force`
       : "No other daemon with the identity of this machine was seen; pass --force to renew it anyway",
   );
-}
-
-/** Loaded only here: most commands need no database. */
-async function renewDatabase(path: string, { clock }: CommandContext) {
-  if (!unlessMissing(() => Deno.statSync(path))) {
-    throw new CommandError(`There is no identity to renew: "${path}" does not exist`);
-  }
-  const { Database } = await import("kit/data/sqlite.ts");
-  const { migrations } = await import("../../../daemon/app/migrations/migrations.ts");
-  const { readIdentity, renewIdentity } = await import("../../../daemon/app/identity.ts");
-  const quiet = () => undefined;
-  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
-  using db = new Database(path, migrations, log, clock);
-  const before = readIdentity(db, randomIds).daemon_id;
-  return { before, daemon_id: renewIdentity(db, randomIds) };
 }

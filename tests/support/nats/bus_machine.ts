@@ -18,6 +18,8 @@ export class BusMachine implements AsyncDisposable {
   readonly batches: string[] = [];
   /** Entries of the directory, as `ID TEXT`, or `ID -`. */
   readonly announced: string[] = [];
+  /** Heartbeats, as `ID TEXT`. */
+  readonly beats: string[] = [];
   readonly statuses: BusStatus[] = [];
   readonly warnings: string[] = [];
   /** Takes a batch, or rejects it. */
@@ -43,6 +45,7 @@ export class BusMachine implements AsyncDisposable {
       },
       call: async (from, request) =>
         encoder.encode(await this.onCall(from, decoder.decode(request))),
+      heard: (id, beat) => void this.beats.push(`${id} ${decoder.decode(beat)}`),
       announced: (id, entry) =>
         void this.announced.push(`${id} ${entry ? decoder.decode(entry) : "-"}`),
       changed: (status) => void this.statuses.push(status),

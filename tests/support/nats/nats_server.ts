@@ -38,6 +38,8 @@ export interface ServerSetup {
   /** The server has no store of its own. */
   readonly storeless?: boolean;
   readonly admin?: UserKey;
+  /** Changes the configuration, into that of an earlier version for example. */
+  readonly edit?: (config: string) => string;
 }
 
 export interface TestMachine extends ServerMachine {
@@ -218,7 +220,7 @@ export class NatsServer implements AsyncDisposable {
         { leaf_hub: { ...leaf_hub, port: this.#leaf_port, ...secured && { tls: secured } } }),
       ...(cluster && { cluster: { ...cluster, port: this.#cluster_port } }),
     });
-    await Deno.writeTextFile(this.#config, text);
+    await Deno.writeTextFile(this.#config, this.#setup.edit?.(text) ?? text);
   }
 }
 

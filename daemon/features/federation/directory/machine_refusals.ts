@@ -72,10 +72,13 @@ export class MachineRefusals {
     return [...this.#current(this.#refusedBy)].map(toShown);
   }
 
-  /** Whether a machine was refused as a whole within the last minute. */
+  /**
+   * Whether a machine was refused as a whole within the last minute. What could not be read at all
+   * may be from anybody, and refuses nobody.
+   */
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);
-    return !!refused && !refused.is_partial &&
+    return !!refused && !refused.is_partial && refused.name !== null &&
       this.#ctx.clock.monotonic() - refused.renewed_at < TELL_MS;
   }
 

@@ -60,3 +60,32 @@ natsTest("an old entry that is read again after a reconnection is not prolonged"
   await clock.advance(20_000);
   assert.deepEqual(beta.announced, [`${ALPHA} one`, `${ALPHA} -`]);
 });
+
+natsTest(
+  "heartbeats reach the others and are not stored; a machine does not hear its own",
+  async () => {
+    await using network = await Network.start();
+    const alpha = await network.machine(ALPHA);
+    const beta = await network.machine(BETA);
+    await alpha.bus.beat(new TextEncoder().encode("alive"));
+    await until("the heartbeat", () => beta.beats.length > 0);
+    await alpha.bus.roundTrip();
+    assert.deepEqual([alpha.beats, beta.beats], [[], [`${ALPHA} alive`]]);
+    assert.equal(alpha.bus.canBeat(), true);
+  },
+);
+
+natsTest(
+  "a server with the permissions of an earlier version has no heartbeats, and all else",
+  async () => {
+    const edit = (config: string) => config.replaceAll(/.*"mesh\.beat\..*\n/g, "");
+    await using network = await Network.start({ edit });
+    const alpha = await network.machine(ALPHA);
+    const beta = await network.machine(BETA);
+    await alpha.bus.roundTrip();
+    assert.deepEqual([alpha.bus.canBeat(), beta.bus.canBeat()], [false, false]);
+    await alpha.announce("entry");
+    await alpha.publish(beta, "batch", "0a");
+    await until("both", () => beta.announced.length + beta.batches.length === 2);
+  },
+);

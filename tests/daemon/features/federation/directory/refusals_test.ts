@@ -107,3 +107,16 @@ Deno.test("a machine of a version that hears nothing is not called", async () =>
   assert.deepEqual(at.a.bus.calls, []);
   assert.equal(at.a.directory.refusals.refused[0]?.reason, "name_taken");
 });
+
+Deno.test("junk in the place of an entry hides no machine, whose entry is asked for", async () => {
+  await using a = member({ name: "laptop" });
+  await using b = member({ name: "buildbox", beside: a.w });
+  a.bus.carry = (_to, frame) => b.directory.answer(a.daemon_id, frame);
+  await b.tick();
+  a.directory.announced(b.daemon_id, new TextEncoder().encode("junk"));
+  await b.tick(20);
+  a.directory.heard(b.daemon_id, b.bus.beats.at(-1) ?? new Uint8Array());
+  await a.tick();
+  assert.equal(a.directory.isOnline(b.daemon_id), true);
+  assert.deepEqual(a.directory.refusals.refused, []);
+});
