@@ -2,7 +2,7 @@
 
 import { environmentOf } from "../../daemon/host/processes.ts";
 import { readAuthorities } from "kit/net/outgoing/authorities.ts";
-import { differingVariables, OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
 /** Values are never shown, because a proxy's address may hold a password. */
@@ -18,7 +18,9 @@ export const OUTGOING: Check = {
     // Other systems do not show the environment of a process.
     const started = runtimeInfo && environmentOf(runtimeInfo.pid);
     if (!started) return found;
-    const differing = differingVariables((name) => env[name], (name) => started.get(name));
+    const differing = OUTGOING_VARIABLES.filter((name) =>
+      (env[name] || "") !== (started.get(name) || "")
+    );
     if (differing.length > 0) {
       const detail = `the daemon was started with other values of ${differing.join(", ")} ` +
         "than this shell has";

@@ -26,7 +26,7 @@ const EARLY = /CERT_NOT_YET_VALID|not (?:yet valid|valid yet)|NotValidYet/i;
 const OTHER = /ERR_TLS_|ERR_SSL|CERT_|peer certificate|certificate/i;
 
 /** The causes of an error with their codes, one after the other. */
-export function textOfCauses(error: unknown): string {
+function textOfCauses(error: unknown): string {
   const parts: string[] = [];
   for (let cause = error; cause instanceof Error && parts.length < 8; cause = cause.cause) {
     const code = "code" in cause && typeof cause.code === "string" ? `${cause.code} ` : "";

@@ -347,27 +347,3 @@ Deno.test("an error that ends a turn is reported by its class, and an interrupti
   const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
   assert.deepEqual(errors, ["ApiError", "unknown"]);
 });
-
-Deno.test("a daemon that falls silent is connected again, before and after it accepted", async () => {
-  using _short = shortTimers(new Map([[65_000, 60], [10_000, 40]]));
-  await using daemon = new FakeDaemon().up();
-  using opencode = new FakeOpencode();
-  await opencode.start(daemon);
-  await daemon.turn("pending_first_turn");
-  // It says nothing more: the plugin opens another connection, and another one after that.
-  await daemon.handshake(1);
-  const before = daemon.received.all.length;
-  daemon.isMute = true;
-  await daemon.handshake(before);
-  await daemon.handshake(daemon.received.all.length);
-  daemon.isMute = false;
-  await daemon.turn("pending_first_turn", daemon.received.all.length);
-});
-
-/** Timers of these lengths are shorter: the plugin runs in opencode, without a clock of ours. */
-function shortTimers(lengths: ReadonlyMap<number, number>): Disposable {
-  const original = globalThis.setTimeout;
-  const replaced = (work: () => void, ms = 0) => original(work, lengths.get(ms) ?? ms);
-  globalThis.setTimeout = replaced as typeof setTimeout;
-  return { [Symbol.dispose]: () => void (globalThis.setTimeout = original) };
-}
