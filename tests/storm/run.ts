@@ -1,6 +1,6 @@
 /**
  * Many simulations: `--seeds N` or `--minutes N` (5), `--from SEED`, `--steps N`,
- * `--of daemon|relay|machines` (all).
+ * `--of daemon|relay|machines|restores` (all).
  * `--seed S`, with `--steps N` or `--only 3,9,12`, repeats one and prints what can be seen.
  */
 

@@ -7,6 +7,7 @@ import { RELAY_VERBS } from "./relay/verbs.ts";
 import { INVARIANTS } from "./daemon/invariants.ts";
 import { FINAL_INVARIANTS, MACHINES_INVARIANTS } from "./machines/invariants.ts";
 import { MachinesStorm } from "./machines/machines_storm.ts";
+import { restoreRules } from "./machines/restores.ts";
 import { MACHINES_VERBS } from "./machines/verbs.ts";
 import { shrink } from "./shrink.ts";
 import { type Simulation, type SimulationOptions, StepError } from "./simulation.ts";
@@ -23,8 +24,8 @@ const MACHINES_RULES = {
 const RULES = { opening: OPENING_VERBS, verbs: VERBS, invariants: INVARIANTS };
 
 /**
- * What is simulated: one daemon with its clients, a relay with daemons and remote clients, or
- * machines that talk over a bus.
+ * What is simulated: one daemon with its clients, a relay with daemons and remote clients, machines
+ * that talk over a bus, or machines whose databases go back to an earlier moment.
  */
 export const SIMULATIONS = {
   daemon: (options: SimulationOptions): Simulation => new Storm({ ...options, rules: RULES }),
@@ -32,6 +33,8 @@ export const SIMULATIONS = {
     new RelayStorm({ ...options, rules: RELAY_RULES }),
   machines: (options: SimulationOptions): Simulation =>
     new MachinesStorm({ ...options, rules: MACHINES_RULES }),
+  restores: (options: SimulationOptions): Simulation =>
+    new MachinesStorm({ ...options, rules: restoreRules(), skipping: ["laptop", "desktop"] }),
 } as const;
 
 export type SimulationName = keyof typeof SIMULATIONS;

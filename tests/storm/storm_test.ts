@@ -12,6 +12,7 @@ const DAEMON_RUNS = [
 const RELAY_SEEDS = 100;
 const RELAY_STEPS = 30;
 const MACHINES_SEEDS = 60;
+const RESTORES_SEEDS = 30;
 const MACHINES_STEPS = 30;
 
 for (const { first, last, steps } of DAEMON_RUNS) {
@@ -27,6 +28,12 @@ Deno.test("a remote client is told the truth, and nothing leaves its account [c9
 Deno.test("machines lose no message, apply none twice, and say of each other what is true", async () => {
   for (let seed = 1; seed <= MACHINES_SEEDS; seed++) {
     await storm("machines", seed, MACHINES_STEPS);
+  }
+});
+
+Deno.test("machines whose databases go back give no id twice, and lose and repeat nothing else", async () => {
+  for (let seed = 1; seed <= RESTORES_SEEDS; seed++) {
+    await storm("restores", seed, MACHINES_STEPS);
   }
 });
 

@@ -132,7 +132,9 @@ async function confirm(
   if (!writer || !batch || !last) return;
   received.entries += batch.entries.length;
   received.at = systemClock.now();
-  const answer = { previous: null, entries: [], applied: last.tag, resend: false, confirm: false };
+  const applied = last.tag;
+  const none = { resend: false, confirm: false, lost: false };
+  const answer = { previous: null, entries: [], applied, ...none };
   const envelope = envelopes.sealFor(writer, "batch", encodeBatch(answer));
   await bus.publish(from, randomIds.hex(16), envelope);
 }

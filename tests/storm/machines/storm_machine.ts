@@ -44,6 +44,8 @@ export interface MachinePlan {
   readonly actors: readonly string[];
   readonly agents: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
+  /** It numbers its messages as a daemon did that skips no numbers after a restore. */
+  readonly repeatsNumbers?: boolean;
 }
 
 export interface MachineDeps {
@@ -74,6 +76,7 @@ export class StormMachine implements AsyncDisposable {
   /** The answers that its daemon has accepted, by the 12 digits of the ask. */
   readonly answered = new Map<string, string>();
   readonly waits: PendingWait[] = [];
+  readonly repeatsNumbers: boolean;
   /** The rows after the last step, by the 12 digits of their ids. */
   before: ReadonlyMap<string, Row> = new Map();
   /** The rows that the invariants check. */
@@ -99,7 +102,9 @@ export class StormMachine implements AsyncDisposable {
     this.clock = new SkewedClock(deps.clock);
     this.actors = plan.actors.map((name) => new Actor(name, this.received));
     this.agents = plan.agents.map((name) => new Actor(name, this.received));
-    this.#ids = countingIds(plan.number * 1_000_000);
+    this.repeatsNumbers = plan.repeatsNumbers ?? true;
+    const distance = (max: number) => this.repeatsNumbers ? 1 : 1 + deps.chance.below(max);
+    this.#ids = { ...countingIds(plan.number * 1_000_000), distance };
     this.files.write({ main: migratedImage() });
     this.start();
   }
@@ -228,6 +233,20 @@ export class StormMachine implements AsyncDisposable {
     this.files.write(image);
     this.adapter.end();
     return this.w;
+  }
+
+  /**
+   * Its database is as it was at an earlier moment, and nobody remembers what came after. Returns
+   * the daemon that is gone.
+   */
+  goBack(image: DatabaseImage): World {
+    const old = this.cutPower(image);
+    this.received.clear();
+    this.#events.written.clear();
+    this.waits.length = 0;
+    this.start();
+    this.before = new Map(this.rows().map((row) => [row.ident, row]));
+    return old;
   }
 
   /** Records that a peer has sent a receipt; its frames in transit may still arrive. */

@@ -59,7 +59,8 @@ export class LinkFixture implements Disposable {
   }
 
   async receive(batch: Partial<Batch>, { isSealed = true } = {}): Promise<void> {
-    const whole = { previous: null, entries: [], applied: null, resend: false, confirm: false };
+    const says = { resend: false, confirm: false, lost: false };
+    const whole = { previous: null, entries: [], applied: null, ...says };
     const bytes = encodeBatch({ ...whole, ...batch });
     const sealed = isSealed ? reversing.seal(OTHER, bytes) : bytes;
     await this.machine.links.receive(OTHER, sealed ?? bytes);

@@ -41,11 +41,13 @@ const Batch = z.object({
   /** Asks the receiver to begin a chain, because the sender misses some of its entries. */
   resend: z.boolean().default(false),
   /**
-   * There once in a run, when the receiver was seen, and with `resend`: when the sender applied `applied`, by its
-   * clock. The receiver finds out whether the sender's database went back, and lost what it had
-   * confirmed.
+   * When the sender applied `applied`, by its clock. If the receiver does not know that entry, the
+   * database of one of the two went back. Absent where `applied` is null for another reason than
+   * that nothing was applied.
    */
-  position: z.object({ applied_at: z.number().int().nullable() }).optional(),
+  applied_at: z.number().int().nullable().optional(),
+  /** The sender has found out that its own database went back. */
+  lost: z.boolean().default(false),
   /** Asks the receiver to confirm what it has applied, even if this batch holds no entries. */
   confirm: z.boolean().default(false),
 });

@@ -30,8 +30,13 @@ const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
 /** An unmeasured clock is believed as long as its entries differ no more than this. */
 const UNMEASURED_MS_MAX = 60_000;
 
-/** How often a machine's loss is made good: old batches that the bus repeats look like one. */
-const WENT_BACK_MS = 60_000;
+/**
+ * How often a loss is made good in a time, and how many entries may wait then: a machine can say
+ * what it likes, and an old batch that the bus repeats looks like a loss.
+ */
+const LOSSES_MAX = 20;
+const LOSSES_MS = 60_000;
+const LOSS_ENTRIES_MAX = 10_000;
 
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
@@ -48,7 +53,8 @@ export class IncomingLink {
   readonly #deps: LinksDeps;
   readonly #answers: Answers;
   #logged_at: number | undefined;
-  #went_back_at: Monotonic | undefined;
+  /** When a loss was made good. */
+  #losses: Monotonic[] = [];
 
   constructor(daemonId: string, deps: LinksDeps, answers: Answers) {
     this.#daemonId = daemonId;
@@ -60,7 +66,7 @@ export class IncomingLink {
   take(tx: Tx, batch: Batch): void {
     const { db } = this.#deps;
     const { outgoing } = this.#answers;
-    if (batch.position) this.#compare(tx, batch.applied, batch.position.applied_at);
+    this.#compare(tx, batch);
     if (this.#isInOrder(tx, batch.previous)) {
       if (!this.#applyNew(tx, batch.entries)) this.#goBack(tx, batch);
       if (batch.applied !== null) this.#confirm(tx, batch.applied);
@@ -76,24 +82,33 @@ export class IncomingLink {
   }
 
   /** Whether a batch needs no answer. */
-  onlyConfirms(db: Reader, { previous, entries, confirm, resend }: Batch): boolean {
-    return entries.length === 0 && !confirm && !resend && this.#isInOrder(db, previous);
+  onlyConfirms(db: Reader, { previous, entries, confirm, resend, lost }: Batch): boolean {
+    if (entries.length > 0 || confirm || resend || lost) return false;
+    return this.#isInOrder(db, previous);
   }
 
-  /** Compares what the other machine says that it has with what it has confirmed before. */
-  #compare(tx: Tx, applied: string | null, applied_at: number | null): void {
+  /**
+   * Compares what the other machine has applied with what it has confirmed. An entry that this one
+   * does not know shows that the database of either went back, so both make the loss good.
+   */
+  #compare(tx: Tx, { applied, applied_at, lost }: Batch): void {
+    if (applied_at === undefined) return;
     const { handlers, clock, log } = this.#deps;
     const daemon_id = this.#daemonId;
-    const confirmed = store.confirmedTag(tx, daemon_id);
-    if (confirmed === undefined || confirmed === applied) return;
-    if (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined) return;
+    const isKnown = (store.confirmedTag(tx, daemon_id) ?? null) === applied ||
+      (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined);
+    if (isKnown && !lost) return;
     const now = clock.monotonic();
-    if (this.#went_back_at !== undefined && now - this.#went_back_at < WENT_BACK_MS) return;
-    this.#went_back_at = now;
-    log.warn("Another machine went back to an earlier state", { daemon_id, applied_at });
+    this.#losses = this.#losses.filter((at) => now - at < LOSSES_MS);
+    if (this.#losses.push(now) > LOSSES_MAX) return;
+    if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return;
+    log.warn("The database of one of two machines went back", { daemon_id, applied_at, lost });
     callHandler(this.#deps, "wentBack", (nested) => {
       handlers.wentBack(nested, daemon_id, applied_at);
     });
+    if (isKnown) return;
+    store.setConfirmedTag(tx, daemon_id, applied);
+    this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
   }
 
   /** Whether the times of a batch cannot be judged before the other machine's clock is measured. */

@@ -24,6 +24,9 @@ const ANSWER_MS = 20;
 const RETRY_MS = { first: 1000, max: 60_000 };
 /** A week of probes is 200 batches; an entry that the bus lost is late by an hour at most. */
 export const PROBE_MS = { first: 30_000, max: 3_600_000 };
+/** How often a run tells its position, and how far apart. */
+const POSITIONS = 3;
+const POSITION_MS = 40_000;
 /** How often a request to resend is followed, because each batch behind a lost one causes one. */
 const RESEND_MS_MIN = 5000;
 
@@ -55,8 +58,10 @@ export class OutgoingLink {
   #isConnected = false;
   readonly #retry: BackOff;
   readonly #probe: BackOff;
-  #due = { resend: false, confirmation: false, probe: false, position: false };
-  #toldPosition = false;
+  #due = { resend: false, confirmation: false, probe: false, position: false, lost: false };
+  /** How often the position was told in this run. */
+  #positions = 0;
+  #cancelPosition: (() => void) | undefined;
   #cancelAnswer: (() => void) | undefined;
   #resentAt: number | undefined;
   /** Less than usual after the bus found a batch too large, or had no room for it. */
@@ -80,11 +85,27 @@ export class OutgoingLink {
     this.wake();
   }
 
-  /** Tells the other machine once in a run up to where this one has its entries. */
+  /**
+   * Tells the other machine in each run up to where this one has its entries. Some times, because
+   * the bus may lose or reorder batches, and no entry follows that would show the loss.
+   */
   tellPosition(): void {
-    if (this.#toldPosition) return;
-    this.#toldPosition = true;
+    if (this.#positions === 0) this.#repeatPosition();
+  }
+
+  /** The other machine has applied what this one does not remember: its own database went back. */
+  tellLoss(): void {
+    this.#due.lost = true;
+    this.wake();
+  }
+
+  #repeatPosition(): void {
     this.#due.position = true;
+    if (++this.#positions >= POSITIONS) return;
+    this.#cancelPosition = this.#deps.clock.setTimer(POSITION_MS, () => {
+      this.#repeatPosition();
+      this.wake();
+    });
   }
 
   disconnect(): void {
@@ -98,6 +119,7 @@ export class OutgoingLink {
     this.#probe.reset();
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
+    this.#cancelPosition?.();
   }
 
   /** Whether an entry may have been handed to the bus since the start. */
@@ -165,21 +187,20 @@ export class OutgoingLink {
     const entries = readPortion(db, { daemon_id, after, entries_max: this.#entriesMax });
     const confirm = entries.length === 0 && this.#due.probe && this.#isUnconfirmed(chain);
     const isAnswerDue = !this.#cancelAnswer && (this.#due.confirmation || this.#due.resend);
-    const { resend, position } = this.#due;
-    if (entries.length === 0 && !confirm && !isAnswerDue && !position) return undefined;
-    const applied_at = store.lastAppliedAt(db, daemon_id);
+    const { resend, position, lost } = this.#due;
+    if (entries.length === 0 && !confirm && !isAnswerDue && !position && !lost) return undefined;
     const batch: Batch = {
       previous: chain.previous,
       entries: entries.map(toLinkEntry),
-      applied: this.#applied(entries.at(-1)?.entry_id ?? after),
+      ...this.#applied(entries.at(-1)?.entry_id ?? after),
       resend,
-      ...((position || resend) && { position: { applied_at } }),
-      confirm,
+      lost,
+      confirm: confirm || position,
     };
     this.#handed = Math.max(this.#handed, entries.at(-1)?.entry_id ?? 0);
     const bytes = sealing.seal(daemon_id, encodeBatch(batch));
     if (!bytes) throw new Error("No key of this machine is known");
-    this.#due = { resend: false, confirmation: false, probe: false, position: false };
+    this.#due = { resend: false, confirmation: false, probe: false, position: false, lost: false };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
     // The id is random, because a batch of a new chain may equal one that the receiver has dropped,
@@ -191,10 +212,11 @@ export class OutgoingLink {
    * The last tag that was applied from the other machine; null while a refusal waits that this
    * batch does not hold, because a confirmation covers all entries before it.
    */
-  #applied(last: number): string | null {
+  #applied(last: number): Pick<Batch, "applied" | "applied_at"> {
     const { db } = this.#deps;
-    if (store.hasRefusalAfter(db, this.#daemonId, last)) return null;
-    return store.lastTag(db, this.#daemonId) ?? null;
+    if (store.hasRefusalAfter(db, this.#daemonId, last)) return { applied: null };
+    const applied = store.lastTag(db, this.#daemonId) ?? null;
+    return { applied, applied_at: store.lastAppliedAt(db, this.#daemonId) };
   }
 
   #isUnconfirmed({ published }: Chain): boolean {

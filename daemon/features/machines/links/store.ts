@@ -233,7 +233,11 @@ export function confirmedTag(db: Reader, daemon_id: string): string | undefined 
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-export function setConfirmedTag(tx: Tx, daemon_id: string, confirmed_tag: string): void {
+export function setConfirmedTag(
+  tx: Tx,
+  daemon_id: string,
+  confirmed_tag: string | null,
+): void {
   tx.run(
     `insert into link_positions (daemon_id, confirmed_tag) values (:daemon_id, :confirmed_tag)
      on conflict (daemon_id) do update set confirmed_tag = excluded.confirmed_tag`,
