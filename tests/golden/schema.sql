@@ -1,4 +1,4 @@
--- The daemon's tables after 27 migration(s).
+-- The daemon's tables after 30 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -215,9 +215,10 @@ CREATE INDEX link_entries_refused on link_entries (daemon_id, entry_id) where ki
 
 CREATE UNIQUE INDEX link_entries_tag on link_entries (daemon_id, tag);
 
-CREATE TABLE link_positions (
+CREATE TABLE "link_positions" (
   daemon_id text primary key,
-  last_tag text not null
+  last_tag text,
+  confirmed_tag text
 ) strict;
 
 CREATE TABLE link_receipts (
@@ -360,6 +361,13 @@ CREATE INDEX messages_urgent on messages (to_peer_id, seq) where urgent = 1 and 
 
 CREATE TABLE meta (key text primary key, value text not null) strict, without rowid;
 
+CREATE TABLE number_gaps (
+  series text not null check (series in ('messages', 'events')),
+  last integer not null,
+  next integer not null,
+  primary key (series, last)
+) strict, without rowid;
+
 CREATE TABLE page_sessions (
   digest text primary key,
   human integer not null check (human in (0, 1)),
@@ -415,6 +423,9 @@ CREATE INDEX peers_human on peers (peer_id) where role = 'human';
 CREATE INDEX peers_live on peers (peer_id)
   where status in ('online', 'busy') and dropped_at is null;
 
+CREATE INDEX peers_live_names on peers (name, circle, role, status, dropped_at, peer_id)
+  where status in ('online', 'busy') and dropped_at is null;
+
 CREATE INDEX peers_name on peers (name);
 
 CREATE INDEX peers_pane on peers (pane_id) where pane_id is not null;
@@ -424,6 +435,8 @@ CREATE INDEX peers_parent on peers (parent_runtime_id) where parent_runtime_id i
 CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
+
+CREATE INDEX peers_tagged on peers (peer_id) where tags <> '[]';
 
 CREATE TABLE push_refs (
   surface text not null,
@@ -472,7 +485,7 @@ CREATE TABLE remote_messages (
   entry_tag text,
   -- The last report that went to the origin, or came from the other machine.
   reported text
-) strict;
+, digest text) strict;
 
 CREATE INDEX remote_messages_ask on remote_messages (daemon_id, sent, correlation_id)
   where correlation_id is not null;

@@ -90,10 +90,23 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "backup <file>",
   "needs": "this machine",
   "summary": "Back up the daemon's database into a new file; the daemon may be running",
-  "details": "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. It does not contain the configuration, nor uploaded files unless you pass --attachments. To restore it, stop the daemon, save the backup as mesh.db in an empty directory of mode 0700, and start the daemon there: MESH_STATE=<directory> mesh up. Do not run two daemons from copies of one backup.",
+  "details": "The backup contains peers, asks, the inbox, events and the daemon's keys: keep it private. It does not contain the configuration, nor uploaded files unless you pass --attachments. To restore it: mesh restore <file>. Do not run two daemons from copies of one backup.",
   "example": "mesh backup ~/mesh-backup.db --attachments",
   "flags": {
    "--attachments": "also copy uploaded files, into <file>.attachments; to restore them, move them into `attachments` next to mesh.db",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "daemon",
+  "usage": "restore <file>",
+  "needs": "this machine",
+  "summary": "Put a backup in the place of the daemon's database",
+  "details": "The file is one of `mesh backup`, or a copy that mesh made before a new version changed the database. It is checked and copied; the file itself stays. The present database is kept beside it (mesh.db.replaced-<time>; the last two are kept). Messages that were accepted since the backup are gone here; other machines send again what still waits for this one. Uploaded files and the configuration are left as they are.",
+  "example": "mesh restore ~/mesh-backup.db --yes",
+  "flags": {
+   "--yes": "stop the daemon if it runs, and start it again afterwards",
+   "--other-daemon": "also take the backup of another daemon, whose id this machine then has; that daemon must never run again",
    "--json": "print the answer as JSON"
   }
  },
@@ -1126,6 +1139,20 @@ export const COMMANDS: readonly TableEntry[] = [
   "summary": "Take a machine off the bus that this machine serves; it is disconnected at once",
   "example": "mesh machines refuse buildbox",
   "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "machines",
+  "usage": "machines renew-identity",
+  "needs": "this machine",
+  "summary": "Give this machine a new daemon id and new keys, because it is a copy of another one",
+  "details": "For a cloned virtual machine or a copied home: two daemons cannot have one identity, and the one that was connected first keeps it. Messages, peers and settings stay. What waited for other machines when the copy was made is left to the other daemon, which sends it. The bus must be told of the new machine: the command prints the line for its operator.",
+  "example": "mesh machines renew-identity --name laptop-2",
+  "flags": {
+   "--name <name>": "the name of this machine in the network, by default the old one and 4 digits",
+   "--no-restart": "leave the daemon stopped; it has the new identity at its next start",
+   "--force": "also where no other daemon with this identity was seen",
    "--json": "print the answer as JSON"
   }
  },

@@ -91,6 +91,8 @@ function kittyAddressOf(env) {
 
 // daemon/features/agents/opencode/plugin/connection.ts
 import { platform } from "node:process";
+var SILENCE_MS_MAX = 65e3;
+var HANDSHAKE_MS_MAX = 1e4;
 var RETRY_MS = [
   250,
   500,
@@ -114,6 +116,7 @@ var DaemonConnection = class {
   #current;
   #connecting;
   #timer;
+  #silence;
   #failures = 0;
   #ended = false;
   /** `state` is the daemon's state directory; `connectFields` fills the first frame. */
@@ -131,6 +134,7 @@ var DaemonConnection = class {
     const socket = this.#connect();
     if (!socket) return this.#retry();
     this.#connecting = socket;
+    this.#expect(socket, HANDSHAKE_MS_MAX);
     socket.onopen = ignoreErrors(() => {
       const auth_token = readText(`${this.#state}/hook.token`)?.trim();
       const token = auth_token ? {
@@ -153,8 +157,17 @@ var DaemonConnection = class {
   end() {
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#silence);
     this.#connecting?.close();
     this.#current?.close();
+  }
+  /** Counts a connection as lost if nothing comes; its own close would wait for the daemon. */
+  #expect(socket, ms) {
+    clearTimeout(this.#silence);
+    this.#silence = later(ms, () => {
+      this.#closed(socket, 0);
+      socket.close();
+    });
   }
   /**
    * Connects to the daemon. The address is read each time, because a restarted daemon may have
@@ -172,6 +185,7 @@ var DaemonConnection = class {
     }
   }
   #receive(socket, frame) {
+    if (socket === this.#current) this.#expect(socket, SILENCE_MS_MAX);
     if (frame["type"] === "ping") {
       return socket.send(JSON.stringify({
         type: "pong",
@@ -183,6 +197,7 @@ var DaemonConnection = class {
       this.#current = socket;
       this.#connecting = void 0;
       this.#failures = 0;
+      this.#expect(socket, SILENCE_MS_MAX);
       older?.close();
       return this.#listener.up();
     }
