@@ -7,6 +7,7 @@ import { FEDERATION_TARGETS } from "./federation_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
+import { SETTINGS_TARGETS } from "./settings_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
 import type { Target } from "./target.ts";
 
@@ -19,4 +20,5 @@ export const TARGETS: readonly Target[] = [
   ...RELAY_TARGETS,
   ...MACHINE_TARGETS,
   ...FEDERATION_TARGETS,
+  ...SETTINGS_TARGETS,
 ];
