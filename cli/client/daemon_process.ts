@@ -6,6 +6,7 @@ import { join } from "kit/core/path.ts";
 import { briefClock, type Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
+import { onFile } from "kit/host/file_errors.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
@@ -89,6 +90,7 @@ export async function startDaemon(
   makeDirectory(statePath(env));
   mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
   const logOffset = fileSize(log_file);
+  mustBeAppendable(log_file);
   const child = spawnDetached(env, log_file);
   let ended: Deno.CommandStatus | undefined;
   child.status.then((status) => ended = status);
@@ -96,11 +98,7 @@ export async function startDaemon(
   while (clock.monotonic() < deadline) {
     const health = runningDaemon(env) && await getHealth(getClient());
     if (health) return { url: getClient().url, pid: health.pid, log_file, started: true };
-    if (ended) {
-      throw new CommandError(
-        `The daemon exited with code ${ended.code}:\n${tail(log_file, logOffset)}`,
-      );
-    }
+    if (ended) throw endedAtStart(ended.code, tail(log_file, logOffset), log_file);
     await clock.sleep(POLL_INTERVAL_MS);
   }
   throw new CommandError(
@@ -187,6 +185,12 @@ async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }
 
+/** Refuses a log that the shell could not open: without it, nothing would say why. */
+function mustBeAppendable(log_file: string): void {
+  const options = { append: true, create: true, mode: 0o600 } as const;
+  onFile("write", log_file, () => Deno.openSync(log_file, options).close());
+}
+
 /** `sh` opens the log, because streams that Deno pipes would close when this process exits. */
 function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   const { command, args } = selfCommand("daemon");
@@ -203,6 +207,14 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   }).spawn();
   child.unref();
   return child;
+}
+
+/** A daemon that could not even say why usually could not write its log. */
+function endedAtStart(code: number, why: string, log_file: string): CommandError {
+  const reason = why !== ""
+    ? `:\n${why}`
+    : ` and wrote nothing into "${log_file}"; a full disk is one reason. To see it: mesh daemon`;
+  return new CommandError(`The daemon exited with code ${code}${reason}`);
 }
 
 /** The last lines of a file after its first `offset` bytes. */

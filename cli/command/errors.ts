@@ -1,6 +1,8 @@
 /** Prints a command's error, as text or as JSON, and returns its exit code. */
 
 import { ApiError } from "kit/http/client.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
+import { InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
@@ -55,6 +57,15 @@ function reportOf(error: unknown, command: CommandSpec | undefined): Report | un
   }
   if (error instanceof Interrupted) {
     return { error: "interrupted", detail: error.message, exitCode: EXIT.interrupted };
+  }
+  if (error instanceof InvalidPath) {
+    const { message: detail, hint } = error;
+    return { error: "invalid_environment", detail, hint, exitCode: EXIT.usageError };
+  }
+  const refusal = fileRefusal(error);
+  if (refusal) {
+    const { message: detail, hint } = refusal;
+    return { error: "failed", detail, hint, exitCode: EXIT.refused };
   }
   if (!(error instanceof CommandError)) return undefined;
   return { error: "failed", detail: error.message, exitCode: EXIT.refused };

@@ -2,6 +2,7 @@
 
 import { basename } from "kit/core/path.ts";
 import type { WireResponse } from "kit/http/client.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
 import {
   ATTACHMENTS_MAX,
@@ -62,7 +63,9 @@ function mustBeFile(path: string): void {
 }
 
 function unreadableFile(path: string, error: unknown): CommandError {
-  return new CommandError(`Cannot read "${path}": ${messageOf(error)}`);
+  const refusal = fileRefusal(error);
+  const why = refusal ? `${refusal.reason}; ${refusal.hint}` : messageOf(error);
+  return new CommandError(`Cannot read "${path}": ${why}`);
 }
 
 /** Content types by extension; any other file is `application/octet-stream`. */

@@ -1,37 +1,44 @@
 /** The doctor's check of each coding agent: its version, setup and self-test results. */
 
 import { isAbsolute, join } from "kit/core/path.ts";
-import { tryJson } from "kit/core/text.ts";
 import { type AgentDefinition, lineOf } from "../../daemon/features/agents/definition.ts";
-import { AGENTS } from "../../daemon/features/agents/registry.ts";
+import { findMesh, type MeshPart, planEdit } from "../../daemon/features/agents/install.ts";
 import { parseVerdicts, VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
-import { statePath } from "../../daemon/host/paths.ts";
-import { isInPackageCache } from "../client/program.ts";
+import { InvalidPath, statePath } from "../../daemon/host/paths.ts";
+import { refusalOf } from "../../daemon/features/agents/settings_files/json.ts";
+import type { Argv } from "../../daemon/features/agents/settings_files/shell_words.ts";
+import {
+  formatSwitch,
+  scopeReader,
+  type SwitchedOff,
+} from "../../daemon/features/agents/settings_files/switched_off.ts";
+import { isInPackageCache, meshCommand } from "../client/program.ts";
+import { editsOf, SETUP_AGENTS, type SetupAgent } from "../setup/agents.ts";
 import { type Check, type CheckResult } from "./finding.ts";
 import { isProgram, type Machine, parseVersion } from "./machine.ts";
-
-/** The agents that `mesh setup` sets up. */
-const SUPPORTED_AGENTS = AGENTS.flatMap((agent) =>
-  agent.setup ? [{ ...agent, setup: agent.setup }] : []
-);
-type Agent = typeof SUPPORTED_AGENTS[number];
 
 const programName = ({ programs, id }: AgentDefinition) => programs[0] ?? id;
 
 export const AGENT_CHECK: Check = {
   area: "agents",
   async run(machine) {
-    const found = await Promise.all(SUPPORTED_AGENTS.map((agent) => checkAgent(agent, machine)));
+    const found = await Promise.all(SETUP_AGENTS.map((agent) => checkAgent(agent, machine)))
+      .catch((error) => {
+        if (error instanceof InvalidPath) return homeless(error);
+        throw error;
+      });
     if (found.flat().length > 0) return found.flat();
-    const names = SUPPORTED_AGENTS.map(programName).join(", ");
+    const names = SETUP_AGENTS.map(programName).join(", ");
     return [["note", "AGENTS_NONE", `none of ${names} is on the PATH`]];
   },
 };
 
-async function checkAgent(agent: Agent, machine: Machine): Promise<CheckResult[]> {
+/** Also for tests of one agent. */
+export async function checkAgent(agent: SetupAgent, machine: Machine): Promise<CheckResult[]> {
   const path = machine.find(programName(agent));
-  const { hooks, mcp } = await configuredCommands(agent, machine);
-  if (path === undefined && hooks.length === 0 && !mcp) return [];
+  const setup = await setupState(agent, machine);
+  const commands = [...setup.hooks, ...setup.servers];
+  if (path === undefined && commands.length === 0) return refusalFindings(agent, setup);
   return [
     path === undefined
       ? [
@@ -40,13 +47,23 @@ async function checkAgent(agent: Agent, machine: Machine): Promise<CheckResult[]
         `${agent.title} is set up, but \`${programName(agent)}\` is not on the PATH`,
       ]
       : await versionFinding(agent, machine, path),
-    ...setupFindings(agent, { hooks: hooks.length > 0, mcp: mcp !== undefined }),
+    ...setupFindings(agent, setup),
+    ...switchFindings(agent, await agent.setup.switchedOff(machine.env, scopeReader())),
     ...selftestFindings(agent, machine),
-    ...programFindings(agent, machine, [...hooks, ...(mcp ? [mcp] : [])]),
+    ...programFindings(agent, machine, commands),
   ];
 }
 
-async function versionFinding(agent: Agent, machine: Machine, path: string): Promise<CheckResult> {
+/** Without a home the agents' settings have no place. */
+function homeless({ message, hint }: InvalidPath): CheckResult[][] {
+  return [[["note", "AGENTS_UNKNOWN", `${message}, so no agent's settings are found`, hint]]];
+}
+
+async function versionFinding(
+  agent: SetupAgent,
+  machine: Machine,
+  path: string,
+): Promise<CheckResult> {
   const result = await machine.run(path, ["--version"]);
   const version = parseVersion(result?.success ? result.output : "");
   if (version === undefined) {
@@ -65,7 +82,7 @@ async function versionFinding(agent: Agent, machine: Machine, path: string): Pro
 }
 
 /** The results of `mesh selftest` for the agent's transports. */
-function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[] {
+function selftestFindings({ id, title }: SetupAgent, machine: Machine): CheckResult[] {
   const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
   const agents = Object.entries(parseVerdicts(text)?.agents ?? {});
   const found = agents.find(([agent]) => agent === id)?.[1];
@@ -89,93 +106,94 @@ function selftestFindings({ id, title }: Agent, machine: Machine): CheckResult[]
   });
 }
 
-function setupFindings(
-  { id, title, setup }: Agent,
-  has: { hooks: boolean; mcp: boolean },
-): CheckResult[] {
-  const missing = [
-    ...(has.hooks || !setup.hooks_file ? [] : ["hooks"]),
-    ...(has.mcp ? [] : ["MCP entry"]),
-  ];
-  if (missing.length === 0) return [["ok", "AGENT_SET_UP", `${title} is set up for mesh`]];
-  const fix = `mesh setup --agent ${id}`;
-  return [
-    [
-      "note",
-      "AGENT_NOT_SET_UP",
-      `${title} is not fully set up: no ${missing.join(" and no ")} for mesh`,
-      fix,
-    ],
-  ];
-}
-
-/** A command in an agent's configuration, split into arguments. */
-type Argv = readonly string[];
-
-async function configuredCommands({ setup }: Agent, machine: Machine) {
-  const { env } = machine;
-  const text = setup.hooks_file ? machine.text(setup.hooks_file(env)) ?? "" : "";
-  const files = setup.server_files(env).map((path) => mcpCommand(machine.text(path) ?? ""));
-  const mcp = (await Promise.all(files)).find((found) => found !== undefined);
-  return { hooks: hookCommands(tryJson(text)), mcp };
-}
-
-/** Every command `… hook <agent> [<event>]` in a JSON tree, split into arguments. */
-function hookCommands(value: unknown): Argv[] {
-  if (typeof value === "string") {
-    const agent = / hook ([a-z-]+)/.exec(value)?.[1];
-    return SUPPORTED_AGENTS.some(({ id }) => id === agent) ? [splitCommand(value)] : [];
-  }
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(hookCommands);
-}
-
-/** The command of the MCP server `mesh` in an agent's configuration, which is JSON or TOML. */
-async function mcpCommand(text: string): Promise<Argv | undefined> {
-  const config = tryJson(text) ?? await tryToml(text);
-  for (const key of ["mcpServers", "mcp", "mcp_servers"]) {
-    const entry = getMember(getMember(config, key), "mesh");
-    if (entry === undefined) continue;
-    const argv = [getMember(entry, "command"), getMember(entry, "args")].flat();
-    return argv.filter((arg) => typeof arg === "string");
-  }
-  return undefined;
-}
-
-/** A damaged file counts as one without a server: its agent cannot read it either. */
-async function tryToml(text: string): Promise<unknown> {
-  const { parse, TomlError } = await import("smol-toml");
-  try {
-    return parse(text);
-  } catch (error) {
-    if (error instanceof TomlError) return undefined;
-    throw error;
-  }
-}
-
-function getMember(value: unknown, key: string): unknown {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  return Reflect.get(value, key);
+/** Our part in an agent's files, and what setup would say of them. */
+interface SetupState extends MeshPart {
+  /** Files that setup would change, although the program of our part is there. */
+  readonly outdated: readonly string[];
+  /** Why setup could not read or change a file, and what to do. */
+  readonly refusals: readonly string[];
 }
 
 /**
- * Splits a command line that `mesh setup` wrote into its words, as `sh` would do. Drops the test for
- * a marker and leading variable assignments.
+ * Asks setup, which reads the files. The doctor may run from another place than the mesh that the
+ * agent calls, so the agent's own command counts where there is only one.
  */
-function splitCommand(line: string): string[] {
-  const argv = [...line.matchAll(/(?:'[^']*'|\\.|[^\s'\\])+/g)].map(([arg]) =>
-    arg.replaceAll(/'([^']*)'|\\(.)/g, "$1$2")
-  );
-  const command = argv.slice(argv.indexOf("||") + 1);
-  const first = command.findIndex((arg) => !/^[A-Z_]+=/.test(arg));
-  return first < 0 ? [] : command.slice(first);
+async function setupState(agent: SetupAgent, { env }: Machine): Promise<SetupState> {
+  const refusals: string[] = [];
+  const orRefusal = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === undefined) throw error;
+      if (!refusals.includes(refusal)) refusals.push(refusal);
+      return undefined;
+    }
+  };
+  const options = { replace: false, uninstall: false };
+  const own = meshCommand();
+  try {
+    const edits = await editsOf(agent, { ...options, mesh: own }, env);
+    const parts = edits.flatMap((edit) => orRefusal(() => findMesh(edit)) ?? []);
+    const [hooks, servers] = [
+      parts.flatMap((part) => part.hooks),
+      parts.flatMap((part) => part.servers),
+    ];
+    const called = new Set([...hooks, ...servers].map((command) => JSON.stringify(command)));
+    const mesh = called.size === 1 ? hooks[0] ?? servers[0] ?? own : own;
+    const outdated = (await editsOf(agent, { ...options, mesh }, env)).filter((edit) => {
+      const plan = orRefusal(() => planEdit(edit));
+      if (plan?.refusal !== undefined) refusals.push(plan.refusal);
+      return plan !== undefined && plan.difference !== "";
+    }).map(({ path }) => path);
+    return { hooks, servers, outdated, refusals };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    return { hooks: [], servers: [], outdated: [], refusals: [refusal] };
+  }
+}
+
+function refusalFindings({ id, title }: SetupAgent, { refusals }: SetupState): CheckResult[] {
+  return refusals.map((refusal) => [
+    "warning",
+    "AGENT_FILE_REFUSED",
+    `${title}: mesh setup cannot go on: ${refusal}`,
+    `correct it, then: mesh setup --agent ${id}`,
+  ]);
+}
+
+function setupFindings(agent: SetupAgent, state: SetupState): CheckResult[] {
+  const { id, title } = agent;
+  const { hooks, servers, outdated } = state;
+  const fix = `mesh setup --agent ${id}`;
+  const refused = refusalFindings(agent, state);
+  if (outdated.length === 0) {
+    return refused.length > 0 ? refused : [["ok", "AGENT_SET_UP", `${title} is set up for mesh`]];
+  }
+  const isPart = hooks.length + servers.length > 0;
+  const detail = isPart
+    ? `${title} is not fully set up: mesh setup would change ${outdated.join(" and ")}`
+    : `${title} is not set up: no hooks and no MCP entry for mesh`;
+  return [...refused, ["note", "AGENT_NOT_SET_UP", detail, fix]];
+}
+
+function switchFindings(agent: SetupAgent, switches: readonly SwitchedOff[]): CheckResult[] {
+  return switches.map((found) => {
+    const code = found.part === "hooks" ? "AGENT_HOOKS_OFF" : "AGENT_SERVER_OFF";
+    return ["warning", code, `${agent.title} ${formatSwitch(found)}`, found.fix];
+  });
 }
 
 /**
  * Reports programs that are missing, because their hooks fail at every prompt. Also reports
  * programs in a package cache, because they may be deleted later.
  */
-function programFindings(agent: Agent, machine: Machine, commands: readonly Argv[]): CheckResult[] {
+function programFindings(
+  agent: SetupAgent,
+  machine: Machine,
+  commands: readonly Argv[],
+): CheckResult[] {
   const fix = `mesh setup --agent ${agent.id}`;
   const files = new Set(
     commands.flatMap((argv) =>

@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
+import { mustHavePaths } from "../../daemon/host/paths.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { AGENT_CHECK } from "./agents.ts";
@@ -68,6 +69,7 @@ interface WaitingPeer {
 
 async function doctor(context: CommandContext, args: Args): Promise<number> {
   const { env, terminal, clock } = context;
+  mustHavePaths(env); // Each check would fail for the same reason.
   const snapshot = await takeSnapshot(env, clock, () => context.daemon);
   const findings = await runChecks(thisMachine(env, clock), snapshot);
   if (args.flag("json")) terminal.printJson(toJson(findings, snapshot));

@@ -6,9 +6,10 @@
 import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { FileRefusal } from "kit/host/file_errors.ts";
 import { listDeliveries, listMachines, listPeers } from "../client/endpoints.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import type { Env } from "../../daemon/host/paths.ts";
+import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
 import { readSettings } from "../client/settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
@@ -65,9 +66,7 @@ function readRuntimeInfo(env: Env): RuntimeInfo | "unreadable" | undefined {
   try {
     return runningDaemon(env);
   } catch (error) {
-    const { NotADirectory, PermissionDenied, IsADirectory } = Deno.errors;
-    const kinds = [NotADirectory, PermissionDenied, IsADirectory];
-    if (kinds.some((kind) => error instanceof kind)) return "unreadable";
+    if (error instanceof FileRefusal || error instanceof InvalidPath) return "unreadable";
     throw error;
   }
 }

@@ -190,9 +190,9 @@ function findDaemon(env: Env): { url: string; decision_ms: number } | undefined 
 
 /** Logs a failure. An unwritable log is ignored, because no agent may see a hook fail. */
 function logFailure(env: Env, what: string): void {
-  const path = `${statePath(env)}/hook.log`;
   const time = new Date(briefClock.now()).toISOString();
   try {
+    const path = `${statePath(env)}/hook.log`;
     const kept = readTextOrNothing(path) ?? "";
     const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;
     Deno.writeTextFileSync(path, text.slice(-LOG_BYTES_MAX), { mode: 0o600 });

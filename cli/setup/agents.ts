@@ -1,32 +1,53 @@
 /** The agents that `mesh setup` can set up, and the changes to their files. */
 
-import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
-  applyChange,
-  applyTextChange,
+  applyEdit,
   type Edit,
   exists,
+  learnPrograms,
+  planEdit,
+  type SetupPlan,
 } from "../../daemon/features/agents/install.ts";
 import { AGENTS } from "../../daemon/features/agents/registry.ts";
-import { Unchangeable } from "../../daemon/features/agents/settings_files/json.ts";
+import { refusalOf } from "../../daemon/features/agents/settings_files/json.ts";
+import { MeshPrograms } from "../../daemon/features/agents/settings_files/mesh_programs.ts";
+import {
+  formatSwitch,
+  scopeReader,
+  type SwitchedOff,
+} from "../../daemon/features/agents/settings_files/switched_off.ts";
+import { programsOnPath } from "../client/program.ts";
 
 /** The agents that can be set up. */
-const SETUP_AGENTS = AGENTS.flatMap((agent) =>
+export const SETUP_AGENTS = AGENTS.flatMap((agent) =>
   agent.setup ? [{ ...agent, setup: agent.setup }] : []
 );
 export type SetupAgent = typeof SETUP_AGENTS[number];
 
 export const AGENT_IDS: readonly string[] = SETUP_AGENTS.map(({ id }) => id);
 
+/** The outcome for one file. `left` files could be changed, but another file of their agent not. */
+export interface FileResult {
+  readonly path: string;
+  readonly outcome: "changed" | "would_change" | "unchanged" | "left" | "refused";
+  /** Why the file was refused, and what to do. */
+  readonly error?: string;
+  /** What setup would change in a refused file that it can read. */
+  readonly difference?: string;
+}
+
 /** The changes to one agent's files, made or planned. */
 export interface AgentResult {
   readonly agent: string;
+  readonly files: readonly FileResult[];
   /** For each changed file, its path and the changed lines. */
   readonly differences: readonly string[];
   /** What the user has to do after setup. */
   readonly notice?: string;
-  /** Why no file of this agent was changed. */
+  /** Settings that keep our part from running, and what to do about each. */
+  readonly warnings: readonly string[];
+  /** Why a file of this agent was not changed. */
   readonly error?: string;
 }
 
@@ -46,7 +67,7 @@ function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env):
 }
 
 function isOnPath(program: string, env: Env): boolean {
-  return (env["PATH"] ?? "").split(":").some((dir) => dir !== "" && exists(join(dir, program)));
+  return programsOnPath(program, env).length > 0;
 }
 
 interface AgentSetupOptions {
@@ -54,32 +75,105 @@ interface AgentSetupOptions {
   readonly uninstall: boolean;
   /** The command that the agents call. */
   readonly mesh: readonly string[];
+  /** If true, our MCP server replaces another program's server of our name. */
+  readonly replace: boolean;
 }
 
 /**
- * Changes the files of one agent. A file that cannot be changed is reported in the result, and then
- * no file of this agent is changed.
+ * Changes the files of one agent. If a file cannot be changed, no file of this agent is: an agent
+ * with hooks and no server, or the other way round, would be half set up.
  */
 export async function setUpAgent(
-  { id, setup }: SetupAgent,
-  { dry_run, uninstall, mesh }: AgentSetupOptions,
+  agent: SetupAgent,
+  options: AgentSetupOptions,
   env: Env,
 ): Promise<AgentResult> {
-  const apply = (edit: Edit, dry_run: boolean) => {
-    const options = { dry_run, undo: uninstall };
-    return "addText" in edit
-      ? applyTextChange(edit.path, uninstall ? edit.removeText : edit.addText, options)
-      : applyChange(edit.path, uninstall ? edit.remove : edit.add, options);
-  };
+  const { id, setup } = agent;
+  const { dry_run, uninstall } = options;
   try {
-    const all = await setup.edits(env, { mesh });
-    // Tries every edit first, so that a damaged file does not leave the agent half set up.
-    const differences = all.map((edit) => apply(edit, true)).filter((text) => text !== "");
-    if (!dry_run) { for (const edit of all) apply(edit, false); }
-    const { notice } = setup;
-    return { agent: id, differences, ...(notice && !uninstall && { notice }) };
+    const edits = await editsOf(agent, options, env);
+    const plan = edits.map((edit) => planned(edit, uninstall));
+    const isRefused = plan.some(({ file }) => file.outcome === "refused");
+    const results = isRefused
+      ? plan.map(asLeft)
+      : dry_run
+      ? plan
+      : edits.map((edit) => applied(edit, uninstall));
+    const error = results.flatMap(({ file }) => file.error ?? []).join("\n");
+    const switches = uninstall ? [] : await setup.switchedOff(env, scopeReader());
+    return {
+      agent: id,
+      files: results.map(({ file }) => file),
+      differences: results.map(({ difference }) => difference).filter((text) => text !== ""),
+      warnings: switches.map((found) => warningOf(agent, found)),
+      ...(setup.notice && !uninstall && { notice: setup.notice }),
+      ...(error !== "" && { error }),
+    };
   } catch (error) {
-    if (!(error instanceof Unchangeable)) throw error;
-    return { agent: id, differences: [], error: error.message };
+    // A file that had to be read before the plan could be made.
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    return { agent: id, files: [], differences: [], warnings: [], error: refusal };
   }
+}
+
+function warningOf({ title }: SetupAgent, found: SwitchedOff): string {
+  return `${title} ${formatSwitch(found)}; ${found.fix}`;
+}
+
+/** The edits of an agent's files; the programs that our marks name are known to their plan. */
+export async function editsOf(
+  { setup }: SetupAgent,
+  { mesh, replace, uninstall }: Pick<AgentSetupOptions, "mesh" | "replace" | "uninstall">,
+  env: Env,
+): Promise<readonly Edit[]> {
+  const programs = new MeshPrograms(env, mesh);
+  // Uninstalling finds out whether the file is what setup made, with or without `--replace`.
+  const plan: SetupPlan = { mesh, programs, replace: replace || uninstall };
+  const edits = await setup.edits(env, plan);
+  learnPrograms(edits);
+  return edits;
+}
+
+interface Tried {
+  readonly file: FileResult;
+  readonly difference: string;
+}
+
+function planned(edit: Edit, undo: boolean): Tried {
+  return orRefused(edit, () => {
+    const { difference, refusal } = planEdit(edit, undo);
+    const { path } = edit;
+    if (refusal === undefined) {
+      return {
+        file: { path, outcome: difference === "" ? "unchanged" : "would_change" },
+        difference,
+      };
+    }
+    // Its user may write these lines where the file comes from.
+    return { file: { path, outcome: "refused", error: refusal, difference }, difference: "" };
+  });
+}
+
+function applied(edit: Edit, undo: boolean): Tried {
+  return orRefused(edit, () => {
+    const difference = applyEdit(edit, { undo });
+    const outcome = difference === "" ? "unchanged" : "changed";
+    return { file: { path: edit.path, outcome }, difference };
+  });
+}
+
+function orRefused({ path }: Edit, work: () => Tried): Tried {
+  try {
+    return work();
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    return { file: { path, outcome: "refused", error: refusal }, difference: "" };
+  }
+}
+
+function asLeft({ file, difference }: Tried): Tried {
+  if (file.outcome !== "would_change") return { file, difference };
+  return { file: { ...file, outcome: "left" }, difference: "" };
 }

@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { AGENT_IDS } from "./agents.ts";
 
 const USAGE = "mesh setup [AGENT | --all] [--yes] [--diff] [--dry-run] [--name YOU] [--service] " +
-  "[--relay URL] [--uninstall] [--json]";
+  "[--relay URL] [--replace] [--uninstall] [--json]";
 
 export interface SetupOptions {
   /** Only this agent; undefined for those that are installed. */
@@ -19,6 +19,8 @@ export interface SetupOptions {
   readonly yes: boolean;
   readonly diff: boolean;
   readonly dry_run: boolean;
+  /** Our MCP server takes the place of another program's server of our name. */
+  readonly replace: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;
 }
@@ -28,7 +30,7 @@ export function readOptions(args: readonly string[]): SetupOptions | string {
   const parsed = parse(args);
   if (typeof parsed === "string") return parsed;
   const { values, positionals: [positional, ...more] } = parsed;
-  const { relay, all, name, service, yes, diff, uninstall, json } = values;
+  const { relay, all, name, service, yes, diff, replace, uninstall, json } = values;
   const agent = values.agent ?? positional;
   if (more.length > 0 || (values.agent !== undefined && positional !== undefined)) {
     return `Name one agent, or none\nUsage: ${USAGE}`;
@@ -41,8 +43,9 @@ export function readOptions(args: readonly string[]): SetupOptions | string {
     return "--relay cannot be used with --uninstall; to leave a relay: `mesh config set relay.enabled false`";
   }
   if (name !== undefined && uninstall) return "--name cannot be used with --uninstall";
+  if (replace && uninstall) return "--replace cannot be used with --uninstall";
   const dry_run = values["dry-run"];
-  return { agent, all, relay, name, service, yes, diff, dry_run, uninstall, json };
+  return { agent, all, relay, name, service, yes, diff, dry_run, replace, uninstall, json };
 }
 
 function parse(args: readonly string[]) {
@@ -59,6 +62,7 @@ function parse(args: readonly string[]) {
         yes: { type: "boolean", short: "y", default: false },
         diff: { type: "boolean", default: false },
         "dry-run": { type: "boolean", default: false },
+        replace: { type: "boolean", default: false },
         uninstall: { type: "boolean", default: false },
         json: { type: "boolean", default: false },
       },

@@ -2,7 +2,13 @@
 
 import { systemClock } from "kit/core/clock.ts";
 import { dirname } from "kit/core/path.ts";
-import { type Env, homePath, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import {
+  configHome,
+  type Env,
+  homePath,
+  readTextOrNothing,
+  statePath,
+} from "../../daemon/host/paths.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { removeIfPresent } from "../../daemon/host/paths.ts";
@@ -60,11 +66,10 @@ export function serviceOf(
 }
 
 function systemdService(env: Env, command: readonly string[]): Service {
-  const config = env["XDG_CONFIG_HOME"] || homePath(env, ".config");
   const systemctl = (...args: string[]): Argv => ["systemctl", "--user", ...args];
   const environment = variablesOf(env).map((pair) => `Environment=${systemdQuote(pair.join("="))}`);
   return {
-    path: `${config}/systemd/user/mesh.service`,
+    path: `${configHome(env)}/systemd/user/mesh.service`,
     text: filledIn(systemdUnit, {
       COMMAND: command.map((word) => systemdQuote(word.replaceAll("$", "$$$$"))).join(" "),
       ENVIRONMENT: environment.join("\n"),

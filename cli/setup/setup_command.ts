@@ -3,7 +3,9 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
-import type { Env } from "../../daemon/host/paths.ts";
+import { messageOf } from "kit/core/text.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
+import { type Env, InvalidPath, mustHavePaths } from "../../daemon/host/paths.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
 import { UnreadableConfig } from "../../daemon/app/config_file.ts";
@@ -80,6 +82,7 @@ export async function runSetup(
   try {
     if (name !== undefined) nameHuman(env, name, { dry_run: true }); // Refuses a wrong name first.
     const relay = await setUpRelay(options, env, send);
+    mustHavePaths(env);
     if (relay && options.agent === undefined && !options.all) {
       printRelay(relay, options, output);
       return EXIT.done;
@@ -95,10 +98,12 @@ export async function runSetup(
     if (error instanceof Interrupted) {
       return fail("Interrupted. `mesh setup` goes on from here.", EXIT.interrupted);
     }
-    const isExpected = error instanceof UnreadableConfig || error instanceof CommandError;
-    if (!isExpected && !(error instanceof RelayJoinError)) throw error;
-    const isMisused = error instanceof RelayJoinError && error.misused;
-    return fail(error.message, isMisused ? EXIT.usageError : EXIT.refused);
+    if (error instanceof RelayJoinError) {
+      return fail(error.message, error.misused ? EXIT.usageError : EXIT.refused);
+    }
+    const text = expectedText(error);
+    if (text === undefined) throw error;
+    return fail(text, error instanceof InvalidPath ? EXIT.usageError : EXIT.refused);
   }
 }
 
@@ -131,7 +136,9 @@ async function setUpMachine(run: Run, { relay, warnings, is_cached }: Start): Pr
   };
   if (relay) print(relayLines(relay));
   const warn = (changed: SetupReport) => {
-    if (!uninstall && changesAgents(changed)) print(warnings.map((text) => `warning: ${text}`));
+    const own = !uninstall && changesAgents(changed) ? warnings : [];
+    const found = changed.agents.flatMap((agent) => agent.warnings);
+    print([...own, ...found].map((text) => `warning: ${text}`));
   };
   if (asks) {
     const plan = await changeFiles(run, { dry_run: true });
@@ -185,10 +192,10 @@ function isYes({ ask }: SetupOutput, question: string, ifEmpty: boolean): boolea
 /** Changes the files of the agents, and adds the token if one of them was set up. */
 async function changeFiles(run: Run, { dry_run }: { dry_run: boolean }): Promise<SetupReport> {
   const { options, env, mesh } = run;
-  const { uninstall } = options;
+  const { uninstall, replace } = options;
   const agents = [];
   for (const agent of chosenAgents(options, env)) {
-    agents.push(await setUpAgent(agent, { dry_run, uninstall, mesh }, env));
+    agents.push(await setUpAgent(agent, { dry_run, uninstall, replace, mesh }, env));
   }
   const base = { agents, dry_run, uninstall, warnings: [] };
   if (uninstall || !agents.some(({ error }) => error === undefined)) {
@@ -199,9 +206,17 @@ async function changeFiles(run: Run, { dry_run }: { dry_run: boolean }): Promise
     const token = ensureToken(env, { ids: randomIds, dry_run });
     return { ...base, token_written_to: token ?? null, errors: [] };
   } catch (error) {
-    if (!(error instanceof UnreadableConfig)) throw error;
-    return { ...base, token_written_to: null, errors: [error.message] };
+    const refusal = expectedText(error);
+    if (refusal === undefined) throw error;
+    return { ...base, token_written_to: null, errors: [refusal] };
   }
+}
+
+/** The text of an error that the configuration or a file causes; undefined for any other error. */
+function expectedText(error: unknown): string | undefined {
+  if (error instanceof UnreadableConfig || error instanceof CommandError) return error.message;
+  const refusal = fileRefusal(error);
+  return refusal || error instanceof InvalidPath ? messageOf(refusal ?? error) : undefined;
 }
 
 /** Names the human and installs the service, if an option or an answer says so. */
@@ -216,8 +231,9 @@ async function setUpPersonAndService(run: Run, changed: SetupReport) {
     const service = await setUpService(run);
     if (service) more.service = service;
   } catch (error) {
-    if (!(error instanceof CommandError || error instanceof UsageError)) throw error;
-    errors.push(error.message);
+    const text = error instanceof UsageError ? error.message : expectedText(error);
+    if (text === undefined) throw error;
+    errors.push(text);
   }
   return { more, errors };
 }

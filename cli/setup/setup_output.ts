@@ -59,12 +59,15 @@ export function fileLines(report: SetupReport, options: LineOptions, env: Env): 
 }
 
 function agentLines(
-  { agent, differences, error }: AgentResult,
+  { agent, files: results, differences, error }: AgentResult,
   { tense, diff }: LineOptions,
   env: Env,
 ): string[] {
   // After the change, the errors are printed together at the end.
-  if (error !== undefined) return tense === "changed" ? [] : [`${agent}: left out: ${error}`];
+  if (error !== undefined && differences.length === 0) {
+    const lines = diff ? results.flatMap(({ difference }) => difference?.split("\n") ?? []) : [];
+    return tense === "changed" ? lines : [`${agent}: left out: ${error}`, ...lines];
+  }
   if (differences.length === 0) return [`${agent}: nothing to change`];
   const files = differences.flatMap((difference) => {
     const [path = "", ...changed] = difference.split("\n");

@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import process from "node:process";
 import { MeshUnreachable } from "./errors.ts";
 
@@ -23,15 +23,27 @@ export async function findDaemon(
 }
 
 async function runningUrl(env: Env): Promise<string> {
-  const home = env["HOME"] ?? homedir();
-  const folder = env["MESH_STATE"] ||
-    join(env["XDG_STATE_HOME"] || join(home, ".local", "state"), "mesh");
+  const folder = pathIn(env, "MESH_STATE") ??
+    join(xdgFolder(env, "XDG_STATE_HOME", ".local/state"), "mesh");
   const text = await read(join(folder, "daemon.json"));
   if (text !== undefined) {
     const { url, pid, process_started } = JSON.parse(text);
     if (typeof url === "string" && await isRunning(pid, process_started)) return url;
   }
   throw new MeshUnreachable("No daemon is running; start it with: mesh up");
+}
+
+/** A relative path would be another one for the daemon, which refuses it as well. */
+function pathIn(env: Env, name: string): string | undefined {
+  const path = env[name];
+  if (!path || isAbsolute(path)) return path || undefined;
+  throw new MeshUnreachable(`${name} is "${path}", a relative path; set it to an absolute path`);
+}
+
+/** The XDG Base Directory Specification has programs ignore a relative path. */
+function xdgFolder(env: Env, name: string, under_home: string): string {
+  const path = env[name] ?? "";
+  return isAbsolute(path) ? path : join(env["HOME"] ?? homedir(), under_home);
 }
 
 /**
@@ -47,9 +59,8 @@ async function isRunning(pid: unknown, started: unknown): Promise<boolean> {
 async function configuredToken(env: Env): Promise<string | undefined> {
   const given = env["MESH_DAEMON__AUTH_TOKEN"];
   if (given) return given;
-  const home = env["HOME"] ?? homedir();
-  const file = env["MESH_CONFIG"] ||
-    join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "mesh", "config.yaml");
+  const file = pathIn(env, "MESH_CONFIG") ??
+    join(xdgFolder(env, "XDG_CONFIG_HOME", ".config"), "mesh", "config.yaml");
   return tokenIn(await read(file) ?? "");
 }
 

@@ -12,6 +12,7 @@ import {
 } from "kit/core/settings.ts";
 import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
 import { CircleBoundary, isReserved } from "../features/peers/schemas.ts";
@@ -240,7 +241,8 @@ function readOrThrow(path: string, readFile: ReadFile) {
   try {
     return readFile(path);
   } catch (error) {
-    const why = messageOf(error);
+    const refusal = fileRefusal(error);
+    const why = refusal ? `${refusal.reason}; ${refusal.hint}` : messageOf(error);
     throw new Error(`Cannot read the configuration:\n  ${path}: ${why}`);
   }
 }

@@ -4,6 +4,7 @@ import { dirname } from "kit/core/path.ts";
 import { type Document, isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 import { messageOf } from "kit/core/text.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
+import { fileRefusal, mustBeChangeable } from "kit/host/file_errors.ts";
 import { configPath, type Env, readTextOrNothing } from "../host/paths.ts";
 
 /** The file is not YAML, or its structure is wrong. It is not changed. */
@@ -32,7 +33,8 @@ function read(path: string): string | undefined {
   try {
     return readTextOrNothing(path);
   } catch (error) {
-    const why = messageOf(error);
+    const refusal = fileRefusal(error);
+    const why = refusal ? `${refusal.reason}; ${refusal.hint}` : messageOf(error);
     throw new UnreadableConfig(`Cannot read ${path}: ${why}`);
   }
 }
@@ -91,6 +93,7 @@ function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap)
 /** Writes the file with mode 0600; creates its directory if it is missing. */
 export function saveConfig({ path, before, document }: ConfigFile): void {
   if (before === undefined) makeDirectory(dirname(path));
+  else mustBeChangeable(path);
   writePrivately(
     before === undefined ? path : Deno.realPathSync(path),
     document.toString({ lineWidth: 0 }),

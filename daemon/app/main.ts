@@ -25,7 +25,8 @@ import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts"
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { MarkerFiles } from "../features/messages/urgent/markers.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
-import { type Env, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
+import { type Env, InvalidPath, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
@@ -37,8 +38,21 @@ import { callerFacts } from "../host/sockets/caller_facts.ts";
 /** How long open requests may take to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 5000;
 
-/** Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. */
+/**
+ * Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. A file that cannot
+ * be used ends it with the path and a way out.
+ */
 export async function runDaemon(env: Env): Promise<number> {
+  try {
+    return await runOnState(env);
+  } catch (error) {
+    const refusal = error instanceof InvalidPath ? error : fileRefusal(error);
+    if (refusal) return exitWith(messageOf(refusal), 1);
+    throw error;
+  }
+}
+
+async function runOnState(env: Env): Promise<number> {
   let inForce: ConfigInForce;
   const exposed: ExposedPath[] = [];
   try {
@@ -54,7 +68,7 @@ export async function runDaemon(env: Env): Promise<number> {
     exposed.push(...protectState(state));
     lockAttempt = Lock.take(join(state, "lock"));
   } catch (error) {
-    const why = messageOf(error);
+    const why = messageOf(fileRefusal(error) ?? error);
     return exitWith(
       `Cannot keep state in ${state}: ${why}; set MESH_STATE to use another directory`,
       1,

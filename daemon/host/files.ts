@@ -4,6 +4,7 @@
 
 import { join } from "kit/core/path.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
+import { DISK_ERRORS } from "kit/host/file_errors.ts";
 import { removeIfPresent, unlessMissing } from "./paths.ts";
 
 /** The suffix of a file's name while the file is being written. */
@@ -45,9 +46,6 @@ export function filesIn(directory: string) {
       unlessMissing(() => [...Deno.readDirSync(directory)].map((entry) => entry.name)) ?? [],
   };
 }
-
-/** Codes of errors after which nothing can be written: full, over quota, read-only, failing. */
-const DISK_ERRORS = new Set(["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO"]);
 
 /** Whether an error says that the disk does not take what is written. */
 export function isDiskError(error: unknown): boolean {

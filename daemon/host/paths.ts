@@ -1,18 +1,65 @@
-/** Paths of configuration and state. Imports nothing, so that hooks start fast. */
+/** Paths of configuration and state. Imports no library, so that hooks start fast. */
+
+import { FileRefusal, onFile } from "kit/host/file_errors.ts";
 
 /** The environment variables that decide the paths. */
 export type Env = Readonly<Record<string, string>>;
 
+/** A variable that names a folder or a file is missing, or has no absolute path. */
+export class InvalidPath extends Error {
+  override readonly name = "InvalidPath";
+  /** What to do about it. */
+  readonly hint: string;
+
+  constructor(detail: string, hint: string) {
+    super(detail);
+    this.hint = hint;
+  }
+}
+
 /** The configuration file: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
 export function configPath(env: Env): string {
-  const home = env["XDG_CONFIG_HOME"] || `${env["HOME"] ?? ""}/.config`;
-  return env["MESH_CONFIG"] || `${home}/mesh/config.yaml`;
+  return meshVariable(env, "MESH_CONFIG") ?? `${configHome(env)}/mesh/config.yaml`;
 }
 
 /** The state directory: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
 export function statePath(env: Env): string {
-  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
-  return env["MESH_STATE"] || `${home}/mesh`;
+  return meshVariable(env, "MESH_STATE") ??
+    `${xdgFolder(env, "XDG_STATE_HOME") ?? homePath(env, ".local", "state")}/mesh`;
+}
+
+/** Throws `InvalidPath` unless the environment says where the configuration and the state are. */
+export function mustHavePaths(env: Env): void {
+  configPath(env);
+  statePath(env);
+}
+
+/** `XDG_CONFIG_HOME`, else `~/.config`. */
+export function configHome(env: Env): string {
+  return xdgFolder(env, "XDG_CONFIG_HOME") ?? homePath(env, ".config");
+}
+
+/**
+ * A folder of the XDG Base Directory Specification; undefined if it is not set. The specification
+ * has programs ignore a relative path.
+ */
+export function xdgFolder(env: Env, name: string): string | undefined {
+  const path = env[name] ?? "";
+  return path.startsWith("/") ? path : undefined;
+}
+
+/**
+ * A path that only mesh reads. A relative one is refused: the daemon and the hooks run in other
+ * folders than the command, and each would find another file.
+ */
+function meshVariable(env: Env, name: string): string | undefined {
+  const path = env[name];
+  if (!path) return undefined;
+  if (path.startsWith("/")) return path;
+  throw new InvalidPath(
+    `${name} is "${path}", which is a relative path`,
+    `set ${name} to an absolute path, or unset it`,
+  );
 }
 
 /**
@@ -26,6 +73,10 @@ export function markerPath(state_dir: string, agent: string): string {
 /** A path in the user's home folder. */
 export function homePath(env: Env, ...names: readonly string[]): string {
   const home = env["HOME"] ?? "";
+  if (!home.startsWith("/")) {
+    const found = home === "" ? "HOME is not set" : `HOME is "${home}", which is a relative path`;
+    throw new InvalidPath(found, "set HOME to the absolute path of your home folder");
+  }
   return [home.endsWith("/") ? home.slice(0, -1) : home, ...names].join("/");
 }
 
@@ -59,7 +110,14 @@ export function unlessMissing<T>(operation: () => T): T | undefined {
 
 /** Reads a text file; undefined if the file does not exist. */
 export function readTextOrNothing(path: string): string | undefined {
-  return unlessMissing(() => Deno.readTextFileSync(path));
+  return onFile("read", path, () =>
+    unlessMissing(() => {
+      // Opening a named pipe would wait for its writer.
+      if (Deno.statSync(path).isFifo) {
+        throw new FileRefusal(`Cannot read "${path}"`, "it is a named pipe", "move it away");
+      }
+      return Deno.readTextFileSync(path);
+    }));
 }
 
 /** Removes a file if it exists. If it is a symbolic link, removes the link and not its target. */

@@ -237,7 +237,7 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
   override readonly cause: unknown;
 
   constructor(code: C, fields: ProblemFields<C>, cause?: unknown) {
-    super(`${code} ${JSON.stringify(fields)}`);
+    super(messageFor(code, fields, cause));
     this.code = code;
     this.fields = fields;
     this.cause = cause;
@@ -263,6 +263,17 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
     if (seconds !== undefined) headers["retry-after"] = String(seconds);
     return Response.json(this.toBody(), { status: this.status, headers });
   }
+}
+
+/**
+ * The message for logs and for a program that cannot go on. A refusal without fields says what
+ * happened, why and what to do, because its code alone would not.
+ */
+function messageFor(code: ProblemCode, fields: Readonly<object>, cause: unknown): string {
+  if (Object.keys(fields).length > 0) return `${code} ${JSON.stringify(fields)}`;
+  const { detail, hint } = PROBLEMS[code];
+  const why = cause instanceof Error ? ` (${cause.message})` : "";
+  return `${detail}${why}${hint ? `; ${hint}` : ""}`;
 }
 
 /** The code that callers see. */

@@ -123,5 +123,7 @@ export function escapeAttribute(text: string): string {
 
 /** The message of a thrown value, which may not be an `Error`. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const hint = "hint" in error && typeof error.hint === "string" ? `; ${error.hint}` : "";
+  return error.message + hint;
 }

@@ -4,6 +4,7 @@
  */
 
 import { dirname } from "kit/core/path.ts";
+import { FileRefusal, onFile } from "./file_errors.ts";
 
 /**
  * Writes a file atomically, readable by this user only. If the file or its temporary name is a
@@ -11,11 +12,19 @@ import { dirname } from "kit/core/path.ts";
  */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  // A crash may have left this file, or another program may have placed a link here.
-  unlessExpected(Deno.errors.NotFound, () => Deno.removeSync(fresh));
-  writeNew(fresh, new TextEncoder().encode(text));
-  Deno.renameSync(fresh, path);
-  syncDirectory(dirname(path));
+  const removeFresh = () => unlessExpected(Deno.errors.NotFound, () => Deno.removeSync(fresh));
+  onFile("write", path, () => {
+    // A crash may have left this file, or another program may have placed a link here.
+    removeFresh();
+    try {
+      writeNew(fresh, new TextEncoder().encode(text));
+      Deno.renameSync(fresh, path);
+    } catch (error) {
+      removeFresh(); // A full disk leaves a part of it.
+      throw error;
+    }
+    syncDirectory(dirname(path));
+  });
 }
 
 /** Creates a directory and those above it, all for this user only, where they are missing. */
@@ -24,8 +33,18 @@ export function makeDirectory(path: string): void {
   const parent = dirname(path);
   if (parent !== path) makeDirectory(parent);
   // Another process may create it at the same time.
-  unlessExpected(Deno.errors.AlreadyExists, () => Deno.mkdirSync(path, { mode: 0o700 }));
-  if (!isDirectory(path)) throw new Deno.errors.NotADirectory(`"${path}" is not a directory`);
+  onFile(
+    "create",
+    path,
+    () => unlessExpected(Deno.errors.AlreadyExists, () => Deno.mkdirSync(path, { mode: 0o700 })),
+  );
+  if (!isDirectory(path)) {
+    throw new FileRefusal(
+      `Cannot create the directory "${path}"`,
+      "a file is there",
+      "move the file away, or choose another path",
+    );
+  }
   syncDirectory(parent);
 }
 
@@ -47,7 +66,11 @@ function writeNew(path: string, bytes: Uint8Array): void {
 }
 
 function isDirectory(path: string): boolean {
-  return unlessExpected(Deno.errors.NotFound, () => Deno.statSync(path).isDirectory) ?? false;
+  return onFile(
+    "read",
+    path,
+    () => unlessExpected(Deno.errors.NotFound, () => Deno.statSync(path).isDirectory),
+  ) ?? false;
 }
 
 function unlessExpected<T>(expected: typeof Deno.errors.NotFound, work: () => T): T | undefined {

@@ -3,6 +3,7 @@
 import { dirname, join, resolve } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
@@ -52,7 +53,7 @@ function backup({ env }: CommandContext, args: Args) {
     copyDatabase(source, file);
   } catch (error) {
     Deno.removeSync(file);
-    throw new CommandError(`Cannot copy to "${file}": ${messageOf(error)}`);
+    throw fileRefusal(error) ?? new CommandError(`Cannot copy to "${file}": ${messageOf(error)}`);
   }
   // The attachments are copied after the database, so that the copy has every file that the
   // database names, except files that expired meanwhile.
@@ -68,7 +69,7 @@ function reserveFile(file: string): void {
     if (error instanceof Deno.errors.AlreadyExists) {
       throw new CommandError(`"${file}" already exists; choose another file name`);
     }
-    throw new CommandError(`Cannot write "${file}": ${messageOf(error)}`);
+    throw fileRefusal(error, { action: "write", path: file }) ?? error;
   }
 }
 

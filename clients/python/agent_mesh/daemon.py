@@ -10,12 +10,26 @@ from .errors import MeshUnreachable
 
 
 def running_url() -> str:
-    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
-    file = Path(os.environ.get("MESH_STATE") or Path(base, "mesh")) / "daemon.json"
+    folder = _path_in("MESH_STATE") or _xdg_folder("XDG_STATE_HOME", ".local/state") / "mesh"
+    file = folder / "daemon.json"
     info = json.loads(_read(file) or "{}")
     if info.get("url") and _is_running(info):
         return info["url"]
     raise MeshUnreachable("No daemon is running; start it with: mesh up")
+
+
+def _path_in(name: str) -> Path | None:
+    """A relative path would be another one for the daemon, which refuses it as well."""
+    path = os.environ.get(name)
+    if path and not os.path.isabs(path):
+        raise MeshUnreachable(f'{name} is "{path}", a relative path; set it to an absolute path')
+    return Path(path) if path else None
+
+
+def _xdg_folder(name: str, under_home: str) -> Path:
+    """The XDG Base Directory Specification has programs ignore a relative path."""
+    path = os.environ.get(name, "")
+    return Path(path) if os.path.isabs(path) else Path.home() / under_home
 
 
 def _is_running(info: dict) -> bool:
@@ -27,8 +41,8 @@ def _is_running(info: dict) -> bool:
 
 
 def configured_token() -> str | None:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    file = Path(os.environ.get("MESH_CONFIG") or Path(base, "mesh/config.yaml"))
+    base = _xdg_folder("XDG_CONFIG_HOME", ".config")
+    file = _path_in("MESH_CONFIG") or base / "mesh/config.yaml"
     return os.environ.get("MESH_DAEMON__AUTH_TOKEN") or token_in(_read(file))
 
 

@@ -8,6 +8,7 @@ import type { IsAlive } from "../../host/processes.ts";
 import type { TerminalServers } from "../../host/terminals/terminal_server.ts";
 import type { Adapter, HookReader } from "./adapter.ts";
 import type { Edit, SetupPlan } from "./install.ts";
+import type { ScopeReader, SwitchedOff } from "./settings_files/switched_off.ts";
 import type { Fixture } from "./selftest/fixture.ts";
 import type { SessionFiles } from "./sessions/session_files.ts";
 
@@ -53,11 +54,10 @@ export interface AgentDefinition {
 export interface AgentSetup {
   /** The agent's settings folder. If the folder exists, the agent counts as installed. */
   home(env: Env): string;
-  /** The file with our hooks; absent if the hooks are not commands. */
-  hooks_file?(env: Env): string;
-  /** The files that may hold our MCP server, the usual one first. */
-  server_files(env: Env): readonly string[];
+  /** The files that setup changes. */
   edits(env: Env, plan: SetupPlan): Promise<readonly Edit[]>;
+  /** The settings that keep our hooks or our MCP server from running. */
+  switchedOff(env: Env, files: ScopeReader): Promise<readonly SwitchedOff[]>;
   /** What the user has to do after setup. */
   readonly notice?: string;
 }

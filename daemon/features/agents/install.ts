@@ -1,89 +1,172 @@
 /**
- * Changes configuration files of other programs. Changes can be shown first, are backed up, and are
- * atomic.
+ * Changes settings files of other programs, and finds our part in them. Changes can be shown first,
+ * are backed up, and are atomic. Setup, uninstalling and the doctor read the files only here.
  */
 
-import { closeSync, fchmodSync, fchownSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { dirname } from "kit/core/path.ts";
 import { diffArrays } from "diff";
-import { syncDirectory } from "kit/host/durable_files.ts";
-import { readTextOrNothing, removeIfPresent, unlessMissing } from "../../host/paths.ts";
-import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  refusalOf,
+  Unchangeable,
+} from "./settings_files/json.ts";
 import { parseJson, patchJson } from "./settings_files/json_patch.ts";
 import { commentsIn } from "./settings_files/jsonc.ts";
+import type { MeshPrograms } from "./settings_files/mesh_programs.ts";
+import type { Argv } from "./settings_files/shell_words.ts";
+import { parseToml } from "./settings_files/toml.ts";
+import {
+  mustBeWritable,
+  readBackup,
+  readFile,
+  readText,
+  replaceFile,
+} from "./settings_files/text_file.ts";
 
 /** What setup needs to add mesh to another program's settings. */
 export interface SetupPlan {
   /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
-  readonly mesh: readonly string[];
+  readonly mesh: Argv;
+  /** Tells our hooks and servers from those of other programs. */
+  readonly programs: MeshPrograms;
+  /** If true, our MCP server takes the place of another program's server of our name. */
+  readonly replace: boolean;
 }
 
-/** Returns the whole changed file. The function must be pure, because it may run more than once. */
-export type JsonChange = (before: JsonObject) => JsonObject;
-
-export interface ChangeOptions {
-  /** If true, only reports what would change. */
-  readonly dry_run: boolean;
-  /**
-   * If true, removes our part. If nothing else has changed since, the file is restored byte for
-   * byte, and a file that we created is removed.
-   */
-  readonly undo?: boolean;
-}
-
-const BACKUP = ".mesh-backup";
-/** A new file is only for its owner, because it may hold the daemon's token. */
-const NEW_FILE_MODE = 0o600;
 /** How often a change is attempted, because the agent may write the same file at the same time. */
 const ATTEMPTS_MAX = 5;
 /** Limits the search for common lines, whose time grows with the square of the edits. */
 const EDITS_MAX = 2000;
 
-/**
- * Returns the whole changed text; all bytes outside of the change stay the same. Throws
- * `Unchangeable` if the text cannot be changed.
- */
-export type TextChange = (before: string) => string;
-
-/** A file of an agent, and our changes to it: as a JSON object or as text. */
-export type Edit =
-  | { readonly path: string; readonly add: JsonChange; readonly remove: JsonChange }
-  | { readonly path: string; readonly addText: TextChange; readonly removeText: TextChange };
-
-/** Applies `change` to a JSON file. Returns the difference as text, empty if there is none. */
-export function applyChange(path: string, change: JsonChange, options: ChangeOptions): string {
-  return apply(path, (real, before) => changedJson(real, before, change, options), options);
+/** Our part in a settings file. */
+export interface MeshPart {
+  /** The commands of our hooks, without `hook AGENT EVENT`. */
+  readonly hooks: readonly Argv[];
+  /** The commands of our MCP server, without `mcp`. */
+  readonly servers: readonly Argv[];
 }
 
 /**
- * Like `applyChange`, for a file in another format. To undo, `change` itself must remove our part.
+ * A file of an agent and our changes to it, as a JSON object or as text. Each function returns the
+ * whole changed file. It must be pure, because it may run more than once, and throws `Unchangeable`
+ * for a content that cannot be changed. A change of text keeps all bytes outside of
+ * it.
  */
-export function applyTextChange(path: string, change: TextChange, options: ChangeOptions): string {
-  return apply(path, (real, before) => {
-    const after = change(before ?? "");
-    if (after === (before ?? "")) return before;
-    const backup = readTextOrNothing(real + BACKUP);
-    // True if there was no file before ours, or only an older version of ours.
-    const isOwnFile = options.undo && (backup === undefined || change(backup) === "");
-    return isOwnFile && after === "" ? undefined : after;
-  }, options);
+export type Edit = JsonEdit | TextEdit;
+
+interface JsonEdit {
+  readonly path: string;
+  readonly format: "json";
+  readonly add: (before: JsonObject) => JsonObject;
+  /** `original` is the file before our first change; empty if there was none. */
+  readonly remove: (before: JsonObject, original: JsonObject) => JsonObject;
+  /** Adds commands that have our mark to the programs of the plan. */
+  readonly learn?: (content: JsonObject) => void;
+  readonly find?: (content: JsonObject) => MeshPart;
 }
 
-function apply(
-  path: string,
-  next: (path: string, before: string | undefined) => string | undefined,
-  options: ChangeOptions,
-): string {
-  // Configuration files are often symbolic links, and they must stay links.
-  const real = unlessMissing(() => Deno.realPathSync(path)) ?? path;
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    const before = readTextOrNothing(real);
-    const after = named(path, () => next(real, before));
-    const diff = formatDiff(path, before ?? "", after ?? "");
-    if (diff === "" || options.dry_run) return diff;
-    if (replaceIfUnchanged(real, before, after, options)) return diff;
+interface TextEdit {
+  readonly path: string;
+  readonly format: "text";
+  readonly add: (before: string) => string;
+  readonly remove: (before: string, original: string) => string;
+  /** Whether we have created a file that holds only our part. By default we have. */
+  readonly isCreated?: (before: string) => boolean;
+  readonly learn?: (content: string) => void;
+  readonly find?: (content: string) => MeshPart;
+}
+
+/**
+ * Learns our programs of all files of an agent, before any of them is changed. A file that cannot
+ * be read teaches nothing; whoever changes it refuses it.
+ */
+export function learnPrograms(edits: readonly Edit[]): void {
+  for (const edit of edits) {
+    try {
+      onContent(edit, {
+        text: (one, text) => one.learn?.(text),
+        json: (one, json) => one.learn?.(json),
+      });
+    } catch (error) {
+      if (refusalOf(error) === undefined) throw error;
+    }
   }
-  throw new Unchangeable(`Cannot change "${path}": another program keeps writing it`);
+}
+
+/** Finds our part in a file. Throws if the file cannot be read as the agent's settings. */
+export function findMesh(edit: Edit): MeshPart {
+  return onContent(edit, {
+    text: (one, text) => one.find?.(text),
+    json: (one, json) => one.find?.(json),
+  }) ?? { hooks: [], servers: [] };
+}
+
+function onContent<T>(edit: Edit, on: {
+  readonly text: (edit: TextEdit, content: string) => T;
+  readonly json: (edit: JsonEdit, content: JsonObject) => T;
+}): T {
+  const { text = "" } = readFile(edit.path);
+  return named(
+    edit.path,
+    () => edit.format === "text" ? on.text(edit, text) : on.json(edit, parseJson(text)),
+  );
+}
+
+/** Reads a file of JSON settings; undefined if there is no file. */
+export function readJsonSettings(path: string): JsonObject | undefined {
+  const { text } = readFile(path);
+  return text === undefined ? undefined : named(path, () => parseJson(text));
+}
+
+/** Reads a file of TOML settings; undefined if there is no file. */
+export function readTomlSettings(path: string): JsonObject | undefined {
+  const { text } = readFile(path);
+  // Dates become texts, which no setting of ours is.
+  return text === undefined
+    ? undefined
+    : named(path, () => JSON.parse(JSON.stringify(parseToml(text))));
+}
+
+export interface Plan {
+  /** The difference as text, empty if there is none. */
+  readonly difference: string;
+  /** Set if the file cannot be written; then its user may write the difference elsewhere. */
+  readonly refusal?: string;
+}
+
+/** Finds out what an edit would change, and whether it could, without changing anything. */
+export function planEdit(edit: Edit, undo = false): Plan {
+  const { path } = edit;
+  const { real, text: before } = readFile(path);
+  const after = named(path, () => changed(edit, before, { real, undo }));
+  if (before === after) return { difference: "" };
+  const difference = formatDiff(path, before ?? "", after ?? "");
+  try {
+    mustBeWritable(real, path);
+    return { difference };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    return { difference, refusal };
+  }
+}
+
+/** Applies an edit. Returns the difference as text, empty if there is none. */
+export function applyEdit(edit: Edit, { undo }: { readonly undo: boolean }): string {
+  const { path } = edit;
+  const { real } = readFile(path);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const before = readText(real, path);
+    const after = named(path, () => changed(edit, before, { real, undo }));
+    if (before === after) return "";
+    if (replaceFile(real, { before, after, undo, shown: path })) {
+      return formatDiff(path, before ?? "", after ?? "");
+    }
+  }
+  throw new Unchangeable(
+    `Cannot change "${path}": another program keeps writing it; end that program, then try again`,
+  );
 }
 
 /** Names the file in the error of a change that is not possible. */
@@ -96,20 +179,70 @@ function named<T>(path: string, change: () => T): T {
   }
 }
 
+interface FileState {
+  readonly real: string;
+  /**
+   * If true, removes our part. If nothing else has changed since, the file is restored byte for
+   * byte, and a file that we created is removed.
+   */
+  readonly undo: boolean;
+}
+
 /** The new text; undefined if the file is to be removed. */
-function changedJson(
-  path: string,
+function changed(edit: Edit, before: string | undefined, { real, undo }: FileState) {
+  if (!undo) return added(edit, before);
+  const backup = readBackup(real);
+  // Only we have changed the file since, so its first version is restored, unless it has our part.
+  if (before !== backup && isWithoutMesh(edit, backup) && isOurChange(edit, backup, before)) {
+    return backup;
+  }
+  if (edit.format === "json") return removedJson(before, edit.remove, backup);
+  const after = edit.remove(before ?? "", backup ?? "");
+  if (after === (before ?? "")) return before;
+  // True if there was no file before ours, or only an older version of ours.
+  const isOwnFile = backup === undefined
+    ? edit.isCreated?.(before ?? "") ?? true
+    : backup !== "" && edit.remove(backup, "") === "";
+  return isOwnFile && after === "" ? undefined : after;
+}
+
+function added(edit: Edit, before: string | undefined): string | undefined {
+  if (edit.format === "text") {
+    const after = edit.add(before ?? "");
+    return after === (before ?? "") ? before : after;
+  }
+  const parsed = parseJson(before ?? "");
+  const next = edit.add(parsed);
+  if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
+  const isBlank = before === undefined || before.trim() === "";
+  return isBlank ? toJsonText(next, before ?? "") : patchJson(before, next);
+}
+
+function isWithoutMesh(edit: Edit, text = ""): boolean {
+  if (edit.format === "text") return edit.remove(text, "") === text;
+  const parsed = parseJson(text);
+  return JSON.stringify(edit.remove(parsed, {})) === JSON.stringify(parsed);
+}
+
+/** Whether the present text is what setup makes of the first version. */
+function isOurChange(edit: Edit, first: string | undefined, present: string | undefined): boolean {
+  try {
+    return added(edit, first) === present;
+  } catch (error) {
+    if (error instanceof Unchangeable) return false;
+    throw error;
+  }
+}
+
+function removedJson(
   before: string | undefined,
-  change: JsonChange,
-  { undo }: ChangeOptions,
+  remove: JsonEdit["remove"],
+  backup: string | undefined,
 ): string | undefined {
   const parsed = parseJson(before ?? "");
-  const next = change(parsed);
-  if (JSON.stringify(next) === JSON.stringify(parsed)) return before;
-  if (before === undefined || before.trim() === "") return toJsonText(next, before ?? "");
-  if (!undo) return patchJson(before, next);
-  const backup = readTextOrNothing(path + BACKUP);
-  const original = backup === undefined ? {} : parseJson(backup);
+  const original = parseJson(backup ?? "");
+  const next = remove(parsed, original);
+  if (before === undefined || JSON.stringify(next) === JSON.stringify(parsed)) return before;
   const isUnedited = commentsIn(before).length === 0 && before === toJsonText(parsed, before);
   // A program has rewritten the whole file, perhaps an older version of mesh.
   if (isUnedited && normalized(original) === normalized(next)) return backup;
@@ -136,8 +269,15 @@ function isEmpty(value: Json): boolean {
   return typeof value === "object" && value !== null && normalized({ value }) === normalized({});
 }
 
+/** Whether something is at a path. A path that cannot be examined counts, and is refused later. */
 export function exists(path: string): boolean {
-  return unlessMissing(() => Deno.statSync(path)) !== undefined;
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    const { NotFound, NotADirectory } = Deno.errors;
+    return !(error instanceof NotFound || error instanceof NotADirectory);
+  }
 }
 
 /** Formats whole JSON. Keeps the file's indentation, line ends and final newline. */
@@ -162,62 +302,6 @@ function normalized(value: JsonObject): string {
     return at.length === 0 ? undefined : at.map((inner) => withoutEmpty(inner) ?? null);
   };
   return JSON.stringify(withoutEmpty(value) ?? {});
-}
-
-/** Replaces the file. If its text is no longer `before`, changes nothing and returns false. */
-function replaceIfUnchanged(
-  path: string,
-  before: string | undefined,
-  after: string | undefined,
-  { undo }: ChangeOptions,
-): boolean {
-  const backup = readTextOrNothing(path + BACKUP);
-  if (after === undefined) {
-    if (readTextOrNothing(path) !== before) return false;
-    Deno.removeSync(path);
-    if (backup !== undefined) Deno.removeSync(path + BACKUP);
-    return true;
-  }
-  if (!undo && before !== undefined && backup === undefined) copy(path, path + BACKUP);
-  const tempPath = `${path}.mesh-${Deno.pid}`;
-  write(tempPath, after, before === undefined ? undefined : Deno.statSync(path));
-  if (readTextOrNothing(path) !== before) {
-    Deno.removeSync(tempPath);
-    return false;
-  }
-  Deno.renameSync(tempPath, path);
-  syncDirectory(dirname(path));
-  if (undo && backup !== undefined) Deno.removeSync(path + BACKUP);
-  return true;
-}
-
-function copy(path: string, to: string): void {
-  write(to, Deno.readTextFileSync(path), Deno.statSync(path));
-}
-
-/**
- * Writes a new file with the mode and owner of the file it replaces. Root may run this in another
- * user's home, where that user may plant links. Therefore no link is followed, and mode and owner
- * are set on the open file.
- */
-function write(path: string, text: string, template: Deno.FileInfo | undefined): void {
-  Deno.mkdirSync(dirname(path), { recursive: true });
-  const mode = template?.mode === null || template === undefined
-    ? NEW_FILE_MODE
-    : template.mode & 0o777;
-  removeIfPresent(path);
-  const file = openSync(path, "wx", 0o600);
-  try {
-    const bytes = new TextEncoder().encode(text);
-    for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
-    fsyncSync(file);
-    if (template && template.uid !== null && template.gid !== null && template.uid !== Deno.uid()) {
-      fchownSync(file, template.uid, template.gid);
-    }
-    if (Deno.build.os !== "windows") fchmodSync(file, mode);
-  } finally {
-    closeSync(file);
-  }
 }
 
 /**

@@ -1,40 +1,125 @@
 /** Adds, recognizes and removes our MCP server in the `mcpServers` of an agent's settings. */
 
-import { objectAt, withMember } from "./hooks/settings.ts";
-import type { SetupPlan } from "./install.ts";
-import { isObject, type Json, type JsonObject, Unchangeable } from "./settings_files/json.ts";
+import { type MeshHooks, objectAt, withMember } from "./hooks/settings.ts";
+import type { Edit, SetupPlan } from "./install.ts";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  Unchangeable,
+  valueAt,
+} from "./settings_files/json.ts";
+import type { Argv } from "./settings_files/shell_words.ts";
 
 /** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 export const SERVER_NAME = "mesh";
 
-/** The command that starts our MCP server, in the form that most agents use. */
-export function serverCommand({ mesh: [command = "", ...args] }: SetupPlan) {
-  return { command, args: [...args, "mcp"] };
+/** Members of our entry besides the command; older versions wrote the same. */
+type Members = Readonly<Record<string, Json>>;
+
+/** How an agent's `mcpServers` holds our server. */
+export function meshServer(members: Members) {
+  const programIn = (server: Json | undefined, { programs }: SetupPlan): Argv | undefined => {
+    const argv = [valueAt(server, "command"), valueAt(server, "args")].flat();
+    const program = programBefore(argv);
+    if (!program || programs.includes(program)) return program;
+    const hasForm = isObject(server) &&
+      Object.keys(members).every((name) => Object.hasOwn(server, name));
+    return hasForm && programs.isFormer(program) ? program : undefined;
+  };
+  return {
+    /** Adds our server; the servers of others stay, and what the user has added to ours. */
+    install(settings: JsonObject, plan: SetupPlan): JsonObject {
+      const servers = objectAt(settings, "mcpServers");
+      const found = servers[SERVER_NAME];
+      const isMesh = found !== undefined && programIn(found, plan) !== undefined;
+      if (found !== undefined && !isMesh && !plan.replace) {
+        throw new Unchangeable(foreignServer("mcpServers", found));
+      }
+      const { type, ...others } = members;
+      const [command = "", ...args] = [...plan.mesh, "mcp"];
+      const entry = { ...(type !== undefined && { type }), command, args, ...others };
+      const next = isMesh && isObject(found)
+        ? { ...found, ...missingIn(found, members), command, args }
+        : entry;
+      return { ...settings, mcpServers: { ...servers, [SERVER_NAME]: next } };
+    },
+    /** Removes our server; another program's server that ours replaced comes back. */
+    remove(settings: JsonObject, plan: SetupPlan, original: JsonObject = {}): JsonObject {
+      const { [SERVER_NAME]: found, ...others } = objectAt(settings, "mcpServers");
+      if (found === undefined || !programIn(found, plan)) return settings;
+      const replaced = valueAt(original, "mcpServers", SERVER_NAME);
+      const isForeign = replaced !== undefined && !programIn(replaced, plan);
+      const servers = isForeign ? { ...others, [SERVER_NAME]: replaced } : others;
+      return withMember(settings, "mcpServers", servers);
+    },
+    /** The program of our server. */
+    find(settings: JsonObject, plan: SetupPlan): readonly Argv[] {
+      const program = programIn(valueAt(settings, "mcpServers", SERVER_NAME), plan);
+      return program ? [program] : [];
+    },
+  };
 }
 
-/** Adds our MCP server to settings; keeps the servers of others. */
-export function installServer(settings: JsonObject, meshEntry: JsonObject): JsonObject {
-  const servers = objectAt(settings, "mcpServers");
-  const found = servers[SERVER_NAME];
-  if (found !== undefined && !isMeshServer(found)) {
-    throw new Unchangeable(
-      `mcpServers.${SERVER_NAME} belongs to another program: remove or rename it first`,
-    );
-  }
-  return { ...settings, mcpServers: { ...servers, [SERVER_NAME]: meshEntry } };
+/** The files of an agent that has its hooks and its MCP servers in two files. */
+export interface AgentFiles {
+  readonly hooks: string;
+  readonly server: string;
 }
 
-export function removeServer(settings: JsonObject): JsonObject {
-  const { [SERVER_NAME]: found, ...others } = objectAt(settings, "mcpServers");
-  if (found === undefined || !isMeshServer(found)) return settings;
-  return withMember(settings, "mcpServers", others);
+export function editsOf(
+  files: AgentFiles,
+  { hooks, server }: {
+    readonly hooks: MeshHooks;
+    readonly server: ReturnType<typeof meshServer>;
+  },
+  plan: SetupPlan,
+): readonly Edit[] {
+  return [{
+    path: files.hooks,
+    format: "json",
+    add: (settings) => hooks.install(settings, plan),
+    remove: (settings) => hooks.remove(settings, plan),
+    learn: (settings) => hooks.learn(settings, plan),
+    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
+  }, {
+    path: files.server,
+    format: "json",
+    add: (settings) => server.install(settings, plan),
+    remove: (settings, original) => server.remove(settings, plan, original),
+    find: (settings) => ({ hooks: [], servers: server.find(settings, plan) }),
+  }];
+}
+
+function missingIn(found: JsonObject, members: Members): JsonObject {
+  return Object.fromEntries(
+    Object.entries(members).filter(([name]) => !Object.hasOwn(found, name)),
+  );
+}
+
+/** The words before the argument `mcp`, which is the last one; undefined for another command. */
+export function programBefore(argv: readonly unknown[]): Argv | undefined {
+  const words = argv.filter((word) => typeof word === "string");
+  const isCommand = words.length === argv.length && words.length > 1 && words.at(-1) === "mcp";
+  return isCommand ? words.slice(0, -1) : undefined;
 }
 
 /**
- * Recognizes our server by its last argument, because mesh may have been installed in another place
- * at the time.
+ * The refusal for another program's server of our name. It shows no more than the program: what
+ * follows may hold secrets.
  */
-function isMeshServer(server: Json): boolean {
-  const args = isObject(server) ? server["args"] : undefined;
-  return Array.isArray(args) && args.at(-1) === "mcp";
+export function foreignServer(section: string, server: unknown): string {
+  const { command, args, url } = Object(server);
+  const [program, ...others] = [command, args].flat().filter((word) => typeof word === "string");
+  const operand = others.find((word) => /^@?[\w/.-]+$/.test(word) && !word.startsWith("-"));
+  const shown = program === undefined
+    ? URL.parse(String(url))?.origin ?? "without a command"
+    : RUNNERS.test(program) && operand !== undefined
+    ? `${program} ${operand}`
+    : program;
+  return `${section}.${SERVER_NAME} belongs to another program: ${shown}. Rename that server, or ` +
+    "let mesh take its place: mesh setup AGENT --replace; uninstalling puts it back";
 }
+
+/** Programs that run another one, which their first operand names. */
+const RUNNERS = /(^|\/)(npx|bunx|uvx|node|deno|bun|python3?)$/;

@@ -2,11 +2,12 @@
 
 import * as z from "zod";
 import { client } from "kit/http/client.ts";
-import { installHooks } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { hooks as meshHooks } from "../../../daemon/features/agents/claude_code/setup.ts";
 import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
 import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
+import { planOf } from "../../support/agents/setup_plan.ts";
 import { installed, sourcesCommand } from "../../support/programs/program.ts";
 import { LoadGenerator } from "../load/generator.ts";
 import { type Effort, type Figure, interleaved } from "../report/figures.ts";
@@ -125,7 +126,7 @@ function commandOf(event: string, mesh: string): string {
       z.array(z.object({ hooks: z.array(z.object({ command: z.string() })) })),
     ),
   });
-  const { hooks } = Settings.parse(installHooks({}, { mesh: [mesh] }));
+  const { hooks } = Settings.parse(meshHooks.install({}, planOf([mesh])));
   const command = hooks[event]?.[0]?.hooks[0]?.command;
   if (command === undefined) throw new Error(`No hook is installed for ${event}`);
   return command;

@@ -61,7 +61,7 @@ Deno.test("a hook or MCP entry whose program is missing or in a package cache is
   const command = `'${p.path("not there")}/mesh' hook claude-code Stop`;
   const hooks = { Stop: [{ hooks: [{ type: "command", command }] }] };
   p.write(".claude/settings.json", JSON.stringify({ hooks }));
-  const cached = p.write("_npx/1/mesh", "#!/bin/sh\n", 0o755);
+  const cached = p.write("_npx/1/node_modules/agent-mesh/mesh", "#!/bin/sh\n", 0o755);
   const toml = `[mcp_servers.mesh]\ncommand = '${cached}'\nargs = [\n  "mcp",\n]\n[other]\n`;
   p.write(".codex/config.toml", toml);
   const { code, found } = await p.find();
@@ -71,7 +71,7 @@ Deno.test("a hook or MCP entry whose program is missing or in a package cache is
     /not there\/mesh", which does not exist$/,
   );
   assert.equal(found.get("AGENT_PROGRAM_GONE")?.fix, "mesh setup --agent claude-code");
-  assert.match(found.get("AGENT_PROGRAM_CACHED")?.detail ?? "", /^Codex .*_npx\/1\/mesh/);
+  assert.match(found.get("AGENT_PROGRAM_CACHED")?.detail ?? "", /^Codex .*_npx\/1\/.*mesh/);
 });
 
 Deno.test("doctor reports a transport that failed its self-test until it passes", async () => {

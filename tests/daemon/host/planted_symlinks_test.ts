@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { applyChange } from "../../../daemon/features/agents/install.ts";
+import { applyEdit } from "../../../daemon/features/agents/install.ts";
+import type { JsonObject } from "../../../daemon/features/agents/settings_files/json.ts";
 import { writePrivately } from "kit/host/durable_files.ts";
 
 /** A directory with a file that must not change. */
@@ -50,7 +51,8 @@ Deno.test("changing an agent's settings follows no link at the names of the temp
   Deno.writeTextFileSync(settings, '{"theme": "dark"}', { mode: 0o644 });
   Deno.symlinkSync(folder.victim, `${settings}.mesh-${Deno.pid}`);
   Deno.symlinkSync(folder.at("made"), `${settings}.mesh-backup`);
-  applyChange(settings, (before) => ({ ...before, hooks: {} }), { dry_run: false });
+  const change = (before: JsonObject) => ({ ...before, hooks: {} });
+  applyEdit({ path: settings, format: "json", add: change, remove: change }, { undo: false });
   folder.mustBeUntouched();
   assert.throws(() => Deno.lstatSync(folder.at("made")), Deno.errors.NotFound);
   assert.equal(Deno.readTextFileSync(`${settings}.mesh-backup`), '{"theme": "dark"}');

@@ -1,6 +1,7 @@
 /** Durable files: directories are created with all above them, and files are replaced whole. */
 
 import assert from "node:assert/strict";
+import { FileRefusal } from "kit/host/file_errors.ts";
 import { join } from "node:path";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 
@@ -26,7 +27,7 @@ Deno.test("a directory cannot be created where a file is", () => {
   const path = join(folder.path, "file");
   Deno.writeTextFileSync(path, "");
   for (const wanted of [path, join(path, "below")]) {
-    assert.throws(() => makeDirectory(wanted), Deno.errors.NotADirectory);
+    assert.throws(() => makeDirectory(wanted), FileRefusal);
   }
 });
 

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { claudeCode as definition } from "../../../daemon/features/agents/claude_code/agent.ts";
 import { type Session, sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
-import { installHooks, installMcp } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { hooks, server } from "../../../daemon/features/agents/claude_code/setup.ts";
 import type { JsonObject } from "../../../daemon/features/agents/settings_files/json.ts";
 import { meshCommand } from "../../../cli/client/program.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
@@ -18,6 +18,7 @@ import { isRemoved } from "../../../cli/selftest/harness.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { systemClock } from "kit/core/clock.ts";
 import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
+import { planOf } from "../agents/setup_plan.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
@@ -176,10 +177,10 @@ export class Lab implements AsyncDisposable {
 
   /** Installs hooks and MCP server, by the product's own functions. */
   #setUp(): void {
-    const plan = { mesh: meshCommand() };
+    const plan = planOf(meshCommand());
     const [settings, json] = ["home/.claude/settings.json", "home/.claude.json"];
-    this.write(settings, installHooks(this.read(settings), plan));
-    this.write(json, installMcp(this.read(json), plan));
+    this.write(settings, hooks.install(this.read(settings), plan));
+    this.write(json, server.install(this.read(json), plan));
   }
 
   /**

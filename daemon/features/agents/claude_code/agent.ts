@@ -10,19 +10,24 @@ const home = (env: Env) => env["CLAUDE_CONFIG_DIR"] || homePath(env, ".claude");
 const hooksFile = (env: Env) => `${home(env)}/settings.json`;
 // A session may have been started with another `CLAUDE_CONFIG_DIR` than the daemon.
 const configDirs = (env: Env) => [...new Set([home(env), homePath(env, ".claude")])];
+/** The folder of the settings that an administrator manages. */
+const MANAGED = Deno.build.os === "darwin"
+  ? "/Library/Application Support/ClaudeCode"
+  : "/etc/claude-code";
 // This file is beside the default folder, but inside a configured folder.
 const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.claude.json`;
 
 const setup: AgentSetup = {
   home,
-  hooks_file: hooksFile,
-  server_files: (env) => [serverFile(env)],
   async edits(env, plan) {
-    const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
-    return [
-      { path: hooksFile(env), add: (json) => installHooks(json, plan), remove: removeHooks },
-      { path: serverFile(env), add: (json) => installMcp(json, plan), remove: removeMcp },
-    ];
+    return (await import("./setup.ts")).edits(
+      { hooks: hooksFile(env), server: serverFile(env) },
+      plan,
+    );
+  },
+  async switchedOff(env, files) {
+    const places = { user: hooksFile(env), state: serverFile(env), managed: MANAGED };
+    return (await import("./switched_off.ts")).switchedOff(places, files);
   },
 };
 

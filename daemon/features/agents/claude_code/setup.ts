@@ -1,12 +1,8 @@
-/**
- * Adds and removes our entries in Claude Code's settings: hooks and an MCP server. Works on parsed
- * JSON, without I/O.
- */
+/** Adds, finds and removes our entries in Claude Code's settings: hooks and an MCP server. */
 
-import { DECISION_SECONDS_MAX, meshHooks } from "../hooks/settings.ts";
-import type { SetupPlan } from "../install.ts";
-import type { JsonObject } from "../settings_files/json.ts";
-import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
+import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
+import type { Edit, SetupPlan } from "../install.ts";
+import { type AgentFiles, editsOf, meshServer } from "../mcp_server_entry.ts";
 
 /** The time limit of a hook. It must be more than `mesh hook` takes (1.5 s). */
 const HOOK_SECONDS_MAX = 5;
@@ -18,8 +14,9 @@ const WAKE_SECONDS_MAX = 7 * 86_400;
  * so a second hook waits to wake it. The waiting hook ends by itself, unless its session stays idle
  * for days without a better transport.
  */
-export const { install: installHooks, remove: removeHooks } = meshHooks({
+export const hooks = new MeshHooks({
   agent: "claude-code",
+  own_event: "Wake",
   events: [
     "SessionStart",
     "UserPromptSubmit",
@@ -41,9 +38,9 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
   },
 });
 
-/** Adds our MCP server to `~/.claude.json`; `alwaysLoad` keeps its tools out of the tool search. */
-export function installMcp(settings: JsonObject, plan: SetupPlan): JsonObject {
-  return installServer(settings, { type: "stdio", ...serverCommand(plan), alwaysLoad: true });
-}
+/** Our MCP server in `~/.claude.json`; `alwaysLoad` keeps its tools out of the tool search. */
+export const server = meshServer({ type: "stdio", alwaysLoad: true });
 
-export const removeMcp = removeServer;
+export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
+  return editsOf(files, { hooks, server }, plan);
+}

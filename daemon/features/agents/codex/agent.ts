@@ -12,21 +12,16 @@ const serverFile = (env: Env) => `${home(env)}/config.toml`;
 
 const setup: AgentSetup = {
   home,
-  hooks_file: hooksFile,
-  server_files: (env) => [serverFile(env)],
   notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
     "review and trust them. Until then Codex is not listed in `mesh peers`.",
   async edits(env, plan) {
-    const files = await import("./setup.ts");
-    return [{
-      path: hooksFile(env),
-      add: (hooks) => files.installCodexHooks(hooks, plan),
-      remove: files.removeCodexHooks,
-    }, {
-      path: serverFile(env),
-      addText: (toml) => files.installServer(toml, plan),
-      removeText: files.removeServer,
-    }];
+    return (await import("./setup.ts")).edits(
+      { hooks: hooksFile(env), server: serverFile(env) },
+      plan,
+    );
+  },
+  async switchedOff(env, files) {
+    return (await import("./switched_off.ts")).switchedOff(home(env), files);
   },
 };
 

@@ -1,14 +1,13 @@
-/**
- * Adds and removes our entries in Codex's files: hooks in its JSON, an MCP server in its TOML. No
- * I/O.
- */
+/** Adds, finds and removes our entries in Codex's files: hooks in JSON, an MCP server in TOML. */
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import { DECISION_SECONDS_MAX, meshHooks } from "../hooks/settings.ts";
-import type { SetupPlan } from "../install.ts";
+import { parseToml as read } from "../settings_files/toml.ts";
+import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
+import type { Edit, SetupPlan } from "../install.ts";
 import { Unchangeable } from "../settings_files/json.ts";
-import { SERVER_NAME, serverCommand } from "../mcp_server_entry.ts";
+import type { Argv } from "../settings_files/shell_words.ts";
+import { type AgentFiles, foreignServer, programBefore, SERVER_NAME } from "../mcp_server_entry.ts";
 
 /** Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most. */
 const HOOK_SECONDS_MAX = 3;
@@ -23,6 +22,11 @@ const ENV_VARS = [
   "XDG_STATE_HOME",
   "XDG_CONFIG_HOME",
 ];
+/** What our table holds besides the command. */
+const OTHER_LINES = [
+  'default_tools_approval_mode = "approve"',
+  `env_vars = [${ENV_VARS.map((name) => `"${name}"`).join(", ")}]`,
+];
 const HEADER = `[mcp_servers.${SERVER_NAME}]`;
 const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninstall` takes it out.";
 
@@ -30,7 +34,7 @@ const COMMENT = "# Put here by `mesh setup`; `mesh setup --agent codex --uninsta
  * Our hooks in `hooks.json`. Codex does not run them until its user trusts them. It sends
  * `SessionEnd` when a session is unloaded or its process ends.
  */
-export const { install: installCodexHooks, remove: removeCodexHooks } = meshHooks({
+export const hooks = new MeshHooks({
   agent: "codex",
   events: [
     "SessionStart",
@@ -51,6 +55,28 @@ export const { install: installCodexHooks, remove: removeCodexHooks } = meshHook
 
 type Toml = Readonly<Record<string, unknown>>;
 
+export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
+  return [{
+    path: files.hooks,
+    format: "json",
+    add: (settings) => hooks.install(settings, plan),
+    remove: (settings) => hooks.remove(settings, plan),
+    learn: (settings) => hooks.learn(settings, plan),
+    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
+  }, {
+    path: files.server,
+    format: "text",
+    add: (text) => installServer(text, plan),
+    remove: (text, original) => removeServer(text, plan, original),
+    isCreated: (text) => text.startsWith(COMMENT),
+    learn: (text) => learnServer(text, plan),
+    find: (text) => {
+      const program = programIn(serversOf(read(text))[SERVER_NAME], plan);
+      return { hooks: [], servers: program ? [program] : [] };
+    },
+  }];
+}
+
 /**
  * Adds our MCP server at the end of `config.toml`; no byte before it changes. Our tools need no
  * approval, because they do only what a peer may do. Throws `Unchangeable` for a text that is not
@@ -60,11 +86,13 @@ type Toml = Readonly<Record<string, unknown>>;
 export function installServer(text: string, plan: SetupPlan): string {
   const before = read(text);
   const found = serversOf(before)[SERVER_NAME];
-  const { command, args, block } = serverOf(plan);
-  if (isTable(found)) {
-    // Other members of the entry are the user's, e.g. another approval mode, so they are kept.
-    if (found["command"] === command && isDeepStrictEqual(found["args"], args)) return text;
-    return installServer(removeStale(text, found), plan);
+  const block = blockOf(plan);
+  if (found !== undefined) {
+    const program = programIn(found, plan);
+    if (program && isDeepStrictEqual(program, plan.mesh)) return text;
+    if (program) return withCommand(text, before, plan);
+    if (!plan.replace) throw new Unchangeable(foreignServer("mcp_servers", found));
+    return installServer(withoutServer(text, before), plan);
   }
   const line_end = text.includes("\r\n") ? "\r\n" : "\n";
   const whole = block.join(line_end);
@@ -75,84 +103,136 @@ export function installServer(text: string, plan: SetupPlan): string {
     : text + line_end + line_end + whole;
   const servers = { ...serversOf(before), [SERVER_NAME]: serversOf(read(whole))[SERVER_NAME] };
   if (!parsesTo(after, { ...before, mcp_servers: servers })) {
-    throw new Unchangeable(`mcp_servers is an inline table: add ${SERVER_NAME} to it by hand`);
+    throw new Unchangeable(
+      `mcp_servers is an inline table: write it as tables, [mcp_servers.NAME], then try again`,
+    );
   }
   return after;
 }
 
 /**
- * Removes our server. The result is the original text byte for byte, except for what was written
- * since.
+ * Removes our server, and puts another program's server back that ours replaced. The result is the
+ * original text byte for byte, except for what was written since.
  */
-export function removeServer(text: string): string {
+export function removeServer(text: string, plan: SetupPlan, original = ""): string {
   const before = read(text);
-  const { [SERVER_NAME]: found, ...others } = serversOf(before);
-  if (!isTable(found) || !isMesh(found)) return text;
-  const after = withoutBlock(text);
-  const { mcp_servers: _, ...rest } = before;
-  const whole = { ...rest, mcp_servers: others };
-  if (!parsesTo(after, whole) && !(Object.keys(others).length === 0 && parsesTo(after, rest))) {
-    throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: remove it by hand`);
-  }
-  return after;
+  if (!programIn(serversOf(before)[SERVER_NAME], plan)) return text;
+  const after = withoutServer(text, before);
+  const replaced = serversOf(read(original))[SERVER_NAME];
+  if (replaced === undefined || programIn(replaced, plan)) return after;
+  const place = serverBlock(original, read(original));
+  const block = place ? original.slice(place.from, place.to) : "";
+  return after === "" || after.endsWith("\n") ? after + block : `${after}\n${block}`;
 }
 
-function removeStale(text: string, found: Toml): string {
-  if (isMesh(found)) return removeServer(text);
-  throw new Unchangeable(
-    `mcp_servers.${SERVER_NAME} belongs to another program: remove or rename it first`,
-  );
+/** Adds the program of a server with our comment, or with a variable that only we pass on. */
+function learnServer(text: string, { programs }: SetupPlan): void {
+  const config = read(text);
+  const server = serversOf(config)[SERVER_NAME];
+  if (!isTable(server)) return;
+  const variables = server["env_vars"];
+  const isMarked = Array.isArray(variables) && variables.includes("MESH_STATE") ||
+    serverBlock(text, config)?.has_comment;
+  const program = isMarked ? commandOf(server) : undefined;
+  if (program) programs.add(program);
 }
+
+/** The program of our server; undefined for another program's. */
+function programIn(server: unknown, { programs }: SetupPlan): Argv | undefined {
+  const program = isTable(server) ? commandOf(server) : undefined;
+  return program && programs.includes(program) ? program : undefined;
+}
+
+function commandOf({ command, args }: Toml): Argv | undefined {
+  return programBefore([command, args].flat());
+}
+
+function blockOf({ mesh }: SetupPlan): readonly string[] {
+  return [COMMENT, HEADER, ...commandLines(mesh), ...OTHER_LINES];
+}
+
+function commandLines([command = "", ...args]: Argv): readonly string[] {
+  return [
+    `command = ${tomlString(command)}`,
+    `args = [${[...args, "mcp"].map(tomlString).join(", ")}]`,
+  ];
+}
+
+/** Changes the command of our server in its place. Other members are the user's, so they stay. */
+function withCommand(text: string, before: Toml, plan: SetupPlan): string {
+  const [command = "", ...args] = plan.mesh;
+  const server = serversOf(before)[SERVER_NAME];
+  const next = { ...(isTable(server) && server), command, args: [...args, "mcp"] };
+  const servers = { ...serversOf(before), [SERVER_NAME]: next };
+  for (const { from, to } of blocksIn(text)) {
+    const lines = text.slice(from, to).split(/(?<=\n)/);
+    const [newCommand = "", newArgs = ""] = commandLines(plan.mesh);
+    const changed = lines.map((line) =>
+      line.replace(/^(\s*)command\s*=.*?(?=\r?\n|$)/, (_, indent) => indent + newCommand)
+        .replace(/^(\s*)args\s*=\s*\[.*\][^\r\n]*(?=\r?\n|$)/, (_, indent) => indent + newArgs)
+    ).join("");
+    const after = text.slice(0, from) + changed + text.slice(to);
+    if (parsesTo(after, { ...before, mcp_servers: servers })) return after;
+  }
+  return installServer(withoutServer(text, before), plan);
+}
+
+interface Block {
+  readonly from: number;
+  readonly to: number;
+  readonly has_comment: boolean;
+}
+
+const KEY = (name: string) => `(?:${name}|"${name}"|'${name}')`;
+/** The header of our table, or of a table below it, as people write it. */
+const OWN_HEADER = new RegExp(
+  `^\\s*\\[\\s*${KEY("mcp_servers")}\\s*\\.\\s*${KEY(SERVER_NAME)}\\s*[.\\]]`,
+);
 
 /**
- * Recognizes our server by its last argument, because mesh may have been installed in another place
- * at the time.
+ * The places that may be our table and those below it, with the comment and the blank line that we
+ * added. The last one comes first, because ours is added at the end, and a text of several lines
+ * may look like a table.
  */
-function isMesh({ args }: Toml): boolean {
-  return Array.isArray(args) && args.at(-1) === "mcp";
-}
-
-function serverOf(plan: SetupPlan) {
-  const { command, args } = serverCommand(plan);
-  const block = [
-    COMMENT,
-    HEADER,
-    `command = ${tomlString(command)}`,
-    `args = [${args.map(tomlString).join(", ")}]`,
-    'default_tools_approval_mode = "approve"',
-    `env_vars = [${ENV_VARS.map(tomlString).join(", ")}]`,
-  ];
-  return { command, args, block };
-}
-
-/** Removes our table and those below it, with the comment and the blank line that we added. */
-function withoutBlock(text: string): string {
+function blocksIn(text: string): readonly Block[] {
   const lines = text.split(/(?<=\n)/);
-  const isHeader = (line: string) => /^\s*\[/.test(line);
-  const isMesh = (line: string) =>
-    line.trim().startsWith(HEADER) || line.trim().startsWith(`[mcp_servers.${SERVER_NAME}.`);
-  const first = lines.findIndex(isMesh);
-  if (first < 0) return text;
-  let end = first + 1;
-  while (end < lines.length && (!isHeader(lines[end] ?? "") || isMesh(lines[end] ?? ""))) end++;
-  // Comments and blank lines above the next table belong to that table.
-  while (/^(#.*)?$/.test((lines[end - 1] ?? "").trim()) && end > first) end--;
-  const hasComment = lines[first - 1]?.trim() === COMMENT;
-  const start = hasComment ? first - 1 : first;
-  const before = lines.slice(0, hasComment && lines[start - 1]?.trim() === "" ? start - 1 : start);
-  const after = lines.slice(end);
-  const wasCutOff = hasComment && after.length === 0 && !text.endsWith("\n");
-  return (wasCutOff ? before.join("").replace(/\r?\n$/, "") : before.join("")) + after.join("");
+  const offsets = [0];
+  for (const line of lines) offsets.push((offsets.at(-1) ?? 0) + line.length);
+  const lineAt = (index: number) => (lines[index] ?? "").trim();
+  const isOwn = lines.map((line) => OWN_HEADER.test(line));
+  return lines.flatMap((_, first): Block[] => {
+    if (!isOwn[first] || isOwn[first - 1]) return [];
+    let end = first + 1;
+    while (end < lines.length && (isOwn[end] || !lineAt(end).startsWith("["))) end++;
+    const isLast = end === lines.length;
+    // Comments and blank lines above the next table belong to that table.
+    while (/^(#.*)?$/.test(lineAt(end - 1)) && end > first) end--;
+    const has_comment = lineAt(first - 1) === COMMENT;
+    let start = has_comment ? first - 1 : first;
+    if (has_comment && start > 0 && lineAt(start - 1) === "") start--;
+    const to = offsets[end] ?? text.length;
+    const wasCutOff = has_comment && isLast && to === text.length && !text.endsWith("\n");
+    const blank = wasCutOff ? /\r?\n$/.exec(text.slice(0, offsets[start]))?.[0].length ?? 0 : 0;
+    return [{ from: (offsets[start] ?? 0) - blank, to, has_comment }];
+  }).reverse();
 }
 
-function read(text: string): Toml {
-  try {
-    return parse(text);
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const [reason = ""] = error.message.split("\n");
-    throw new Unchangeable(`it is not TOML (${reason}, line ${error.line})`, { cause: error });
-  }
+/** The text without the server of our name, whosever it is. */
+function withoutServer(text: string, before: Toml): string {
+  const block = serverBlock(text, before);
+  if (block) return text.slice(0, block.from) + text.slice(block.to);
+  throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: remove it by hand`);
+}
+
+/** The place whose removal removes the server; undefined if it is not written as a table. */
+function serverBlock(text: string, before: Toml): Block | undefined {
+  const { [SERVER_NAME]: _, ...others } = serversOf(before);
+  const { mcp_servers: __, ...rest } = before;
+  const isNone = Object.keys(others).length === 0;
+  return blocksIn(text).find(({ from, to }) => {
+    const after = text.slice(0, from) + text.slice(to);
+    return parsesTo(after, { ...rest, mcp_servers: others }) || (isNone && parsesTo(after, rest));
+  });
 }
 
 function parsesTo(text: string, expected: Toml): boolean {
@@ -171,7 +251,7 @@ function plain(value: Toml): unknown {
 
 function serversOf(config: Toml): Toml {
   const servers = config["mcp_servers"] ?? {};
-  if (!isTable(servers)) throw new Unchangeable("mcp_servers is not a table");
+  if (!isTable(servers)) throw new Unchangeable("mcp_servers is not a table: correct it");
   return servers;
 }
 

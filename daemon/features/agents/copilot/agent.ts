@@ -9,14 +9,14 @@ const serverFile = (env: Env) => `${home(env)}/mcp-config.json`;
 
 const setup: AgentSetup = {
   home,
-  hooks_file: hooksFile,
-  server_files: (env) => [serverFile(env)],
   async edits(env, plan) {
-    const { installHooks, installMcp, removeHooks, removeMcp } = await import("./setup.ts");
-    return [
-      { path: hooksFile(env), add: (json) => installHooks(json, plan), remove: removeHooks },
-      { path: serverFile(env), add: (config) => installMcp(config, plan), remove: removeMcp },
-    ];
+    return (await import("./setup.ts")).edits(
+      { hooks: hooksFile(env), server: serverFile(env) },
+      plan,
+    );
+  },
+  async switchedOff(env, files) {
+    return (await import("./switched_off.ts")).switchedOff(home(env), files);
   },
 };
 

@@ -1,9 +1,8 @@
-/** Adds and removes our entries in Copilot CLI's files. Works on parsed JSON, without I/O. */
+/** Adds, finds and removes our entries in Copilot CLI's files. */
 
-import { DECISION_SECONDS_MAX, meshHooks } from "../hooks/settings.ts";
-import type { SetupPlan } from "../install.ts";
-import type { JsonObject } from "../settings_files/json.ts";
-import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
+import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
+import type { Edit, SetupPlan } from "../install.ts";
+import { type AgentFiles, editsOf, meshServer } from "../mcp_server_entry.ts";
 
 /**
  * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
@@ -16,7 +15,7 @@ const HOOK_SECONDS_MAX = 5;
  * answer are used, because the session records show the tool calls. The command passes on its
  * shell's parent pid, because the shell is a child of the agent and no variable holds its pid.
  */
-export const { install: installHooks, remove: removeHooks } = meshHooks({
+export const hooks = new MeshHooks({
   agent: "copilot",
   events: [
     "sessionStart",
@@ -37,9 +36,9 @@ export const { install: installHooks, remove: removeHooks } = meshHooks({
   },
 });
 
-/** Adds our MCP server, with all of its tools, to `~/.copilot/mcp-config.json`. */
-export function installMcp(config: JsonObject, plan: SetupPlan): JsonObject {
-  return installServer(config, { type: "local", ...serverCommand(plan), tools: ["*"] });
-}
+/** Our MCP server in `~/.copilot/mcp-config.json`, with all of its tools. */
+export const server = meshServer({ type: "local", tools: ["*"] });
 
-export const removeMcp = removeServer;
+export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
+  return editsOf(files, { hooks, server }, plan);
+}

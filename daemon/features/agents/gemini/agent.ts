@@ -8,11 +8,11 @@ const settingsFile = (env: Env) => `${home(env)}/settings.json`;
 
 const setup: AgentSetup = {
   home,
-  hooks_file: settingsFile,
-  server_files: (env) => [settingsFile(env)],
   async edits(env, plan) {
-    const { install, remove } = await import("./setup.ts");
-    return [{ path: settingsFile(env), add: (settings) => install(settings, plan), remove }];
+    return (await import("./setup.ts")).edits(settingsFile(env), plan);
+  },
+  async switchedOff(env, files) {
+    return (await import("./switched_off.ts")).switchedOff(home(env), env, files);
   },
 };
 

@@ -1,9 +1,8 @@
-/** Adds and removes our entries in Gemini CLI's settings. Works on parsed JSON, without I/O. */
+/** Adds, finds and removes our entries in Gemini CLI's settings. */
 
-import { meshHooks } from "../hooks/settings.ts";
-import type { SetupPlan } from "../install.ts";
-import type { JsonObject } from "../settings_files/json.ts";
-import { installServer, removeServer, serverCommand } from "../mcp_server_entry.ts";
+import { MeshHooks } from "../hooks/settings.ts";
+import type { Edit, SetupPlan } from "../install.ts";
+import { meshServer } from "../mcp_server_entry.ts";
 
 /**
  * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
@@ -15,7 +14,7 @@ const HOOK_MS_MAX = 5_000;
  * The command of a hook passes on its shell's parent pid, because the shell is a child of the agent
  * and no variable holds the agent's pid.
  */
-const hooks = meshHooks({
+export const hooks = new MeshHooks({
   agent: "gemini",
   events: [
     "SessionStart",
@@ -33,12 +32,20 @@ const hooks = meshHooks({
   },
 });
 
-/** Adds our hooks and tools to `~/.gemini/settings.json`. The hooks of others keep their places. */
-export function install(settings: JsonObject, plan: SetupPlan): JsonObject {
-  // Our server is trusted, because a dialog at each message of a peer would stop the agent.
-  return installServer(hooks.install(settings, plan), { ...serverCommand(plan), trust: true });
-}
+/** Our server is trusted, because a dialog at each message of a peer would stop the agent. */
+export const server = meshServer({ trust: true });
 
-export function remove(settings: JsonObject): JsonObject {
-  return removeServer(hooks.remove(settings));
+/** Our hooks and tools in `~/.gemini/settings.json`. The hooks of others keep their places. */
+export function edits(path: string, plan: SetupPlan): readonly Edit[] {
+  return [{
+    path,
+    format: "json",
+    add: (settings) => server.install(hooks.install(settings, plan), plan),
+    remove: (settings, original) => server.remove(hooks.remove(settings, plan), plan, original),
+    learn: (settings) => hooks.learn(settings, plan),
+    find: (settings) => ({
+      hooks: hooks.find(settings, plan),
+      servers: server.find(settings, plan),
+    }),
+  }];
 }

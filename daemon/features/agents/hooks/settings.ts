@@ -5,6 +5,7 @@
 import { markerPath } from "../../../host/paths.ts";
 import type { SetupPlan } from "../install.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "../settings_files/json.ts";
+import { type Argv, commandsIn, shellQuote } from "../settings_files/shell_words.ts";
 
 /**
  * The time limit of a hook that waits for the human's decision on a tool. The decision takes an
@@ -19,6 +20,8 @@ export interface HookFormat {
   readonly events: readonly string[];
   /** Events within a turn: they start `mesh` only while an urgent message waits. */
   readonly guarded_events: readonly string[];
+  /** An event that only our hooks have, which marks them. */
+  readonly own_event?: string;
   /** What the shell sets for the command, such as `MESH_AGENT_PID=$PPID`. */
   readonly variables?: string;
   /** The member of a hook that holds its command. */
@@ -37,59 +40,160 @@ function guardOf(agent: string): string {
   return `s="\${XDG_STATE_HOME:-$HOME/.local/state}/mesh"; [ ! -e "${marker}" ] ||`;
 }
 
-/** Adds and removes our hooks in an agent's settings. The hooks of others keep their places. */
-export function meshHooks(
-  { agent, events, guarded_events, variables, command_key = "command", entry: entryOf }: HookFormat,
-) {
-  const commandOf = (mesh: readonly string[], event: string): string => {
+/** A hook whose command has our form. It may be another program's. */
+interface HookCommand {
+  /** The command without `hook AGENT EVENT`. */
+  readonly program: Argv;
+  readonly event: string;
+  readonly has_more_words: boolean;
+  /** True if the command has a part that only our hooks have. */
+  readonly is_marked: boolean;
+}
+
+/** Our hooks in the settings of one agent. The hooks of others keep their places. */
+export class MeshHooks {
+  readonly #format: HookFormat;
+  readonly #guard: string;
+  readonly #events: readonly string[];
+  /** The member of a hook that holds its command. */
+  readonly #key: "command" | "bash";
+
+  constructor(format: HookFormat) {
+    this.#format = format;
+    this.#guard = guardOf(format.agent);
+    this.#events = [...format.events, ...format.guarded_events];
+    this.#key = format.command_key ?? "command";
+  }
+
+  install(settings: JsonObject, plan: SetupPlan): JsonObject {
+    const hooks = { ...objectAt(settings, "hooks") };
+    for (const event of this.#events) {
+      const entries = listAt(hooks, event, "hooks.");
+      const next = this.#installed(entries, event, plan);
+      hooks[event] = isEqual(next, entries) ? entries : next;
+    }
+    return { ...settings, hooks };
+  }
+
+  remove(settings: JsonObject, plan: SetupPlan): JsonObject {
+    const hooks = objectAt(settings, "hooks");
+    const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
+      if (!Array.isArray(entries)) return [[event, entries]];
+      const others = entries.flatMap((entry) => this.#revised(entry, plan, () => []));
+      if (isEqual(others, entries)) return [[event, entries]];
+      return others.length > 0 ? [[event, others]] : [];
+    });
+    const rest = Object.fromEntries(kept);
+    return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
+  }
+
+  /** Adds the programs of hooks that have our mark. */
+  learn(settings: JsonObject, { programs }: SetupPlan): void {
+    for (const hook of allHooks(settings)) {
+      const command = this.#read(hook);
+      if (command?.is_marked) programs.add(command.program);
+    }
+  }
+
+  /** The programs of our hooks. */
+  find(settings: JsonObject, plan: SetupPlan): readonly Argv[] {
+    return allHooks(settings).flatMap((hook) => {
+      const command = this.#readMesh(hook, plan);
+      return command ? [command.program] : [];
+    });
+  }
+
+  #lineOf(mesh: Argv, event: string): string {
+    const { agent, variables, guarded_events } = this.#format;
     const words = [...mesh, "hook", agent, event].map(shellQuote);
     const command = [...(variables === undefined ? [] : [variables]), ...words].join(" ");
-    return guarded_events.includes(event) ? `${guardOf(agent)} ${command}` : command;
-  };
-  /** The entry without our hooks: absent if it has no hooks of others. A group may hold both. */
-  const withoutMesh = (entry: Json): readonly Json[] => {
-    if (isMeshHook(entry)) return [];
+    return guarded_events.includes(event) ? `${this.#guard} ${command}` : command;
+  }
+
+  #read(hook: Json): HookCommand | undefined {
+    const { agent, variables, own_event } = this.#format;
+    const line = isObject(hook) ? hook[this.#key] : undefined;
+    if (typeof line !== "string") return undefined;
+    for (const command of commandsIn(line)) {
+      const { words } = command;
+      const at = words.findIndex((word, index) => word === "hook" && words[index + 1] === agent);
+      const event = words[at + 2];
+      if (at < 1 || event === undefined) continue;
+      const is_marked = line.startsWith(this.#guard) || event === own_event ||
+        (variables !== undefined && command.variables.includes(variables));
+      const has_more_words = words.length > at + 3;
+      return { program: words.slice(0, at), event, has_more_words, is_marked };
+    }
+    return undefined;
+  }
+
+  /** Our hook. Another program's hook is undefined, even if its command has our form. */
+  #readMesh(hook: Json, { programs }: SetupPlan): HookCommand | undefined {
+    const command = this.#read(hook);
+    if (!command) return undefined;
+    const { program, event, has_more_words } = command;
+    if (programs.includes(program)) return command;
+    const isOurs = this.#events.includes(event) || event === this.#format.own_event;
+    return isOurs && !has_more_words && programs.isFormer(program) ? command : undefined;
+  }
+
+  /** Replaces our hooks by `revise`. A group of which nothing remains is left out. */
+  #revised(entry: Json, plan: SetupPlan, revise: Revise): readonly Json[] {
+    const revisedHook = (hook: Json): readonly Json[] => {
+      const command = this.#readMesh(hook, plan);
+      return command && isObject(hook) ? revise(hook, command) : [hook];
+    };
     const hooks = isObject(entry) ? entry["hooks"] : undefined;
-    if (!isObject(entry) || !Array.isArray(hooks) || !hooks.some(isMeshHook)) return [entry];
-    const others = hooks.filter((hook) => !isMeshHook(hook));
-    return others.length > 0 ? [{ ...entry, hooks: others }] : [];
-  };
-  /**
-   * Recognizes our hook by the last words of its command, because mesh may have been installed in
-   * another place at the time.
-   */
-  const isMeshHook = (hook: Json): boolean => {
-    const command = isObject(hook) ? hook[command_key] : undefined;
-    const words = typeof command === "string" ? / hook ([a-z-]+) [A-Za-z]+$/.exec(command) : null;
-    return words?.[1] === agent;
-  };
-  return {
-    install(settings: JsonObject, { mesh }: SetupPlan): JsonObject {
-      const command = (event: string) => commandOf(mesh, event);
-      const hooks = { ...objectAt(settings, "hooks") };
-      for (const event of [...events, ...guarded_events]) {
-        const entries = listAt(hooks, event, "hooks.");
-        const meshEntry = entryOf(event, command);
-        const kept = entries.flatMap(withoutMesh);
-        const isInstalled = entries.some((entry) => isEqual(entry, meshEntry)) &&
-          kept.length === entries.length - 1;
-        hooks[event] = isInstalled ? entries : [...kept, meshEntry];
-      }
-      return { ...settings, hooks };
-    },
-    remove(settings: JsonObject): JsonObject {
-      const hooks = objectAt(settings, "hooks");
-      const kept = Object.entries(hooks).flatMap(([event, entries]): [string, Json][] => {
-        if (!Array.isArray(entries) || entries.every((entry) => withoutMesh(entry)[0] === entry)) {
-          return [[event, entries]];
-        }
-        const others = entries.flatMap(withoutMesh);
-        return others.length > 0 ? [[event, others]] : [];
-      });
-      const rest = Object.fromEntries(kept);
-      return isEqual(rest, hooks) ? settings : withMember(settings, "hooks", rest);
-    },
-  };
+    if (!isObject(entry) || !Array.isArray(hooks)) return revisedHook(entry);
+    const kept = hooks.flatMap(revisedHook);
+    if (isEqual(kept, hooks)) return [entry];
+    return kept.length > 0 ? [{ ...entry, hooks: kept }] : [];
+  }
+
+  /** The entries of one event: ours are brought up to date in their places, or added at the end. */
+  #installed(entries: readonly Json[], event: string, plan: SetupPlan): readonly Json[] {
+    const whole = this.#format.entry(event, (name) => this.#lineOf(plan.mesh, name));
+    const missing = hooksIn(whole);
+    const kept = entries.flatMap((present) =>
+      this.#revised(present, plan, (hook, command) => {
+        const at = missing.findIndex((wanted) => this.#read(wanted)?.event === command.event);
+        const [wanted] = at < 0 ? [] : missing.splice(at, 1);
+        return wanted ? [this.#upToDate(hook, wanted, isEqual(command.program, plan.mesh))] : [];
+      })
+    );
+    if (missing.length === 0) return kept;
+    if (missing.length === hooksIn(whole).length) return [...kept, whole];
+    const at = kept.findIndex((one) => hooksIn(one).some((hook) => this.#readMesh(hook, plan)));
+    return kept.map((present, index) =>
+      index === at && isObject(present)
+        ? { ...present, hooks: [...hooksIn(present), ...missing] }
+        : present
+    );
+  }
+
+  /** A hook of ours with the present command; what its user has changed in it stays. */
+  #upToDate(hook: JsonObject, wanted: JsonObject, runsThis: boolean): JsonObject {
+    const [line, command] = [hook[this.#key], wanted[this.#key]];
+    const isPresent = runsThis && String(line).includes(String(command));
+    const added = Object.entries(wanted).filter(([name]) => !Object.hasOwn(hook, name));
+    if (isPresent && added.length === 0) return hook;
+    const changed = isPresent || command === undefined ? {} : { [this.#key]: command };
+    return { ...hook, ...Object.fromEntries(added), ...changed };
+  }
+}
+
+function allHooks(settings: JsonObject): readonly JsonObject[] {
+  return Object.values(objectAt(settings, "hooks")).flatMap((entries) =>
+    Array.isArray(entries) ? entries.flatMap(hooksIn) : []
+  );
+}
+
+type Revise = (hook: JsonObject, command: HookCommand) => readonly Json[];
+
+/** The hooks of a group; the entry itself if it is a hook. */
+function hooksIn(entry: Json): JsonObject[] {
+  const hooks = isObject(entry) ? entry["hooks"] : undefined;
+  return (Array.isArray(hooks) ? hooks : [entry]).filter(isObject);
 }
 
 export function objectAt(whole: JsonObject, key: string): JsonObject {
@@ -112,9 +216,4 @@ export function withMember(whole: JsonObject, key: string, value: JsonObject): J
 
 function isEqual(left: Json, right: Json): boolean {
   return JSON.stringify(left) === JSON.stringify(right);
-}
-
-/** Quotes one word for `sh`. */
-function shellQuote(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

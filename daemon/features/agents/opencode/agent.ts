@@ -1,24 +1,27 @@
 /** opencode: reached through its plugin's WebSocket, or its pane if it has no plugin. */
 
-import { type Env, homePath } from "../../../host/paths.ts";
+import { configHome, type Env, homePath, xdgFolder } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
+import type { Edit } from "../install.ts";
 
-const home = (env: Env) => `${env["XDG_CONFIG_HOME"] || homePath(env, ".config")}/opencode`;
+const home = (env: Env) => `${configHome(env)}/opencode`;
 const settingsFiles = (env: Env) =>
   ["opencode.json", "opencode.jsonc"].map((name) => `${home(env)}/${name}`);
 
 /** The folder of opencode's sessions. */
 export const dataDir = (env: Env) =>
-  `${env["XDG_DATA_HOME"] || homePath(env, ".local", "share")}/opencode`;
+  `${xdgFolder(env, "XDG_DATA_HOME") ?? homePath(env, ".local", "share")}/opencode`;
 
 const setup: AgentSetup = {
   home,
-  server_files: settingsFiles,
   async edits(env, plan) {
     const { installPlugin, removePlugin, serverEdits } = await import("./setup.ts");
     const path = `${home(env)}/plugin/mesh.js`;
-    const plugin = { path, addText: installPlugin, removeText: removePlugin };
+    const plugin: Edit = { path, format: "text", add: installPlugin, remove: removePlugin };
     return [plugin, ...serverEdits(settingsFiles(env), plan)];
+  },
+  async switchedOff(env, files) {
+    return (await import("./switched_off.ts")).switchedOff(home(env), env, files);
   },
 };
 

@@ -1,9 +1,10 @@
 /** What `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP servers. */
 
-import { type Edit, exists, type SetupPlan } from "../install.ts";
-import { isObject, type Json, Unchangeable } from "../settings_files/json.ts";
-import { SERVER_NAME } from "../mcp_server_entry.ts";
+import { type Edit, exists, readJsonSettings, type SetupPlan } from "../install.ts";
+import { isObject, type Json, Unchangeable, valueAt } from "../settings_files/json.ts";
+import { foreignServer, programBefore, SERVER_NAME } from "../mcp_server_entry.ts";
 import { memberAt, prepend, remove, rootOf } from "../settings_files/jsonc.ts";
+import type { Argv } from "../settings_files/shell_words.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /**
@@ -17,7 +18,7 @@ const PLUGIN_HEADER = "/**\n * mesh's plugin for opencode";
 /** The content of `plugin/mesh.js`, a single file that finds the daemon by itself. */
 export function installPlugin(before: string): string {
   if (before !== "" && !before.startsWith(PLUGIN_HEADER)) {
-    throw new Unchangeable("plugin/mesh.js belongs to another program: remove or rename it first");
+    throw new Unchangeable("it belongs to another program: move or rename it, then try again");
   }
   return plugin;
 }
@@ -27,52 +28,86 @@ export function removePlugin(before: string): string {
 }
 
 /**
- * opencode merges all of its settings files, so one of the existing files gets our server and the
- * others lose it.
+ * opencode merges all of its settings files, so the file that has our server keeps it, else the
+ * first existing file gets it.
  */
-export function serverEdits(files: readonly string[], { mesh }: SetupPlan): readonly Edit[] {
+export function serverEdits(files: readonly string[], plan: SetupPlan): readonly Edit[] {
   const existing = files.filter(exists);
   const settings = existing.length > 0 ? existing : files.slice(0, 1);
+  const present = settings.findIndex((path) => hasServer(path, plan));
   return settings.map((path, at) => ({
     path,
-    addText: (text) => at === 0 ? installServer(text, mesh) : removeServer(text),
-    removeText: removeServer,
+    format: "text",
+    add: (text) =>
+      at === Math.max(present, 0) ? installServer(text, plan) : withoutMesh(text, plan),
+    remove: (text, original) => removeServer(text, plan, original),
+    find: (text) => {
+      const program = programIn(serverIn(text), plan);
+      return { hooks: [], servers: program ? [program] : [] };
+    },
   }));
+}
+
+function hasServer(path: string, plan: SetupPlan): boolean {
+  return programIn(valueAt(readJsonSettings(path), "mcp", SERVER_NAME), plan) !== undefined;
+}
+
+/** A file that is not to have our server, because another file has it. */
+function withoutMesh(text: string, plan: SetupPlan): string {
+  const found = serverIn(text);
+  if (found !== undefined && !programIn(found, plan)) {
+    throw new Unchangeable(foreignServer("mcp", found));
+  }
+  return removeServer(text, plan);
 }
 
 /**
  * Adds our MCP server to `opencode.json` before all others; comments and layout stay. A file that
  * has no servers yet gets ours on one line, which marks the whole member as ours.
  */
-export function installServer(before: string, mesh: readonly string[]): string {
-  const entry = `"${SERVER_NAME}": ${JSON.stringify(serverOf(mesh))}`;
+export function installServer(before: string, plan: SetupPlan): string {
+  const entry = `"${SERVER_NAME}": ${JSON.stringify(serverOf(plan.mesh))}`;
   const meshEntry = `  "mcp": { ${entry} }`;
   if (before.trim() === "") return `{\n${meshEntry}${EMPTY_FILE.slice(1)}`;
-  const installed = memberAt(before, rootOf(before), ["mcp", SERVER_NAME]);
-  if (installed && JSON.stringify(installed.value) === JSON.stringify(serverOf(mesh))) {
-    return before;
+  const root = rootOf(before);
+  const installed = memberAt(before, root, ["mcp", SERVER_NAME]);
+  if (installed) {
+    if (programIn(installed.value, plan)) return withCommand(before, plan);
+    if (!plan.replace) throw new Unchangeable(foreignServer("mcp", installed.value));
+    const text = JSON.stringify(serverOf(plan.mesh));
+    return before.slice(0, installed.value_from) + text + before.slice(installed.value_to);
   }
-  const withoutServer = removeServer(before);
-  if (withoutServer === "") return installServer(withoutServer, mesh);
-  const root = rootOf(withoutServer);
-  if (memberAt(withoutServer, root, ["mcp", SERVER_NAME])) {
-    throw new Unchangeable(
-      `mcp.${SERVER_NAME} belongs to another program: remove or rename it first`,
-    );
-  }
-  const servers = memberAt(withoutServer, root, ["mcp"]);
-  if (!servers) return prepend(withoutServer, root.offset, meshEntry);
-  if (!isObject(servers.value)) throw new Unchangeable('"mcp" is not an object');
-  return prepend(withoutServer, servers.value_from, `    ${entry}`);
+  const servers = memberAt(before, root, ["mcp"]);
+  if (!servers) return prepend(before, root.offset, meshEntry);
+  if (!isObject(servers.value)) throw new Unchangeable('"mcp" is not an object: correct it');
+  return prepend(before, servers.value_from, `    ${entry}`);
 }
 
-/** Removes our server. The result is empty if we created the file and it holds nothing else. */
-export function removeServer(before: string): string {
+/** Changes the command of our server. The rest of the entry is the user's, so it stays. */
+function withCommand(before: string, { mesh }: SetupPlan): string {
+  const command = memberAt(before, rootOf(before), ["mcp", SERVER_NAME, "command"]);
+  const next = JSON.stringify([...mesh, "mcp"]);
+  if (!command || JSON.stringify(command.value) === next) return before;
+  return before.slice(0, command.value_from) + next + before.slice(command.value_to);
+}
+
+/**
+ * Removes our server, and puts another program's server back that ours replaced. The result is
+ * empty if we created the file and it holds nothing else.
+ */
+export function removeServer(before: string, plan: SetupPlan, original = ""): string {
   if (before.trim() === "") return before;
   const root = rootOf(before);
   const servers = memberAt(before, root, ["mcp"]);
   const server = memberAt(before, root, ["mcp", SERVER_NAME]);
-  if (!servers || !server || !isMeshServer(server.value)) return before;
+  if (!servers || !server || !programIn(server.value, plan)) return before;
+  const replaced = original.trim() === ""
+    ? undefined
+    : memberAt(original, rootOf(original), ["mcp", SERVER_NAME]);
+  if (replaced && !programIn(replaced.value, plan)) {
+    const text = original.slice(replaced.value_from, replaced.value_to);
+    return before.slice(0, server.value_from) + text + before.slice(server.value_to);
+  }
   const isOnlyMember = before.slice(servers.value_from, server.from) === "{ " &&
     before.slice(server.to, servers.value_to) === " }";
   if (!isOnlyMember) return remove(before, servers.value_from, server);
@@ -80,15 +115,18 @@ export function removeServer(before: string): string {
   return rest === EMPTY_FILE ? "" : rest;
 }
 
-function serverOf(mesh: readonly string[]): Json {
+function serverOf(mesh: Argv): Json {
   return { type: "local", command: [...mesh, "mcp"], enabled: true };
 }
 
-/**
- * Recognizes our server by its last argument, because mesh may have been installed in another place
- * at the time.
- */
-function isMeshServer(server: Json): boolean {
-  const command = isObject(server) ? server["command"] : undefined;
-  return Array.isArray(command) && command.length > 1 && command.at(-1) === "mcp";
+function serverIn(text: string): Json | undefined {
+  return text.trim() === "" ? undefined : memberAt(text, rootOf(text), ["mcp", SERVER_NAME])?.value;
+}
+
+/** The program of our server; undefined for another program's. */
+function programIn(server: Json | undefined, { programs }: SetupPlan): Argv | undefined {
+  const program = programBefore([valueAt(server, "command")].flat());
+  if (!program || programs.includes(program)) return program;
+  const isOurForm = valueAt(server, "type") === "local" && programs.isFormer(program);
+  return isOurForm ? program : undefined;
 }

@@ -1,5 +1,8 @@
 /** The values of a JSON file, and the error for a file that cannot be changed. */
 
+import { messageOf } from "kit/core/text.ts";
+import { FileRefusal } from "kit/host/file_errors.ts";
+
 /** A value that a JSON file can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -11,6 +14,20 @@ export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
+/** The text of a refusal that a file causes, with its way out; undefined for any other error. */
+export function refusalOf(error: unknown): string | undefined {
+  if (error instanceof Unchangeable) return error.message;
+  return error instanceof FileRefusal ? messageOf(error) : undefined;
+}
+
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The member at the end of `keys`; undefined if there is none. */
+export function valueAt(whole: Json | undefined, ...keys: readonly string[]): Json | undefined {
+  return keys.reduce<Json | undefined>(
+    (value, key) => isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined,
+    whole,
+  );
 }

@@ -69,7 +69,13 @@ function membersOf(node: Node, next: JsonObject, original: Node | undefined): Co
     const [key, value] = property.children ?? [];
     if (!key || !value) return [];
     const name: string = getNodeValue(key);
-    const changed = Object.hasOwn(next, name) ? next[name] : undefined;
+    // Of a key that the object has twice, programs read the last value. The others stay.
+    const isRead = memberNode(node, name) === value;
+    const changed = !isRead
+      ? getNodeValue(value)
+      : Object.hasOwn(next, name)
+      ? next[name]
+      : undefined;
     return [{ node: property, value, next: changed, original: memberNode(original, name) }];
   });
   const present: JsonObject = getNodeValue(node);

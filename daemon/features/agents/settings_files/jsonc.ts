@@ -5,7 +5,6 @@
 
 import {
   createScanner,
-  findNodeAtLocation,
   getNodeValue,
   type Node,
   type ParseError,
@@ -41,15 +40,23 @@ export function rootOf(text: string): Node {
   if (error) {
     const line = withoutBom.slice(0, error.offset).split("\n").length;
     const reason = printParseErrorCode(error.error);
-    throw new Unchangeable(`it is not JSON (${reason} in line ${line})`);
+    throw new Unchangeable(`it is not JSON (${reason} in line ${line}); correct that line`);
   }
-  if (root?.type !== "object") throw new Unchangeable("expected a JSON object");
+  if (root?.type !== "object") throw new Unchangeable("expected a JSON object, { … }; correct it");
   return root;
 }
 
-/** The member at the end of `keys`; undefined if there is none. */
+/**
+ * The member at the end of `keys`; undefined if there is none. Of a key that an object has twice,
+ * the last one is read, as `JSON.parse` and the agents do.
+ */
 export function memberAt(text: string, root: Node, keys: readonly string[]): Member | undefined {
-  const value = findNodeAtLocation(root, [...keys]);
+  const value = keys.reduce<Node | undefined>(
+    (node, name) =>
+      (node?.type === "object" ? node.children ?? [] : [])
+        .findLast(({ children: [key] = [] }) => key && getNodeValue(key) === name)?.children?.[1],
+    root,
+  );
   const property = value?.parent;
   if (!value || !property) return undefined;
   const value_to = value.offset + value.length;

@@ -1,14 +1,15 @@
 /** The difference that `mesh setup` shows before it changes a file. */
 
 import assert from "node:assert/strict";
-import { applyTextChange } from "../../../../daemon/features/agents/install.ts";
+import { type Edit, planEdit } from "../../../../daemon/features/agents/install.ts";
 
 /** The difference for a file that would become `after`; the file is not changed. */
 function shown(before: string, after: string): string[] {
   const path = Deno.makeTempFileSync();
   try {
     Deno.writeTextFileSync(path, before);
-    const lines = applyTextChange(path, () => after, { dry_run: true }).split("\n");
+    const edit: Edit = { path, format: "text", add: () => after, remove: () => after };
+    const lines = planEdit(edit).difference.split("\n");
     assert.equal(Deno.readTextFileSync(path), before);
     assert(lines[0] === path || lines[0] === "");
     return lines.slice(1);

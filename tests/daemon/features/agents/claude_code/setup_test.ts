@@ -2,21 +2,22 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { hooks, server } from "../../../../../daemon/features/agents/claude_code/setup.ts";
 import {
-  installHooks,
-  installMcp,
-  removeHooks,
-  removeMcp,
-} from "../../../../../daemon/features/agents/claude_code/setup.ts";
-import { applyChange } from "../../../../../daemon/features/agents/install.ts";
+  applyEdit,
+  type Edit,
+  planEdit,
+  type SetupPlan,
+} from "../../../../../daemon/features/agents/install.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import {
   type Json,
   type JsonObject,
   Unchangeable,
 } from "../../../../../daemon/features/agents/settings_files/json.ts";
 
-const PLAN = { mesh: ["/opt/my tools/mesh"] };
-const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
+const PLAN = planOf(["/opt/my tools/mesh"]);
+const NEWER_PLAN = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);
 
 /** A folder that is removed after the test. */
 class Folder implements Disposable {
@@ -49,38 +50,41 @@ const USER_CONFIG = {
 } satisfies JsonObject;
 
 Deno.test("installing hooks twice is the same as once", () => {
-  const once = installHooks(USER_CONFIG, PLAN);
-  assert.equal(JSON.stringify(installHooks(once, PLAN)), JSON.stringify(once));
+  const once = hooks.install(USER_CONFIG, PLAN);
+  assert.equal(JSON.stringify(hooks.install(once, PLAN)), JSON.stringify(once));
 });
 
 Deno.test("hooks of others, and the order of everything, stay unchanged", () => {
-  const installed = installHooks(USER_CONFIG, PLAN);
+  const installed = hooks.install(USER_CONFIG, PLAN);
   assert.deepEqual(Object.keys(installed), Object.keys(USER_CONFIG));
-  const hooks = Object.entries(installed["hooks"] ?? {});
-  assert.deepEqual(hooks.slice(0, 2).map(([event]) => event), ["Stop", "PreToolUse"]);
-  const [userHook] = JSON.parse(JSON.stringify(hooks[0]?.[1]));
+  const written = Object.entries(installed["hooks"] ?? {});
+  assert.deepEqual(written.slice(0, 2).map(([event]) => event), ["Stop", "PreToolUse"]);
+  const [userHook] = JSON.parse(JSON.stringify(written[0]?.[1]));
   assert.deepEqual(userHook, USER_CONFIG.hooks.Stop[0]);
-  assert.equal(JSON.stringify(removeHooks(installed)), JSON.stringify(USER_CONFIG));
+  assert.equal(JSON.stringify(hooks.remove(installed, PLAN)), JSON.stringify(USER_CONFIG));
 });
 
 Deno.test("a hook's command survives parsing by a shell", () => {
-  const text = JSON.stringify(installHooks({}, PLAN));
+  const text = JSON.stringify(hooks.install({}, PLAN));
   assert(text.includes("'/opt/my tools/mesh' hook claude-code SessionStart"));
 });
 
 Deno.test("only the permission hook may take as long as the human needs", () => {
-  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
-  const limits = Object.keys(hooks).map((event) => [event, hooks[event][0].hooks[0].timeout]);
+  const { hooks: written } = JSON.parse(JSON.stringify(hooks.install({}, PLAN)));
+  const limits = Object.keys(written).map((event) => [
+    event,
+    written[event][0].hooks[0].timeout,
+  ]);
   assert.equal(Object.fromEntries(limits)["PermissionRequest"], 3660);
   assert(limits.every(([event, seconds]) => seconds === 5 || event === "PermissionRequest"));
 });
 
 Deno.test("after a start and a turn's end a hook waits in the background, and no other does", () => {
-  const { hooks } = JSON.parse(JSON.stringify(installHooks({}, PLAN)));
-  const waits = Object.keys(hooks).filter((event) => hooks[event][0].hooks.length > 1);
+  const { hooks: written } = JSON.parse(JSON.stringify(hooks.install({}, PLAN)));
+  const waits = Object.keys(written).filter((event) => written[event][0].hooks.length > 1);
   assert.deepEqual(waits, ["SessionStart", "Stop"]);
   for (const event of waits) {
-    const [stopHook, waiting] = hooks[event][0].hooks;
+    const [stopHook, waiting] = written[event][0].hooks;
     assert.equal(stopHook.asyncRewake, undefined);
     assert.equal(waiting.command, "'/opt/my tools/mesh' hook claude-code Wake");
     assert.equal(waiting.asyncRewake, true);
@@ -89,52 +93,61 @@ Deno.test("after a start and a turn's end a hook waits in the background, and no
 });
 
 Deno.test("hooks of an older release, without the waiting hook, are completed", () => {
-  const older = JSON.parse(JSON.stringify(installHooks(USER_CONFIG, PLAN)));
+  const older = JSON.parse(JSON.stringify(hooks.install(USER_CONFIG, PLAN)));
   for (const event of ["SessionStart", "Stop"]) older.hooks[event].at(-1).hooks.pop();
-  const installed = installHooks(older, PLAN);
-  assert.deepEqual(installed, installHooks(USER_CONFIG, PLAN));
+  const installed = hooks.install(older, PLAN);
+  assert.deepEqual(installed, hooks.install(USER_CONFIG, PLAN));
 });
 
 Deno.test("hooks with an older path are replaced, and are recognized without a plan", () => {
-  const moved = installHooks(installHooks(USER_CONFIG, PLAN), NEWER_PLAN);
+  const moved = hooks.install(hooks.install(USER_CONFIG, PLAN), NEWER_PLAN);
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));
+  assert.equal(JSON.stringify(hooks.remove(moved, NEWER_PLAN)), JSON.stringify(USER_CONFIG));
 });
 
 Deno.test("a group shared with others keeps their hooks", () => {
   const meshHook = { type: "command", command: "/bin/mesh hook claude-code Stop" };
   const userHook = { type: "command", command: "say done" };
   const shared = { hooks: { Stop: [{ hooks: [meshHook, userHook] }] } };
-  assert.deepEqual(removeHooks(shared), { hooks: { Stop: [{ hooks: [userHook] }] } });
+  assert.deepEqual(hooks.remove(shared, PLAN), { hooks: { Stop: [{ hooks: [userHook] }] } });
 });
 
 Deno.test("malformed settings are refused", () => {
   const wrong: Json[] = ["x", [], 3];
-  for (const hooks of wrong) {
-    assert.throws(() => installHooks({ hooks }, PLAN), Unchangeable);
+  for (const value of wrong) {
+    assert.throws(() => hooks.install({ hooks: value }, PLAN), Unchangeable);
   }
-  assert.throws(() => installHooks({ hooks: { Stop: {} } }, PLAN), Unchangeable);
+  assert.throws(() => hooks.install({ hooks: { Stop: {} } }, PLAN), Unchangeable);
 });
 
 Deno.test("the MCP server is always loaded, and the servers of others are kept", () => {
   const before = { numStartups: 5, mcpServers: { other: { command: "other" } }, theme: "dark" };
-  const installed = installMcp(before, PLAN);
+  const installed = server.install(before, PLAN);
   assert.deepEqual(installed["mcpServers"], {
     other: { command: "other" },
     mesh: { type: "stdio", command: "/opt/my tools/mesh", args: ["mcp"], alwaysLoad: true },
   });
-  assert.equal(JSON.stringify(installMcp(installed, PLAN)), JSON.stringify(installed));
-  assert.equal(JSON.stringify(removeMcp(installed)), JSON.stringify(before));
+  assert.equal(JSON.stringify(server.install(installed, PLAN)), JSON.stringify(installed));
+  assert.equal(JSON.stringify(server.remove(installed, PLAN)), JSON.stringify(before));
 });
 
 Deno.test("another program's server with our name is neither replaced nor removed", () => {
   const before = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
-  assert.throws(() => installMcp(before, PLAN), Unchangeable);
-  assert.equal(removeMcp(before), before);
+  assert.throws(() => server.install(before, PLAN), Unchangeable);
+  assert.equal(server.remove(before, PLAN), before);
 });
 
-const INSTALL = { dry_run: false } as const;
-const UNINSTALL = { dry_run: false, undo: true } as const;
+const INSTALL = { undo: false } as const;
+const UNINSTALL = { undo: true } as const;
+
+function hooksEdit(path: string, plan: SetupPlan): Edit {
+  return {
+    path,
+    format: "json",
+    add: (json) => hooks.install(json, plan),
+    remove: (json) => hooks.remove(json, plan),
+  };
+}
 
 Deno.test("uninstalling restores a file byte for byte, whatever its layout", () => {
   const layouts = [
@@ -148,10 +161,10 @@ Deno.test("uninstalling restores a file byte for byte, whatever its layout", () 
   for (const layout of layouts) {
     using folder = new Folder();
     const path = folder.write("settings.json", layout, 0o640);
-    assert.notEqual(applyChange(path, (json) => installHooks(json, PLAN), INSTALL), "");
+    assert.notEqual(applyEdit(hooksEdit(path, PLAN), INSTALL), "");
     assert.equal(Deno.readTextFileSync(`${path}.mesh-backup`), layout);
-    applyChange(path, (json) => installHooks(json, NEWER_PLAN), INSTALL);
-    applyChange(path, removeHooks, UNINSTALL);
+    applyEdit(hooksEdit(path, NEWER_PLAN), INSTALL);
+    applyEdit(hooksEdit(path, NEWER_PLAN), UNINSTALL);
     assert.equal(Deno.readTextFileSync(path), layout);
     assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o640);
     assert.deepEqual(folder.names(), ["settings.json"]);
@@ -161,18 +174,19 @@ Deno.test("uninstalling restores a file byte for byte, whatever its layout", () 
 Deno.test("changes that others made meanwhile survive uninstalling", () => {
   using folder = new Folder();
   const path = folder.write("settings.json", JSON.stringify(USER_CONFIG));
-  applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
-  applyChange(path, (json) => ({ ...json, model: "sonnet" }), INSTALL);
-  applyChange(path, removeHooks, UNINSTALL);
+  applyEdit(hooksEdit(path, PLAN), INSTALL);
+  const toSonnet = (json: JsonObject) => ({ ...json, model: "sonnet" });
+  applyEdit({ path, format: "json", add: toSonnet, remove: toSonnet }, INSTALL);
+  applyEdit(hooksEdit(path, PLAN), UNINSTALL);
   assert.deepEqual(JSON.parse(Deno.readTextFileSync(path)), { ...USER_CONFIG, model: "sonnet" });
 });
 
 Deno.test("a file that we created is private, and is removed by uninstalling", () => {
   using folder = new Folder();
   const path = join(folder.path, "settings.json");
-  applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
+  applyEdit(hooksEdit(path, PLAN), INSTALL);
   assert.equal((Deno.statSync(path).mode ?? 0) & 0o777, 0o600);
-  applyChange(path, removeHooks, UNINSTALL);
+  applyEdit(hooksEdit(path, PLAN), UNINSTALL);
   assert.deepEqual(folder.names(), []);
 });
 
@@ -180,7 +194,7 @@ Deno.test("a dry run shows every line that would change, and writes nothing", ()
   using folder = new Folder();
   const text = JSON.stringify(USER_CONFIG, null, 2);
   const path = folder.write("settings.json", text);
-  const diff = applyChange(path, (json) => installHooks(json, PLAN), { dry_run: true });
+  const { difference: diff } = planEdit(hooksEdit(path, PLAN));
   assert.equal(diff.match(/^\+ .*hook claude-code/gm)?.length, 12);
   assert.match(diff, /^\+ .*\|\| .*hook claude-code PostToolBatch"/m);
   assert(!/^- .*say done/m.test(diff));
@@ -192,7 +206,7 @@ Deno.test("a file that is not JSON is refused by name, and left unchanged", () =
   for (const text of ['{"hooks": ', "[]", "hooks: {}"]) {
     using folder = new Folder();
     const path = folder.write("settings.json", text);
-    const change = () => applyChange(path, (json) => installHooks(json, PLAN), INSTALL);
+    const change = () => applyEdit(hooksEdit(path, PLAN), INSTALL);
     assert.throws(change, (error) => {
       return error instanceof Unchangeable && error.message.includes(path);
     });
@@ -206,7 +220,7 @@ Deno.test("a linked settings file stays a link", () => {
   const real = folder.write("dotfile.json", "{}");
   const link = join(folder.path, "settings.json");
   Deno.symlinkSync(real, link);
-  applyChange(link, (json) => installHooks(json, PLAN), INSTALL);
+  applyEdit(hooksEdit(link, PLAN), INSTALL);
   assert(Deno.lstatSync(link).isSymlink);
   assert(Deno.readTextFileSync(real).includes("hook claude-code"));
 });

@@ -3,15 +3,18 @@
 import assert from "node:assert/strict";
 import { parse } from "smol-toml";
 import {
-  installCodexHooks,
+  hooks as codexHooks,
   installServer,
   removeServer,
 } from "../../../../../daemon/features/agents/codex/setup.ts";
 import { Unchangeable } from "../../../../../daemon/features/agents/settings_files/json.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
-const PLAN = { mesh: ["/opt/my tools/mesh"] };
-const NEWER_PLAN = { mesh: ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"] };
+const PLAN = planOf(["/opt/my tools/mesh"]);
+const NEWER_PLAN = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);
+// Setup learns what our mark in the file names.
+NEWER_PLAN.programs.add(PLAN.mesh);
 
 /** A user's settings with a layout of their own. */
 const USER_CONFIG = `# My Codex
@@ -69,8 +72,8 @@ for (const [what, text] of Object.entries(FILES)) {
     assert.deepEqual(mcp_servers, { ...Object(servers), mesh });
     assert.deepEqual(rest, others);
     assert.equal(installServer(installed, PLAN), installed);
-    assert.equal(removeServer(installed), text);
-    assert.equal(removeServer(text), text);
+    assert.equal(removeServer(installed, PLAN), text);
+    assert.equal(removeServer(text, PLAN), text);
   });
 }
 
@@ -78,20 +81,20 @@ Deno.test("entries that Codex writes after ours stay when ours is removed", () =
   const trust =
     `\n[hooks.state."/home/sam/.codex/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:1"\n`;
   const installed = installServer(USER_CONFIG, PLAN) + trust;
-  assert.equal(removeServer(installed), USER_CONFIG + trust);
+  assert.equal(removeServer(installed, PLAN), USER_CONFIG + trust);
   const remarked = installServer(USER_CONFIG, PLAN) + `\n# mine\n${trust}`;
-  assert.equal(removeServer(remarked), `${USER_CONFIG}\n# mine\n${trust}`);
+  assert.equal(removeServer(remarked, PLAN), `${USER_CONFIG}\n# mine\n${trust}`);
 });
 
 Deno.test("tables that the user added below our server are removed with it", () => {
   const tools = `\n[mcp_servers.mesh.tools.ask]\napproval_mode = "prompt"\n`;
-  assert.equal(removeServer(installServer(USER_CONFIG, PLAN) + tools), USER_CONFIG);
+  assert.equal(removeServer(installServer(USER_CONFIG, PLAN) + tools, PLAN), USER_CONFIG);
 });
 
 Deno.test("another path of mesh replaces the entry; other settings of the user stay", () => {
   const moved = installServer(installServer(USER_CONFIG, PLAN), NEWER_PLAN);
   assert.equal(moved, installServer(USER_CONFIG, NEWER_PLAN));
-  assert.equal(removeServer(moved), USER_CONFIG);
+  assert.equal(removeServer(moved, NEWER_PLAN), USER_CONFIG);
   const customized = installServer(USER_CONFIG, PLAN).replace('"approve"', '"prompt"');
   assert.equal(installServer(customized, PLAN), customized);
 });
@@ -112,10 +115,10 @@ for (const [what, text] of UNCHANGEABLE) {
 }
 
 Deno.test("our server in a form that we did not write is not removed", () => {
-  const inline = 'mcp_servers.mesh = { command = "/x/mesh", args = ["mcp"] }\n';
-  assert.throws(() => removeServer(inline), Unchangeable);
+  const inline = 'mcp_servers.mesh = { command = "/opt/my tools/mesh", args = ["mcp"] }\n';
+  assert.throws(() => removeServer(inline, PLAN), Unchangeable);
   const userConfig = '[mcp_servers.mesh]\ncommand = "mesh"\nargs = ["render"]\n';
-  assert.equal(removeServer(userConfig), userConfig);
+  assert.equal(removeServer(userConfig, PLAN), userConfig);
 });
 
 /** A home with a Codex folder. */
@@ -201,7 +204,7 @@ Deno.test("a dry run, or a malformed second file, leaves everything unchanged", 
 });
 
 Deno.test("only the dialog's hook may wait for as long as the human needs", () => {
-  const { hooks } = installCodexHooks({}, PLAN) as {
+  const { hooks } = codexHooks.install({}, PLAN) as {
     hooks: Record<string, { hooks: { timeout: number }[] }[]>;
   };
   const limits = Object.entries(hooks).map(([event, groups]) => [

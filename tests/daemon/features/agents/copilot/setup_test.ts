@@ -2,19 +2,15 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import {
-  installHooks,
-  installMcp,
-  removeHooks,
-  removeMcp,
-} from "../../../../../daemon/features/agents/copilot/setup.ts";
+import { hooks, server } from "../../../../../daemon/features/agents/copilot/setup.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import {
   type JsonObject,
   Unchangeable,
 } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
-const PLAN = { mesh: ["/opt/my tools/mesh"] };
+const PLAN = planOf(["/opt/my tools/mesh"]);
 const USER_CONFIG = {
   disableAllHooks: false,
   hooks: {
@@ -25,38 +21,41 @@ const USER_CONFIG = {
 const SERVERS = { mcpServers: { other: { type: "local", command: "other", args: [], tools: [] } } };
 
 Deno.test("setup adds our hooks to Copilot CLI's settings once, and keeps those of others", () => {
-  const installed = installHooks(USER_CONFIG, PLAN);
-  assert.equal(JSON.stringify(installHooks(installed, PLAN)), JSON.stringify(installed));
-  const { hooks } = JSON.parse(JSON.stringify(installed));
-  assert.deepEqual(Object.keys(hooks), [
+  const installed = hooks.install(USER_CONFIG, PLAN);
+  assert.equal(JSON.stringify(hooks.install(installed, PLAN)), JSON.stringify(installed));
+  const { hooks: written } = JSON.parse(JSON.stringify(installed));
+  assert.deepEqual(Object.keys(written), [
     ...["agentStop", "preToolUse", "sessionStart", "userPromptSubmitted"],
     ...["permissionRequest", "notification", "subagentStart", "subagentStop", "sessionEnd"],
     "postToolUse",
   ]);
-  assert.equal(hooks.agentStop[0].bash, "say done");
-  assert.deepEqual(hooks.agentStop[1], {
+  assert.equal(written.agentStop[0].bash, "say done");
+  assert.deepEqual(written.agentStop[1], {
     type: "command",
     bash: "MESH_AGENT_PID=$PPID '/opt/my tools/mesh' hook copilot agentStop",
     timeoutSec: 5,
   });
-  assert.equal(hooks.permissionRequest[0].timeoutSec, 3_660, "as long as the human may need");
-  const moved = installHooks(installed, { mesh: ["/usr/bin/mesh"] });
+  assert.equal(written.permissionRequest[0].timeoutSec, 3_660, "as long as the human may need");
+  const moved = hooks.install(installed, planOf(["/usr/bin/mesh"]));
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(removeHooks(moved)), JSON.stringify(USER_CONFIG));
-  assert.equal(removeHooks(USER_CONFIG), USER_CONFIG);
+  assert.equal(
+    JSON.stringify(hooks.remove(moved, planOf(["/usr/bin/mesh"]))),
+    JSON.stringify(USER_CONFIG),
+  );
+  assert.equal(hooks.remove(USER_CONFIG, PLAN), USER_CONFIG);
 });
 
 Deno.test("setup adds our server to Copilot CLI's servers, and keeps another program's with our name", () => {
-  const installed = installMcp(SERVERS, PLAN);
+  const installed = server.install(SERVERS, PLAN);
   assert.deepEqual(installed["mcpServers"], {
     ...SERVERS.mcpServers,
     mesh: { type: "local", command: "/opt/my tools/mesh", args: ["mcp"], tools: ["*"] },
   });
-  assert.equal(JSON.stringify(removeMcp(installed)), JSON.stringify(SERVERS));
+  assert.equal(JSON.stringify(server.remove(installed, PLAN)), JSON.stringify(SERVERS));
   const foreign = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
-  assert.throws(() => installMcp(foreign, PLAN), Unchangeable);
-  assert.equal(removeMcp(foreign), foreign);
-  assert.throws(() => installHooks({ hooks: { agentStop: "x" } }, PLAN), /hooks\.agentStop/);
+  assert.throws(() => server.install(foreign, PLAN), Unchangeable);
+  assert.equal(server.remove(foreign, PLAN), foreign);
+  assert.throws(() => hooks.install({ hooks: { agentStop: "x" } }, PLAN), /hooks\.agentStop/);
 });
 
 /** A home for one test. */

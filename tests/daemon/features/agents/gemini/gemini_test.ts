@@ -8,8 +8,9 @@ import {
   turnStateShown,
 } from "../../../../../daemon/features/agents/gemini/screen.ts";
 import { resumeOf } from "../../../../../daemon/features/agents/gemini/sessions.ts";
-import { install, remove } from "../../../../../daemon/features/agents/gemini/setup.ts";
-import { applyChange } from "../../../../../daemon/features/agents/install.ts";
+import { edits, hooks, server } from "../../../../../daemon/features/agents/gemini/setup.ts";
+import { applyEdit, type SetupPlan } from "../../../../../daemon/features/agents/install.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import {
   type JsonObject,
   Unchangeable,
@@ -208,7 +209,11 @@ Deno.test("a session that is empty, malformed or a subagent's cannot be resumed"
 
 // Settings.
 
-const PLAN = { mesh: ["/opt/my tools/mesh"] };
+const PLAN = planOf(["/opt/my tools/mesh"]);
+const install = (json: JsonObject, plan: SetupPlan) =>
+  server.install(hooks.install(json, plan), plan);
+const remove = (json: JsonObject, plan: SetupPlan) => server.remove(hooks.remove(json, plan), plan);
+const editOf = (path: string, plan: SetupPlan) => edits(path, plan)[0] ?? assert.fail();
 const USER_CONFIG = {
   general: { vimMode: true },
   hooks: {
@@ -221,27 +226,30 @@ const USER_CONFIG = {
 Deno.test("setup adds our hooks and tools to Gemini CLI's settings once, and keeps those of others", () => {
   const installed = install(USER_CONFIG, PLAN);
   assert.equal(JSON.stringify(install(installed, PLAN)), JSON.stringify(installed));
-  const { hooks, mcpServers } = JSON.parse(JSON.stringify(installed));
+  const { hooks: written, mcpServers } = JSON.parse(JSON.stringify(installed));
   assert.deepEqual(mcpServers, {
     other: { command: "other" },
     mesh: { command: "/opt/my tools/mesh", args: ["mcp"], trust: true },
   });
-  assert.equal(hooks.AfterAgent[0].hooks[0].command, "say done");
-  assert.deepEqual(hooks.BeforeAgent[0].hooks[0], {
+  assert.equal(written.AfterAgent[0].hooks[0].command, "say done");
+  assert.deepEqual(written.BeforeAgent[0].hooks[0], {
     type: "command",
     name: "mesh-BeforeAgent",
     command: "MESH_AGENT_PID=$PPID '/opt/my tools/mesh' hook gemini BeforeAgent",
     timeout: 5000,
   });
-  const moved = install(installed, { mesh: ["/usr/bin/mesh"] });
+  const moved = install(installed, planOf(["/usr/bin/mesh"]));
   assert(!JSON.stringify(moved).includes("/opt/my tools"));
-  assert.equal(JSON.stringify(remove(moved)), JSON.stringify(USER_CONFIG));
+  assert.equal(
+    JSON.stringify(remove(moved, planOf(["/usr/bin/mesh"]))),
+    JSON.stringify(USER_CONFIG),
+  );
 });
 
 Deno.test("another program's server with our name stays in Gemini CLI's settings", () => {
   const before = { mcpServers: { mesh: { command: "mesh-of-others", args: ["serve"] } } };
   assert.throws(() => install(before, PLAN), Unchangeable);
-  assert.equal(remove(before), before);
+  assert.equal(remove(before, PLAN), before);
 });
 
 Deno.test("uninstalling restores Gemini CLI's settings byte for byte", () => {
@@ -255,9 +263,9 @@ Deno.test("uninstalling restores Gemini CLI's settings byte for byte", () => {
   for (const layout of layouts) {
     using home = new Home();
     const path = home.write("settings.json", layout);
-    applyChange(path, (json) => install(json, PLAN), { dry_run: false });
+    applyEdit(editOf(path, PLAN), { undo: false });
     assert.notEqual(Deno.readTextFileSync(path), layout);
-    applyChange(path, remove, { dry_run: false, undo: true });
+    applyEdit(editOf(path, PLAN), { undo: true });
     assert.equal(Deno.readTextFileSync(path), layout);
   }
 });

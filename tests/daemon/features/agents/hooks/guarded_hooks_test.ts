@@ -2,13 +2,14 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { installHooks as claudeCode } from "../../../../../daemon/features/agents/claude_code/setup.ts";
-import { installCodexHooks } from "../../../../../daemon/features/agents/codex/setup.ts";
-import { installHooks as copilot } from "../../../../../daemon/features/agents/copilot/setup.ts";
-import { install as gemini } from "../../../../../daemon/features/agents/gemini/setup.ts";
+import { hooks as claudeCode } from "../../../../../daemon/features/agents/claude_code/setup.ts";
+import { hooks as codex } from "../../../../../daemon/features/agents/codex/setup.ts";
+import { hooks as copilot } from "../../../../../daemon/features/agents/copilot/setup.ts";
+import { hooks as gemini } from "../../../../../daemon/features/agents/gemini/setup.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import { type Env, markerPath, statePath } from "../../../../../daemon/host/paths.ts";
 
-const INSTALLERS = { "claude-code": claudeCode, codex: installCodexHooks, gemini, copilot };
+const INSTALLERS = { "claude-code": claudeCode, codex, gemini, copilot };
 const GUARDED: Readonly<Record<keyof typeof INSTALLERS, readonly string[]>> = {
   "claude-code": ["PostToolBatch"],
   codex: ["PostToolUse", "PostModelRequest"],
@@ -45,7 +46,7 @@ class Machine implements Disposable {
   /** The commands of an agent's settings, by their event. */
   commandsOf(agent: keyof typeof INSTALLERS): Map<string, string> {
     const { hooks } = JSON.parse(
-      JSON.stringify(INSTALLERS[agent]({}, { mesh: [this.mesh] })),
+      JSON.stringify(INSTALLERS[agent].install({}, planOf([this.mesh]))),
     );
     return new Map(
       Object.entries<Record<string, unknown>[]>(hooks).map(([event, [entry]]) => {

@@ -10,10 +10,11 @@ import {
   installServer,
   removeServer,
 } from "../../../../../daemon/features/agents/opencode/setup.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
-const MESH = ["/opt/my tools/mesh"];
-const NEWER_MESH = ["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"];
+const MESH = planOf(["/opt/my tools/mesh"]);
+const NEWER_MESH = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);
 const SETTINGS = ".config/opencode/opencode.json";
 const COMMENTED = ".config/opencode/opencode.jsonc";
 const PLUGIN = ".config/opencode/plugin/mesh.js";
@@ -86,7 +87,7 @@ Deno.test("our server is added beside what is there, and removed to the byte", (
     const { mcp: before = {}, ...before_others } = meaning(text) as { mcp?: Json };
     assert.deepEqual({ ...mcp, mesh: undefined }, { ...Object(before), mesh: undefined });
     assert.deepEqual(others, before_others);
-    assert.equal(removeServer(installed), text);
+    assert.equal(removeServer(installed, MESH), text);
   }
 });
 
@@ -96,7 +97,7 @@ Deno.test("installing twice is the same as once, and an older path of mesh is re
     assert.equal(installServer(once, MESH), once);
     const moved = installServer(once, NEWER_MESH);
     assert.equal(moved, installServer(text, NEWER_MESH));
-    assert.equal(removeServer(moved), text);
+    assert.equal(removeServer(moved, NEWER_MESH), text);
   }
 });
 
@@ -113,23 +114,23 @@ Deno.test("any settings, in any layout, are restored", () => {
     const installed = installServer(text, MESH);
     const parsed = JSON.parse(installed);
     assert.deepEqual(parsed.mcp.mesh.command, ["/opt/my tools/mesh", "mcp"]);
-    assert.equal(removeServer(installed), text);
+    assert.equal(removeServer(installed, MESH), text);
   }));
 });
 
 Deno.test("a server that its user moved or reformatted is still recognized", () => {
   const server =
-    '"mesh": {\n      "type": "local", // by setup\n      "command": ["/old", "mcp"]\n    }';
+    '"mesh": {\n      "type": "local", // by setup\n      "command": ["/old/mesh", "mcp"]\n    }';
   const last = `{\n  "mcp": {\n    "other": {},\n    ${server}\n  }\n}\n`;
-  assert.deepEqual(meaning(removeServer(last)), { mcp: { other: {} } });
+  assert.deepEqual(meaning(removeServer(last, MESH)), { mcp: { other: {} } });
   const installed = meaning(installServer(last, MESH)) as { mcp: Record<string, unknown> };
-  assert.deepEqual(Object.keys(installed.mcp), ["mesh", "other"]);
+  assert.deepEqual(Object.keys(installed.mcp), ["other", "mesh"]);
 });
 
 Deno.test("another program's entry, or a file that is not JSON, is refused and left unchanged", () => {
   const foreign = '{ "mcp": { "mesh": { "type": "remote", "url": "https://mesh.example" } } }';
   assert.throws(() => installServer(foreign, MESH), Unchangeable);
-  assert.equal(removeServer(foreign), foreign);
+  assert.equal(removeServer(foreign, MESH), foreign);
   for (
     const text of [
       "[]",

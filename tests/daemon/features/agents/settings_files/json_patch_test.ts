@@ -3,19 +3,18 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
-  installHooks,
-  installMcp,
-  removeHooks,
-  removeMcp,
+  hooks as meshHooks,
+  server,
 } from "../../../../../daemon/features/agents/claude_code/setup.ts";
-import { applyChange } from "../../../../../daemon/features/agents/install.ts";
+import { applyEdit, type Edit } from "../../../../../daemon/features/agents/install.ts";
+import { planOf } from "../../../../support/agents/setup_plan.ts";
 import type { JsonObject } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import {
   parseJson,
   patchJson,
 } from "../../../../../daemon/features/agents/settings_files/json_patch.ts";
 
-const PLAN = { mesh: ["/opt/mesh"] };
+const PLAN = planOf(["/opt/mesh"]);
 
 /** Adds a member, or an element to the list `list`. */
 function added(text: string): string {
@@ -106,8 +105,8 @@ const settings = container(
   ),
 );
 
-const install = (json: JsonObject) => installMcp(installHooks(json, PLAN), PLAN);
-const remove = (json: JsonObject) => removeMcp(removeHooks(json));
+const install = (json: JsonObject) => server.install(meshHooks.install(json, PLAN), PLAN);
+const remove = (json: JsonObject) => server.remove(meshHooks.remove(json, PLAN), PLAN);
 
 /** Installs, lets the user edit, and uninstalls; returns the file's text at the end. */
 function roundTrip(text: string, edit: (text: string) => string): string {
@@ -115,9 +114,10 @@ function roundTrip(text: string, edit: (text: string) => string): string {
   const path = `${folder}/settings.json`;
   try {
     Deno.writeTextFileSync(path, text);
-    applyChange(path, install, { dry_run: false });
+    const edits: Edit = { path, format: "json", add: install, remove };
+    applyEdit(edits, { undo: false });
     Deno.writeTextFileSync(path, edit(Deno.readTextFileSync(path)));
-    applyChange(path, remove, { dry_run: false, undo: true });
+    applyEdit(edits, { undo: true });
     return Deno.readTextFileSync(path);
   } finally {
     Deno.removeSync(folder, { recursive: true });

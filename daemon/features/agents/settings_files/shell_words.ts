@@ -1,0 +1,55 @@
+/** Splits the command lines of hooks into commands and words, as `sh` does. */
+
+/** A command as words: a program and its arguments. */
+export type Argv = readonly string[];
+
+export interface ShellCommand {
+  /** Assignments before the program, such as `MESH_AGENT_PID=$PPID`. */
+  readonly variables: readonly string[];
+  readonly words: Argv;
+}
+
+/** The longest command line that is split. */
+const LENGTH_MAX = 16_384;
+/** Ends a command, or is a comment. */
+const OPERATOR = /[;&|()\n]+|#[^\n]*/;
+const WORD = /(?:'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\;&|()])+/;
+const TOKEN = new RegExp(
+  `[^\\S\\n]*(?:(${OPERATOR.source})|(${WORD.source})|(['"\\\\]))[^\\S\\n]*`,
+  "y",
+);
+
+/** The simple commands of a line. Nothing is expanded; a quote that never ends ends the line. */
+export function commandsIn(line: string): readonly ShellCommand[] {
+  const commands: ShellCommand[] = [];
+  let variables: string[] = [], words: string[] = [];
+  const end = () => {
+    if (words.length > 0) commands.push({ variables, words });
+    [variables, words] = [[], []];
+  };
+  const text = line.slice(0, LENGTH_MAX);
+  TOKEN.lastIndex = 0;
+  for (let token = TOKEN.exec(text); token; token = TOKEN.exec(text)) {
+    const [, operator, word] = token;
+    if (word === undefined) {
+      if (operator === undefined) break;
+      end();
+    } else if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(unquoted(word));
+    else words.push(unquoted(word));
+  }
+  end();
+  return commands;
+}
+
+function unquoted(word: string): string {
+  return word.replace(
+    /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])/g,
+    (_, single: string, double: string | undefined, escaped: string) =>
+      single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped,
+  );
+}
+
+/** Quotes one word for `sh`. */
+export function shellQuote(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
