@@ -92,8 +92,10 @@ Deno.test("work that others hold up does not hold up a shutdown, and fails witho
   const { promise, reject } = Promise.withResolvers<void>();
   const done = background.run("Reading failed", promise);
   void background.run("Writing failed", Promise.reject(new Error("full")));
-  const closing = background.close(clock);
+  let isClosed = false;
+  const closing = background.close(clock).then(() => isClosed = true);
   await clock.advance(2999);
+  assert.equal(isClosed, false);
   assert.equal(background.size, 1);
   await clock.advance(1);
   await closing;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { isAlive } from "../../../daemon/host/processes.ts";
+import { isAlive, sessionLeaderOf } from "../../../daemon/host/processes.ts";
 import {
   newMark,
   ProgramGroup,
@@ -85,6 +85,8 @@ Deno.test("a program gets its input, and its outputs are told apart and limited 
 Deno.test("a group is in a session of its own, unless it stays in that of a terminal", async () => {
   for (const own_session of [true, false]) {
     const group = new ProgramGroup(["sh", "-c", "sleep 300 & wait"], { env: ENV, own_session });
+    const { pid } = group.child;
+    if (LINUX) assert.equal(sessionLeaderOf(pid) === pid, own_session);
     assert.deepEqual(await group.end(systemClock), []);
     assert.equal((await group.child.status).success, false);
   }

@@ -216,7 +216,8 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
   const bob = await notify(w, "cli", "bob");
   await notify(w, "cli", "sam");
   const answer = await get(w, "/deliveries?peer_id=bob&state=queued");
-  assert.deepEqual(answer.counts, { accepted: 1, queued: 1 });
+  assert.deepEqual(answer.counts, { queued: 1 });
+  assert.deepEqual((await get(w, "/deliveries")).counts, { accepted: 1, queued: 1 });
   assert.equal(answer.deliveries.length, 1);
   const fields = Object.keys(answer.deliveries[0]);
   assert.deepEqual(fields.sort(), [

@@ -75,6 +75,12 @@ Deno.test("counts, total, unproved and unaccounted are those of the peer and the
   assert.deepEqual(await of("peer_id=bob"), [{ dropped: 2 }, 2, 0, 2]);
   assert.deepEqual(await of("peer_id=bob&state=queued"), [{}, 0, 0, 0]);
   assert.deepEqual(await of("peer_id=eve"), [{ queued: 1 }, 1, 0, 0]);
+  w.daemon.ctx.db.transact((tx) => {
+    tx.run("update messages set to_peer_id = 'peer-of-nobody' where state = 'queued'");
+  });
+  assert.deepEqual(await of("state=queued"), [{ queued: 1 }, 1, 0, 1]);
+  assert.deepEqual(await of("peer_id=bob"), [{ dropped: 2 }, 2, 0, 2]);
+  assert.deepEqual(await of("state=sent"), [{ sent: 1 }, 1, 1, 0]);
 });
 
 Deno.test("every contradiction of a row is listed with its delivery", async () => {
