@@ -73,6 +73,11 @@ export function leftBefore({ db }: Pick<Context, "db">): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
+/** They are left: a clock that is set back must not leave others. */
+export function forgetLeft({ db }: Pick<Context, "db">): void {
+  db.transactNow((tx) => remove(tx, LEFT_BEFORE));
+}
+
 function valueOf(db: Reader, key: string): string | undefined {
   return db.value(z.string(), "select value from meta where key = :key", { key });
 }

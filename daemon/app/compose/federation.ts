@@ -1,7 +1,7 @@
 /** Builds the network of machines, for a daemon with a bus. */
 
 import type { Federation } from "../../features/federation/federation.ts";
-import { cardMadeAt, leftBefore, noteIdentityRefused } from "../identity.ts";
+import { cardMadeAt, forgetLeft, leftBefore, noteIdentityRefused } from "../identity.ts";
 import type { Reactions } from "../reactions.ts";
 import type { AskFeatures } from "./asks.ts";
 import type { Foundation } from "./foundation.ts";
@@ -21,6 +21,7 @@ export function openFederation(
     cardMadeAt: (card) => cardMadeAt(ctx, card),
     identityRefused: (started_at) => noteIdentityRefused(ctx, started_at),
     left_before: leftBefore(ctx),
+    forgetLeft: () => forgetLeft(ctx),
     reactions: reactions.table,
     settings: {
       ...federation.membership,

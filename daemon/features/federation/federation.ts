@@ -73,6 +73,7 @@ export interface FederationDeps extends
   identityRefused(started_at: number | null): void;
   /** What waited before this time was left to another daemon, when this one got a new identity. */
   readonly left_before: number | undefined;
+  forgetLeft(): void;
   readonly remotePeers: RemotePeers;
   readonly settings: FederationSettings;
 }
@@ -169,8 +170,14 @@ export class Federation {
       changed: (status) => this.#changed(status),
     };
     const { left_before } = this.#deps;
-    if (left_before !== undefined) this.#links.leaveBefore(left_before, "identity_renewed");
+    if (left_before !== undefined) this.leave(left_before);
     this.#connection.start(listener);
+  }
+
+  /** Leaves what waited before a time to the daemon that has this machine's former identity. */
+  leave(before: number): void {
+    this.#links.leaveBefore(before, "identity_renewed");
+    this.#deps.forgetLeft();
   }
 
   tick(now: number): void {

@@ -6,7 +6,11 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { sealBeat } from "../../../daemon/features/federation/directory/beat.ts";
-import { type Entry, toBytes } from "../../../daemon/features/federation/directory/entry.ts";
+import {
+  type Entry,
+  fromBytes,
+  toBytes,
+} from "../../../daemon/features/federation/directory/entry.ts";
 import { CALL } from "../../../daemon/features/federation/directory/machine_directory.ts";
 import { RENEW_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
 import { decodeBatch, encodeBatch } from "../../../daemon/features/machines/links/batch.ts";
@@ -67,6 +71,7 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
   const peers = Array.from({ length: job.peers }, (_, at) => sharedPeer(`peer-${at}`));
   const run = randomIds.hex(8);
   let seq = 0;
+  let known_run: string | undefined;
   let entry: Uint8Array = new Uint8Array();
   const announce = async () => {
     const body = toBytes({
@@ -93,8 +98,15 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
     // The only call that is answered asks for the entry; nobody measures the way to here.
     call: (_, frame) => Promise.resolve(frame[0] === CALL.ask ? entry : null),
     announced: (id, announced) => {
-      if (writer || id !== job.daemon_id || !announced) return;
-      writer = openAnnouncement(id, network, announced)?.card;
+      if (id !== job.daemon_id || !announced) return;
+      const opened = openAnnouncement(id, network, announced);
+      writer ??= opened?.card;
+      const parsed = opened && fromBytes(opened.body);
+      if (!parsed?.ok || parsed.entry.run === known_run) return;
+      // A machine that starts gets the entries that the bus no longer shows.
+      known_run = parsed.entry.run;
+      const frame = Uint8Array.of(CALL.entry, ...entry);
+      void bus.call(id, frame, CONNECT_MS_MAX).catch(() => undefined);
     },
     changed: ({ status }) => {
       if (status === "connected") void announce();

@@ -70,13 +70,14 @@ natsTest(
   "batches that the operator repeats, forges and reorders change nothing, and order returns",
   async () => {
     await using network = await RealNetwork.start();
+    const operator = await Operator.connect(network);
+    await operator.unprotect();
     const laptop = await network.join("laptop");
     const buildbox = await network.join("buildbox");
     const cloud = await network.join("cloud");
     await using web = await AnsweringPeer.connect(laptop, "web");
     await using api = await AnsweringPeer.connect(buildbox, "api");
     await network.sees(laptop, "api@buildbox");
-    const operator = await Operator.connect(network);
     const notify = async (text: string) => {
       const body = { from_peer: web.id, to_peer: "api@buildbox", text };
       const { delivery_id } = await laptop.call(notifyPeer, { body });

@@ -158,6 +158,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "machines leave": { written_to: "the configuration file", was_joined: "boolean", server_pid: "the process of the server that still runs here, or null" },
   "machines invite": { name: "of the machine that is invited", command: "what to run there; it holds a secret", url: "of the bus", is_served_here: "boolean" },
   "machines allow": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and knows it now" },
+  "machines renew-identity": { before: "the daemon id of before", daemon_id: "the new one", name: "this machine's new name, or null where it is in no network", allow: "the command for the operator, or null", bus: "as in `machines`, or null without a restart" },
   "machines refuse": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and has disconnected it" },
   "down":         { stopped: "the process that has exited, or null" },
   "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log" },

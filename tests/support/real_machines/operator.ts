@@ -23,6 +23,17 @@ export class Operator {
     return new Operator(await bus.connect({ seed: server.admin.seed }));
   }
 
+  /**
+   * Makes the stream anew without its protection from members, which binds the operator as well.
+   * To be called before machines join.
+   */
+  async unprotect(): Promise<void> {
+    const { streams } = await this.#manager();
+    const { config } = await streams.info(STREAM);
+    await streams.delete(STREAM);
+    await streams.add({ ...config, deny_delete: false, deny_purge: false });
+  }
+
   /** The batches that wait for a machine, the oldest first. */
   async waitingFor({ id }: RealMachine): Promise<StoredBatch[]> {
     const { streams } = await this.#manager();

@@ -1,0 +1,58 @@
+/** A copy that gets a new identity: what it keeps, and what it leaves to the other daemon. */
+
+import assert from "node:assert/strict";
+import {
+  leftBefore,
+  noteIdentityRefused,
+  readIdentity,
+  renewIdentity,
+} from "../../../daemon/app/identity.ts";
+import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
+import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { laptopAndBuildbox } from "../../support/federation/memory_network.ts";
+import { world } from "../../support/world.ts";
+
+Deno.test("a renewed identity has another id, and the keys of its messages stay", async () => {
+  await using w = world();
+  const { ctx } = w.daemon;
+  const before = readIdentity(ctx.db, ctx.ids);
+  noteIdentityRefused(ctx, 1000);
+  noteIdentityRefused(ctx, 2000);
+  const id = renewIdentity(ctx.db, ctx.ids, () => undefined);
+  assert.deepEqual(readIdentity(ctx.db, ctx.ids), { ...before, daemon_id: id });
+  assert.notEqual(id, before.daemon_id);
+  assert.equal(leftBefore(ctx), 1000);
+});
+
+Deno.test("a machine that took part after it was refused leaves nothing", async () => {
+  await using w = world();
+  const { ctx } = w.daemon;
+  noteIdentityRefused(ctx, 1000);
+  noteIdentityRefused(ctx, null);
+  renewIdentity(ctx.db, ctx.ids, () => undefined);
+  assert.equal(leftBefore(ctx), undefined);
+});
+
+Deno.test("what waited when the copy was made is left with that reason, and later messages are kept", async () => {
+  await using two = await laptopAndBuildbox();
+  const { laptop, network } = two;
+  network.bus.setReachable(laptop.daemon_id, false);
+  const send = async (text: string) => {
+    const body = { from_peer: "web", to_peer: "api@buildbox", text };
+    return (await laptop.call(notifyPeer, { body })).delivery_id ?? "";
+  };
+  const inherited = await send("inherited");
+  await two.pass(1);
+  const refused_at = laptop.clock.now();
+  const own = await send("own");
+  laptop.daemon.federation?.leave(refused_at);
+  const stateOf = async (id: string) => {
+    const { state, reason } = await laptop.call(getMessage, { params: { id } });
+    return `${state} ${reason}`;
+  };
+  assert.equal(await stateOf(inherited), "failed identity_renewed");
+  assert.equal(await stateOf(own), "queued bus_unreachable");
+  network.bus.setReachable(laptop.daemon_id, true);
+  await two.pass(3);
+  assert.deepEqual(two.api.of("notify").map(({ text }) => text), ["own"]);
+});
