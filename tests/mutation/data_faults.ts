@@ -4,6 +4,27 @@ import type { Target } from "./target.ts";
 
 export const DATA_TARGETS: readonly Target[] = [
   {
+    file: "kit/data/run_numbers.ts",
+    tests: [
+      "tests/daemon/features/messages/numbers_given_once_test.ts",
+      "tests/daemon/api/events/other_runs_test.ts",
+    ],
+    faults: [
+      ["a run skips no number", "if (distance === 1) return;", "return;"],
+      [
+        "a machine that goes on from its memory skips no number",
+        "if (this.#steps.hasStepped()) {",
+        "if (this.#last < 0) {",
+      ],
+      [
+        "numbers that were skipped count as rows",
+        "if (numbers >= left) break;",
+        "if (numbers > 0) break;",
+      ],
+      ["the number after a gap is not known", "return next ?? last + 1;", "return last + 1;"],
+    ],
+  },
+  {
     file: "kit/data/deferred_inserts.ts",
     tests: ["tests/kit/data"],
     faults: [

@@ -6,6 +6,7 @@ const FEDERATION = "tests/daemon/features/federation";
 const EXCHANGE = [
   `${FEDERATION}/exchange/stolen_machine_test.ts`,
   `${FEDERATION}/exchange/exchange_test.ts`,
+  `${FEDERATION}/exchange/restored_sender_test.ts`,
   `${FEDERATION}/exchange`,
 ];
 const DOWNLOADS = [`${FEDERATION}/files/downloads_test.ts`];
@@ -38,6 +39,33 @@ const MESSAGE_TARGETS: readonly Target[] = [
         "",
       ],
       ["a message is accepted again under the same id", "if (before) return;", ""],
+      [
+        "another message under the same id is confirmed",
+        'if (before && !isRepeat(tx, before, { entry, digest })) throw new EntryRefused("id_reused");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/exchange/store.ts",
+    tests: [`${FEDERATION}/exchange/restored_sender_test.ts`, ...EXCHANGE],
+    faults: [
+      [
+        "a report is applied to another message with its id",
+        "return isOther ? undefined : found;",
+        "return found;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/federation/exchange/exchange.ts",
+    tests: [`${FEDERATION}/exchange/restored_receiver_test.ts`],
+    faults: [
+      [
+        "a restored machine gets nothing again",
+        "for (const seq of seqs.toReversed()) {",
+        "for (const seq of seqs.slice(0, 0)) {",
+      ],
     ],
   },
   {

@@ -93,22 +93,27 @@ export class IncomingLink {
    */
   #compare(tx: Tx, { applied, applied_at, lost }: Batch): void {
     if (applied_at === undefined) return;
-    const { handlers, clock, log } = this.#deps;
     const daemon_id = this.#daemonId;
     const isKnown = (store.confirmedTag(tx, daemon_id) ?? null) === applied ||
       (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined);
-    if (isKnown && !lost) return;
+    if (isKnown && !lost || !this.#makeGood(tx, applied_at) || isKnown) return;
+    store.setConfirmedTag(tx, daemon_id, applied);
+    this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
+  }
+
+  /** Has sent again what may be lost. Returns false where that was done too often. */
+  #makeGood(tx: Tx, applied_at: number | null): boolean {
+    const { handlers, clock, log } = this.#deps;
+    const daemon_id = this.#daemonId;
     const now = clock.monotonic();
     this.#losses = this.#losses.filter((at) => now - at < LOSSES_MS);
-    if (this.#losses.push(now) > LOSSES_MAX) return;
-    if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return;
-    log.warn("The database of one of two machines went back", { daemon_id, applied_at, lost });
+    if (this.#losses.push(now) > LOSSES_MAX) return false;
+    if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return false;
+    log.warn("The database of one of two machines went back", { daemon_id, applied_at });
     callHandler(this.#deps, "wentBack", (nested) => {
       handlers.wentBack(nested, daemon_id, applied_at);
     });
-    if (isKnown) return;
-    store.setConfirmedTag(tx, daemon_id, applied);
-    this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
+    return true;
   }
 
   /** Whether the times of a batch cannot be judged before the other machine's clock is measured. */
@@ -153,11 +158,13 @@ export class IncomingLink {
    * that it does not know the last entry that was applied: name the last one that it knows. A batch
    * that the bus repeats may do so, too; the next entry, or the next probe, ends that.
    */
-  #goBack(tx: Tx, { previous, entries, confirm }: Batch): void {
+  #goBack(tx: Tx, { previous, entries, confirm, applied_at = null }: Batch): void {
     const last = entries.at(-1)?.tag ?? previous;
     const current = store.lastTag(tx, this.#daemonId);
     const isChain = previous === null || previous === current || confirm;
-    if (last !== null && last !== current && isChain) store.setLastTag(tx, this.#daemonId, last);
+    if (last === null || last === current || !isChain) return;
+    store.setLastTag(tx, this.#daemonId, last);
+    this.#makeGood(tx, applied_at);
   }
 
   #apply(tx: Tx, entry: BatchEntry): void {

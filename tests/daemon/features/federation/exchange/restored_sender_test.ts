@@ -62,6 +62,23 @@ Deno.test("an id that another message had is refused, told to the sender, and co
   assert.equal((await mesh.asked("laptop", again[1] ?? "")).close_reason, "send_failed");
 });
 
+Deno.test("an answer that meets another open ask under its id does not close it", async () => {
+  await using mesh = await restorableMachines({ repeatsNumbers: true });
+  await mesh.backUp("laptop");
+  await mesh.ask("laptop", "AQ");
+  await mesh.pass(2);
+  await mesh.restore("laptop");
+  const buildbox = mesh.machine("buildbox").world.daemon_id;
+  mesh.network.bus.setReachable(buildbox, false);
+  const id = await mesh.ask("laptop", "BQ");
+  await mesh.answer("buildbox", "AQ", "old");
+  await mesh.pass();
+  mesh.network.bus.setReachable(buildbox, true);
+  await mesh.pass(2);
+  const { reply, close_reason } = await mesh.asked("laptop", id);
+  assert.deepEqual([reply, close_reason], ["id_reused", "send_failed"]);
+});
+
 Deno.test("a permission that is asked again under the id that its asker chose gets its own answer", async () => {
   await using mesh = await restorableMachines({
     settings: { buildbox: { "mesh.bus.human_home": "laptop" } },
