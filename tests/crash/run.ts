@@ -2,8 +2,8 @@
  * The long crash tests. `deno task crash [PART…]` runs the parts, or all of them: kills, power,
  * disk, reconnects, vanished, suspended, clock, machines, copies. `--kills N` (500), `--points N` (100) of
  * lost power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N`
- * (10,000), `--seconds N` (90) of a suspended daemon, `--steps N` (20) of a clock, `--seeds N` (100)
- * of machines, `--seed S`. Prints a table; exits with 1 if anything was not sound.
+ * (10,000), `--seconds N` (90) of a suspended daemon, `--steps N` (20) of a clock, `--seeds N`
+ * (100) of machines, `--seed S`. Prints a table; exits with 1 if anything was not sound.
  */
 
 import { Chance } from "../support/seeded_random.ts";

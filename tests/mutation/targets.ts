@@ -2,6 +2,7 @@
 
 import { BOUNDS_TARGETS } from "./bounds_faults.ts";
 import { CORE_TARGETS } from "./core_faults.ts";
+import { CORE_TARGETS, TIME_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
 import { FEDERATION_TARGETS } from "./federation_faults.ts";

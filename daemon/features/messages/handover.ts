@@ -135,7 +135,7 @@ export class Handover {
     const now = this.#ctx.clock.now();
     const handedOver = this.#handOver(message, true);
     const { seq, sent_at } = handedOver;
-    this.#ctx.db.afterCommit(() => void this.#deps.leases.of(String(seq), sent_at ?? now));
+    this.#deps.leases.of(String(seq), sent_at ?? now);
     return {
       ...handedOver,
       attempts: message.attempts + 1,

@@ -20,7 +20,6 @@ export const DEFAULT_BASE = "https://slack.com/api";
 const CALL_MS_MAX = 30_000;
 /** Slack allows about one message a second in a channel. */
 const POST_INTERVAL_MS = 1_000;
-const POST_WAIT_MS_MAX = 10_000;
 /** How much of a word of Slack's answer is repeated in an error. */
 const WORD_CHARS_MAX = 100;
 

@@ -202,7 +202,7 @@ export class Turns {
 
   /** Called once a second. Fails the fires of dead executors and of turns that ended unnoticed. */
   tick(): void {
-    const { db, clock } = this.#ctx;
+    const { db } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
       this.#sinceStart() >= RECONNECT_GRACE_MS;
     const { executors } = this.#deps;

@@ -60,6 +60,14 @@ Deno.test("an entry of a clock that is ahead is applied once it was measured", a
   assert.deepEqual(f.applied(), [1]);
 });
 
+Deno.test("an entry of a clock that is 40 days behind is applied once it was measured", async () => {
+  using f = connectedLink();
+  f.machine.measured_ms = -40 * DAY_MS;
+  const at = f.clock.now() - 40 * DAY_MS;
+  await f.receive({ entries: [{ ...f.entry(1), at }] });
+  assert.deepEqual(f.applied(), [1]);
+});
+
 Deno.test("an entry of a clock that was ahead, and is right again, is not applied again", async () => {
   using f = connectedLink();
   f.machine.clock_ahead_ms = 20 * DAY_MS;
