@@ -1,7 +1,6 @@
 /** All faults, by the files that they are put into. */
 
 import { BOUNDS_TARGETS } from "./bounds_faults.ts";
-import { CORE_TARGETS } from "./core_faults.ts";
 import { CORE_TARGETS, TIME_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
@@ -9,7 +8,6 @@ import { FEDERATION_TARGETS } from "./federation_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
-import { TIME_TARGETS } from "./time_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
 import type { Target } from "./target.ts";
