@@ -183,11 +183,9 @@ interface Block {
   readonly has_comment: boolean;
 }
 
-const KEY = (name: string) => `(?:${name}|"${name}"|'${name}')`;
 /** The header of our table, or of a table below it, as people write it. */
-const OWN_HEADER = new RegExp(
-  `^\\s*\\[\\s*${KEY("mcp_servers")}\\s*\\.\\s*${KEY(SERVER_NAME)}\\s*[.\\]]`,
-);
+const OWN_HEADER =
+  /^\s*\[\s*(?:mcp_servers|"mcp_servers"|'mcp_servers')\s*\.\s*(?:mesh|"mesh"|'mesh')\s*[.\]]/;
 
 /**
  * The places that may be our table and those below it, with the comment and the blank line that we

@@ -50,4 +50,4 @@ export function switchedOff(home: string, env: Env, files: ScopeReader): readonl
 }
 
 /** A pattern that covers all of our tools. */
-const TOOLS = new RegExp(`^${SERVER_NAME}(_?\\*)$`);
+const TOOLS = /^mesh_?\*$/;

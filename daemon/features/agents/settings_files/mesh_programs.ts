@@ -65,7 +65,7 @@ export class MeshPrograms {
     const found = this.#files.get(path);
     if (found !== undefined) return found;
     const isMesh = unlessError(isUnreadable, () => {
-      if (new RegExp(`/(node_modules|Cellar)/${PACKAGE}/`).test(path)) return true;
+      if (/\/(node_modules|Cellar)\/agent-mesh\//.test(path)) return true;
       return hasSignature(path) || isLauncher(path) || this.#startsMesh(path, depth);
     }) ?? false;
     this.#files.set(path, isMesh);
@@ -143,7 +143,7 @@ function isLauncher(path: string): boolean {
     isUnreadable,
     () => Deno.readTextFileSync(join(dirname(path), "package.json")),
   );
-  return manifest !== undefined && new RegExp(`"name"\\s*:\\s*"${PACKAGE}"`).test(manifest);
+  return manifest !== undefined && /"name"\s*:\s*"agent-mesh"/.test(manifest);
 }
 
 /** The text of a script; empty for any other file. */

@@ -11,13 +11,10 @@ export interface ShellCommand {
 
 /** The longest command line that is split. */
 const LENGTH_MAX = 16_384;
+const BLANK = /[^\S\n]*/y;
 /** Ends a command, or is a comment. */
-const OPERATOR = /[;&|()\n]+|#[^\n]*/;
-const WORD = /(?:'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\;&|()])+/;
-const TOKEN = new RegExp(
-  `[^\\S\\n]*(?:(${OPERATOR.source})|(${WORD.source})|(['"\\\\]))[^\\S\\n]*`,
-  "y",
-);
+const OPERATOR = /[;&|()\n]+|#[^\n]*/y;
+const WORD = /(?:'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\;&|()])+/y;
 
 /** The simple commands of a line. Nothing is expanded; a quote that never ends ends the line. */
 export function commandsIn(line: string): readonly ShellCommand[] {
@@ -28,13 +25,22 @@ export function commandsIn(line: string): readonly ShellCommand[] {
     [variables, words] = [[], []];
   };
   const text = line.slice(0, LENGTH_MAX);
-  TOKEN.lastIndex = 0;
-  for (let token = TOKEN.exec(text); token; token = TOKEN.exec(text)) {
-    const [, operator, word] = token;
-    if (word === undefined) {
-      if (operator === undefined) break;
+  let at = 0;
+  const next = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0];
+    at += found?.length ?? 0;
+    return found;
+  };
+  while (at < text.length) {
+    next(BLANK);
+    if (next(OPERATOR) !== undefined) {
       end();
-    } else if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(unquoted(word));
+      continue;
+    }
+    const word = next(WORD);
+    if (word === undefined) break;
+    if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(unquoted(word));
     else words.push(unquoted(word));
   }
   end();
