@@ -113,7 +113,14 @@ async function confirm(
   if (!writer || !batch || !last) return;
   received.entries += batch.entries.length;
   received.at = systemClock.now();
-  const answer = { previous: null, entries: [], applied: last.tag, resend: false, confirm: false };
+  const answer = {
+    previous: null,
+    entries: [],
+    applied: last.tag,
+    resend: false,
+    lost: false,
+    confirm: false,
+  };
   const envelope = envelopes.sealFor(writer, "batch", encodeBatch(answer));
   await bus.publish(from, randomIds.hex(16), envelope);
 }
