@@ -8,13 +8,15 @@ import type { Import, Source } from "./sources.ts";
 /** The parts of a source that the rules read. */
 export type Outline = Pick<Source, "path" | "text" | "code" | "imports">;
 
-export const FOLDER_FILES_MAX = 14;
+export const FOLDER_FILES_MAX = 20;
 const FEATURE_LEVELS_MAX = 2;
 export const FILE_LINES_MAX = 350;
 const FILE_LINES_MIN = 15;
 
 /** Files over `FILE_LINES_MAX`, and why each may stay as it is. */
-export const LONG_FILES: Readonly<Record<string, string>> = {};
+export const LONG_FILES: Readonly<Record<string, string>> = {
+  "kit/data/sqlite.ts": "It is the one door to SQLite: reads, transactions, rows and migrations.",
+};
 
 const isTest = (path: string) => path.startsWith("tests/");
 const isContract = (path: string) => path.endsWith("/contract.ts");
@@ -57,7 +59,7 @@ export function cycles(sources: readonly Outline[]): string[] {
   return cyclesIn(sources).map((files) => files.join(" ↔ "));
 }
 
-/** A folder holds at most 14 files. */
+/** A folder holds at most 20 files. */
 export function crowdedFolders(sources: readonly Outline[]): string[] {
   const folders = Map.groupBy(sources, ({ path }) => dirname(path));
   return [...folders].filter(([, files]) => files.length > FOLDER_FILES_MAX)

@@ -80,7 +80,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: "a folder holds at most 14 files",
+    name: "a folder holds at most 20 files",
     rule: rules.crowdedFolders,
     broken: Object.fromEntries(
       Array.from({ length: rules.FOLDER_FILES_MAX + 1 }, (_, n) => [`kit/core/${n}.ts`, ""]),

@@ -80,10 +80,10 @@ const CASES: readonly Case[] = [
   {
     rule: "class-lines",
     broken: [
-      `class A {\n${linesOf(219, "b = 1;")}}`,
-      `const A = class {\n${linesOf(219, "b = 1;")}};`,
+      `class A {\n${linesOf(259, "b = 1;")}}`,
+      `const A = class {\n${linesOf(259, "b = 1;")}};`,
     ],
-    fine: [`class A {\n${linesOf(218, "b = 1;")}}`],
+    fine: [`class A {\n${linesOf(258, "b = 1;")}}`],
   },
 ];
 
