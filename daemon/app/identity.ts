@@ -111,6 +111,9 @@ export function cardMadeAt(
 
 const Restored = madeLate(() => z.object({ at: z.number(), lost_messages: z.number().nullable() }));
 
+/** Stores when `mesh restore` put a backup in place, as the JSON of `Restored`. */
+export const MARK_RESTORED = "insert or replace into meta (key, value) values ('restored', ?)";
+
 /** When `mesh restore` put this database in its place, and how many messages were lost by it. */
 export function restoredAt(db: Database): { at: number; lost_messages: number | null } | undefined {
   const stored = db.value(z.string(), "select value from meta where key = 'restored'");

@@ -215,7 +215,7 @@ export class EventLog {
 
   /**
    * Whether the log has each event that followed this one. It has not, if some were deleted, or if
-   * the id is not of this log: the database was restored, and the event is of the time that is lost.
+   * the id is not of this log: the database was restored, and the event is of the lost time.
    */
   continuesAfter(id: number): boolean {
     if (id === this.#lastCommittedId) return true;

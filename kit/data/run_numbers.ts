@@ -51,7 +51,7 @@ export class RunNumbers {
     this.#skip();
   }
 
-  /** The next number. One that is not used, because its transaction is rolled back, stays unused. */
+  /** The next number. It stays unused if its transaction is rolled back. */
   next(tx: Tx): number {
     if (this.#steps.hasStepped()) {
       this.#deps.ids.renew();

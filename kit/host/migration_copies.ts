@@ -30,7 +30,8 @@ export function copyBeforeMigration(path: string, version: number, database: Dat
   try {
     remove(partial);
     Deno.openSync(partial, { write: true, createNew: true, mode: 0o600 }).close();
-    if (isWholeInFile(database)) Deno.copyFileSync(path, partial); // At once, where blocks are shared.
+    // A copy takes no time where a file system shares blocks.
+    if (isWholeInFile(database)) Deno.copyFileSync(path, partial);
     else database.prepare("vacuum into ?").run(partial);
     Deno.chmodSync(partial, 0o600);
     syncFile(partial);
@@ -65,7 +66,7 @@ export function copyFor(path: string, schema: number): MigrationCopy | undefined
   return migrationCopies(path).find(({ version }) => version <= schema);
 }
 
-/** Moves the write-ahead log into the file. A reader, such as a backup, may need a part of it yet. */
+/** Moves the write-ahead log into the file. A reader, such as a backup, may need a part yet. */
 function isWholeInFile(database: DatabaseSync): boolean {
   const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
   return busy === 0;

@@ -228,7 +228,7 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "a confirmation covers an entry whose refusal waits",
-        "if (store.hasRefusalAfter(db, this.#daemonId, last)) return null;",
+        "if (store.hasRefusalAfter(db, this.#daemonId, last)) return { applied: null };",
         "",
       ],
       [

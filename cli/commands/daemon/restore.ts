@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { join, resolve } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { makeDirectory, syncDirectory, syncFile } from "kit/host/durable_files.ts";
+import { MARK_RESTORED } from "../../../daemon/app/identity.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
@@ -221,8 +222,7 @@ function markRestored(
   restored: { readonly at: number; readonly lost_messages: number | null },
 ): void {
   using db = new DatabaseSync(fresh);
-  db.prepare("insert or replace into meta (key, value) values ('restored', ?)")
-    .run(JSON.stringify(restored));
+  db.prepare(MARK_RESTORED).run(JSON.stringify(restored));
 }
 
 function idOf(path: string): string | undefined {

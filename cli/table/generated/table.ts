@@ -125,6 +125,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <you>": "your name, by which agents may ask you",
    "--service": "start the daemon now and at every login (systemd, launchd)",
    "--relay <url>": "register with this relay, and save its secret in the configuration",
+   "--replace": "let mesh take the place of another program's MCP server that is named mesh",
    "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
    "--json": "print the answer as JSON"
   },

@@ -100,21 +100,20 @@ export class Federation {
   constructor(ctx: Context, deps: FederationDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    const { access, attachments, daemon_id, settings } = deps;
-    const { keys, network } = access;
+    const { access: { keys, network, open }, attachments, daemon_id, settings } = deps;
     const { name } = settings;
     const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
     const own = signCard({ daemon_id, name, created_at }, keys, network);
     const reserved = [...settings.allow_admin, ...settings.human_home ? [settings.human_home] : []];
     this.#trust = new MachineTrust(ctx, { network, own, reserved });
     const seal = new PinnedSeal(ctx.db, new Envelopes({ daemon_id, keys }, ctx.ids));
-    this.#connection = new BusConnection(ctx, {
-      daemon_id,
-      name,
-      url: settings.url,
-      fingerprint: fingerprintOf(keys.public),
-      shared_circles: [...settings.allow],
-    }, (listener) => access.open(daemon_id, listener));
+    const { url, allow } = settings;
+    const shown = { url, fingerprint: fingerprintOf(keys.public), shared_circles: [...allow] };
+    this.#connection = new BusConnection(
+      ctx,
+      { daemon_id, name, ...shown },
+      (listener) => open(daemon_id, listener),
+    );
     this.#claim = this.#openClaim();
     const bus = () => this.#connection;
     this.#files = new MachineFiles(ctx, { attachments, bus, daemon_id, seal });

@@ -60,7 +60,7 @@ export interface OtherRun {
   readonly heard_at: Monotonic;
 }
 
-/** A moment by both clocks. A suspended machine stops the one, and setting the clock moves the other. */
+/** A moment by both clocks: a suspension stops one, and setting the clock moves the other. */
 interface Moment {
   readonly at: number;
   readonly monotonic: Monotonic;

@@ -28,7 +28,7 @@ interface RestorableOptions {
   readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
 }
 
-export class RestorableMachines implements AsyncDisposable {
+class RestorableMachines implements AsyncDisposable {
   readonly network = new MemoryNetwork();
   readonly #directory = Deno.makeTempDirSync();
   readonly #options: RestorableOptions;

@@ -15,7 +15,7 @@ export const LATENCY_MS_MAX = 90_000;
 const KEPT = 3;
 
 export interface Measurements {
-  /** Milliseconds of a round trip; null before the first, after a ping failed, and when it is old. */
+  /** Milliseconds of a round trip; null before the first, after a failure, and when it is old. */
   readonly latency_ms: number | null;
   /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
   readonly clock_ahead_ms: number | null;

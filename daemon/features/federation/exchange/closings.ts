@@ -149,10 +149,15 @@ export class Closings {
   /** Nobody gets an answer to an ask that is closed, so the one who gave it is told. */
   #cameLate(
     tx: Tx,
-    { daemon_id }: KnownMachine,
+    machine: KnownMachine,
     { ask, entry, known }: { ask: Ask; entry: ClosedEntry; known: rows.RemoteMessage },
   ): void {
-    if (entry.again) return; // The asker has this answer, or was told before.
+    if (entry.again) {
+      // Who answered was told that it came late, and this machine has lost that.
+      const isLate = entry.sent && ask.reply !== null && ask.close_reason !== entry.close_reason;
+      return isLate ? this.applyLate(tx, machine, entry) : undefined;
+    }
+    const { daemon_id } = machine;
     const hasAnswer = entry.reply !== null || entry.outcome === "acknowledged";
     if (!known.sent || entry.responder === null || !hasAnswer) return;
     const late: LateEntry = {

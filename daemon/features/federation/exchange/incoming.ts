@@ -173,8 +173,8 @@ export class IncomingMessages {
 }
 
 /**
- * Whether a message is the one that came with its id before, so that it is confirmed and not applied
- * again. The sender's machine may have given the id twice: its database was restored.
+ * Whether a message is the one that came with its id before, so that it is confirmed and not
+ * applied again. The sender's machine may have given the id twice: its database was restored.
  */
 function isRepeat(
   tx: Tx,

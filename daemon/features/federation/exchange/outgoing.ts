@@ -135,8 +135,8 @@ export class OutgoingMessages implements RemoteDelivery {
 
   /**
    * Sends a message again that the other machine has confirmed and may have lost. One that it still
-   * has is confirmed by its id, and not applied again; one that an agent has seen is not sent, unless
-   * it is an ask that waits for its answer.
+   * has is confirmed by its id, and not applied again; one that an agent has seen is not sent,
+   * unless it is an ask that waits for its answer.
    */
   sendAgain(tx: Tx, machine: KnownMachine, seq: number): void {
     const known = rows.bySeq(tx, seq);

@@ -121,8 +121,8 @@ export function unfinishedTo(db: Reader, daemon_id: string): number[] {
 }
 
 /**
- * Messages to or from a machine that were under way or changed after an instant, newest first: their
- * row numbers.
+ * Messages to or from a machine that were under way or changed after an instant, newest first:
+ * their row numbers.
  */
 export function changedSince(
   db: Reader,

@@ -62,8 +62,8 @@ export interface LinkHandlers {
    */
   expired(tx: Tx, to: string, entries: readonly LinkEntry[]): void;
   /**
-   * The other machine has lost entries that it had confirmed: its database was restored, or its disk
-   * rolled back. What it had applied until `since`, by its clock, it still has; nothing where that
+   * The other machine has lost entries that it had confirmed: its database was restored, or its
+   * disk rolled back. What it had applied until `since`, by its clock, it still has; nothing where that
    * is null. May be called again for the same loss.
    */
   wentBack(tx: Tx, to: string, since: number | null): void;

@@ -217,7 +217,7 @@ export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
   );
 }
 
-/** When the last entry of a machine was applied; null if its receipt was deleted, or if there is none. */
+/** When the last entry of a machine was applied; null without one, or without its receipt. */
 export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
   return db.value(
     z.number(),

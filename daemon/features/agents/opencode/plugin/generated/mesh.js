@@ -10,10 +10,124 @@
 import { execFileSync } from "node:child_process";
 import process2 from "node:process";
 
+// kit/host/file_errors.ts
+var READ_ONLY = "make it writable; if another program writes it, such as home-manager, change it there";
+var REASONS = {
+  EACCES: {
+    detail: "permission denied",
+    hint: READ_ONLY
+  },
+  EPERM: {
+    detail: "the system does not permit it",
+    hint: `${READ_ONLY}; a file may be immutable: lsattr shows it, chattr -i ends it`
+  },
+  EROFS: {
+    detail: "it is on a read-only file system",
+    hint: READ_ONLY
+  },
+  ENOSPC: {
+    detail: "no space is left on the disk",
+    hint: "free disk space, then try again"
+  },
+  EDQUOT: {
+    detail: "the disk quota is used up",
+    hint: "free disk space, then try again"
+  },
+  EFBIG: {
+    detail: "the file would be too large",
+    hint: "free disk space, then try again"
+  },
+  EIO: {
+    detail: "the disk or the file system failed",
+    hint: "check the disk, then try again"
+  },
+  EISDIR: {
+    detail: "it is a directory",
+    hint: "move the directory away, or name a file"
+  },
+  ENOTDIR: {
+    detail: "a part of its path is a file, where a directory is needed",
+    hint: "move that file away, or choose another path"
+  },
+  ENOENT: {
+    detail: "it or its directory does not exist",
+    hint: "create the directory, or choose another path"
+  },
+  EEXIST: {
+    detail: "it exists already",
+    hint: "move it away, or choose another path"
+  },
+  ENOTEMPTY: {
+    detail: "the directory is not empty",
+    hint: "move its files away, then try again"
+  },
+  ELOOP: {
+    detail: "its symbolic links lead in a circle",
+    hint: "remove or correct the link"
+  },
+  ENAMETOOLONG: {
+    detail: "the path is too long",
+    hint: "choose a shorter path"
+  },
+  EBUSY: {
+    detail: "another program uses it",
+    hint: "end that program, then try again"
+  },
+  ETXTBSY: {
+    detail: "another program runs it",
+    hint: "end that program, then try again"
+  },
+  EMFILE: {
+    detail: "too many files are open",
+    hint: "raise the limit: ulimit -n"
+  },
+  ENFILE: {
+    detail: "too many files are open",
+    hint: "end other programs, then try again"
+  },
+  ENXIO: {
+    detail: "it is no file",
+    hint: "move it away, or choose another path"
+  },
+  EXDEV: {
+    detail: "it is on another file system",
+    hint: "choose a path on the same disk"
+  }
+};
+
 // daemon/host/paths.ts
+var InvalidPath = class extends Error {
+  name = "InvalidPath";
+  /** What to do about it. */
+  hint;
+  constructor(detail, hint) {
+    super(detail);
+    this.hint = hint;
+  }
+};
 function statePath(env) {
-  const home = env["XDG_STATE_HOME"] || `${env["HOME"] ?? ""}/.local/state`;
-  return env["MESH_STATE"] || `${home}/mesh`;
+  return meshVariable(env, "MESH_STATE") ?? `${xdgFolder(env, "XDG_STATE_HOME") ?? homePath(env, ".local", "state")}/mesh`;
+}
+function xdgFolder(env, name) {
+  const path = env[name] ?? "";
+  return path.startsWith("/") ? path : void 0;
+}
+function meshVariable(env, name) {
+  const path = env[name];
+  if (!path) return void 0;
+  if (path.startsWith("/")) return path;
+  throw new InvalidPath(`${name} is "${path}", which is a relative path`, `set ${name} to an absolute path, or unset it`);
+}
+function homePath(env, ...names) {
+  const home = env["HOME"] ?? "";
+  if (!home.startsWith("/")) {
+    const found = home === "" ? "HOME is not set" : `HOME is "${home}", which is a relative path`;
+    throw new InvalidPath(found, "set HOME to the absolute path of your home folder");
+  }
+  return [
+    home.endsWith("/") ? home.slice(0, -1) : home,
+    ...names
+  ].join("/");
 }
 var HOOKS_VARIABLE = "MESH_HOOKS";
 function hooksAreOff(env) {
