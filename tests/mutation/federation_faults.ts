@@ -239,7 +239,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a run that was stopped applies what it finds on waking",
-        "return this.#isProved(this.#ctx.clock.now()) ? undefined : this.#prove();",
+        "return this.#isProved(HOLD_MS) ? undefined : this.#prove();",
         "return undefined;",
       ],
       [
@@ -249,7 +249,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a copy takes the place of a machine that is restarted",
-        "if (holder && !hasPassed(RESTART_MS, holder.at, this.#ctx.clock.now())) throw this.#inUse();",
+        "if (holder && clock.monotonic() - holder.heard_at < RESTART_MS) throw this.#inUse();",
         "",
       ],
       ["anybody speaks as a run of this machine", "if (!isOwn) return undefined;", ""],
@@ -296,7 +296,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a machine that is refused is not told",
-        "for (const { to, notice } of this.refusals.takeDue(now)) this.#tell(to, notice);",
+        "for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);",
         "",
       ],
     ],
@@ -312,7 +312,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a refusal is told with every entry",
-        "can_hear && hasPassed(TELL_MS, told_at, now)",
+        "can_hear && now - told_at >= TELL_MS",
         "can_hear && told_at < now",
       ],
     ],
