@@ -1,6 +1,6 @@
-/** What is wrong with the certificate of a server, in a sentence: the one reader of TLS errors. */
+/** Reads TLS errors: why the certificate of a server was not accepted, in one sentence. */
 
-/** What is read of a certificate that was not accepted. */
+/** The facts of a certificate that was not accepted. */
 export interface CertificateFacts {
   /** As TLS libraries write it: `Oct  1 00:00:00 2026 GMT`. */
   readonly valid_from: string;
@@ -23,6 +23,9 @@ const SELF_SIGNED = /SELF_SIGNED|self.signed|CaUsedAsEndEntity/i;
 const OTHER_NAME = /ALTNAME_INVALID|altnames|NotValidForName|not valid for name/i;
 const EXPIRED = /CERT_HAS_EXPIRED|certificate (?:has )?expired|peer certificate: Expired/i;
 const EARLY = /CERT_NOT_YET_VALID|not (?:yet valid|valid yet)|NotValidYet/i;
+/** As rustls writes it: `not valid after 1790812800`. */
+const NOT_BEFORE = /not valid before (\d+)/;
+const NOT_AFTER = /not valid after (\d+)/;
 const OTHER = /ERR_TLS_|ERR_SSL|CERT_|peer certificate|certificate/i;
 
 /** The causes of an error with their codes, one after the other. */
@@ -48,8 +51,8 @@ export function needsCertificate(error: unknown): boolean {
 export function explainTlsError(error: unknown, context: TlsContext): string | undefined {
   const text = textOfCauses(error);
   const { certificate } = context;
-  const from = certificate ? Date.parse(certificate.valid_from) : secondsIn(text, "before");
-  const to = certificate ? Date.parse(certificate.valid_to) : secondsIn(text, "after");
+  const from = certificate ? Date.parse(certificate.valid_from) : instantIn(text, NOT_BEFORE);
+  const to = certificate ? Date.parse(certificate.valid_to) : instantIn(text, NOT_AFTER);
   if (EXPIRED.test(text) || to < context.now) {
     return `its certificate has expired${on("on", to)}${clock(context)}`;
   }
@@ -69,9 +72,8 @@ export function explainTlsError(error: unknown, context: TlsContext): string | u
   return OTHER.test(text) ? `its certificate was not accepted: ${lastOf(text)}` : undefined;
 }
 
-/** As rustls writes it: `not valid after 1790812800`. */
-function secondsIn(text: string, side: "before" | "after"): number {
-  const [, seconds] = new RegExp(`not valid ${side} (\\d+)`).exec(text) ?? [];
+function instantIn(text: string, pattern: RegExp): number {
+  const [, seconds] = pattern.exec(text) ?? [];
   return seconds === undefined ? NaN : Number(seconds) * 1000;
 }
 
