@@ -76,7 +76,7 @@ export class Pings {
 
   of(daemon_id: string): Measurements {
     const measured = this.#measured.get(daemon_id);
-    if (!measured || measured.latencies_ms.length === 0) return UNMEASURED;
+    if (!measured) return UNMEASURED;
     const now = this.#ctx.clock.monotonic();
     const round_ms = this.#measured.size * 1000 / PINGS_PER_TICK_MAX;
     const isOld = now - measured.answered_at >= LATENCY_MS_MAX + round_ms;
