@@ -1,6 +1,7 @@
 /** The requirements: sentences that the product must keep. Tests cite them by their ids. */
 
 import { CONTRACT_1 } from "./requirements/contract_1.ts";
+import { CONTRACT_11 } from "./requirements/contract_11.ts";
 import { CONTRACT_3 } from "./requirements/contract_3.ts";
 import { OAUTH } from "./requirements/oauth.ts";
 import { RELAY_FEATURES } from "./requirements/relay_features.ts";
@@ -24,6 +25,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...SECTION_8,
   ...CONTRACT_1,
   ...CONTRACT_3,
+  ...CONTRACT_11,
   ...SCHEDULES,
   ...SUBSCRIPTIONS,
   ...OAUTH,

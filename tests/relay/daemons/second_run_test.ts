@@ -32,7 +32,7 @@ function live(daemon: ScriptedDaemon): void {
   };
 }
 
-Deno.test("a second run of a daemon id is refused while the first one lives", async () => {
+Deno.test("a second run of a daemon id is refused while the first one lives [c11.run.relay]", async () => {
   await using r = relayWorld();
   const first = await scripted(r, 1, { hello: helloOf("a") });
   live(first);

@@ -289,7 +289,7 @@ Deno.test("a daemon that shuts down ends its streams", async () => {
   assert.equal(await end, undefined);
 });
 
-Deno.test("a stream is neither cached, changed nor held back by proxies, and its first frame comes at once", async () => {
+Deno.test("a stream is neither cached, changed nor held back by proxies, and its first frame comes at once [c11.stream.headers]", async () => {
   await using w = world();
   const head = await w.fetch("/events/stream", { method: "HEAD" });
   const reader = await Reader.open(w);

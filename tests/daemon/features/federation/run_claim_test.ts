@@ -99,7 +99,7 @@ class Run {
   }
 }
 
-Deno.test("the first run takes part at once, and a copy is refused while it lives", async () => {
+Deno.test("the first run takes part at once, and a copy is refused while it lives [c11.run.bus]", async () => {
   const server = new Server();
   const first = server.run("laptop"), copy = server.run("clone");
   const began_at = server.clock.now();

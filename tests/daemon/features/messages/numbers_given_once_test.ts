@@ -36,7 +36,7 @@ async function runOf(state: ReturnType<typeof backedUpState>, count?: number): P
   return await idsOf(w, count);
 }
 
-Deno.test("after its database was restored, a daemon gives no id again", async () => {
+Deno.test("after its database was restored, a daemon gives no id again [c11.ids.once]", async () => {
   using state = backedUpState();
   await runOf(state);
   state.backUp("old");

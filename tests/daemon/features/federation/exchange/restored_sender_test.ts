@@ -42,7 +42,7 @@ Deno.test("after the sender was restored, each new message arrives and has a new
   assert.equal((await mesh.asked("laptop", asked)).reply, "for the new one");
 });
 
-Deno.test("an id that another message had is refused, told to the sender, and confirmed never", async () => {
+Deno.test("an id that another message had is refused, told to the sender, and confirmed never [c11.ids.reused]", async () => {
   await using mesh = await restorableMachines({ repeatsNumbers: true });
   await mesh.backUp("laptop");
   const old = [await mesh.notify("laptop", "A"), await mesh.ask("laptop", "AQ")];
