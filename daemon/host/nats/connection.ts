@@ -28,7 +28,7 @@ export interface ConnectionOptions {
 
 const CONNECT_MS_MAX = 10_000;
 /** A connection that passes nothing any more is noticed after three of these. */
-const PING_MS = 10_000;
+export const PING_MS = 10_000;
 const PINGS_OUT_MAX = 2;
 
 /**

@@ -48,6 +48,16 @@ Deno.test("doctor exits 0 for a healthy daemon", async () => {
   }
 });
 
+Deno.test("the copy of the database from before an update is named, with the way back", async () => {
+  using p = doctorFixture();
+  await using at = listening();
+  p.env["MESH_DAEMON__PORT"] = at.port;
+  const copy = p.write("state/mesh.db.schema-2", "");
+  const { found } = await p.find();
+  assert.ok(found.get("DATABASE_COPY")?.detail.endsWith(`then: mesh restore ${copy}`));
+  assert.match((await p.doctor("--all")).out, /schema-2/);
+});
+
 Deno.test("a proxy or an authority that only the shell names is reported, without its value", async () => {
   using p = doctorFixture();
   await using at = listening();

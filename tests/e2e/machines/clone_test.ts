@@ -18,6 +18,8 @@ natsTest(
     assert.deepEqual([bus.status, bus.identity_in_use?.this_one], ["down", "refused"]);
     assert.equal((await busOf(buildbox)).identity_in_use?.this_one, "connected");
     assert.match((await copy.mesh("machines")).out, /renew-identity/);
+    assert.match((await copy.mesh("status")).out, /another daemon has the identity/);
+    assert.match((await buildbox.mesh("machines")).out, /second daemon/);
     assert.match((await copy.mesh("doctor")).out, /another daemon has the identity/);
     assert.match((await buildbox.mesh("doctor")).out, /second daemon/);
 

@@ -173,9 +173,12 @@ natsTest("a stopped server starts again at its port, with its machines", async (
   await using buildbox = new TestMachine("dm-00000000000b");
   await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   const url = laptop.url;
+  const certificate = () => Deno.readTextFileSync(`${laptop.dir}/bus/server/server.pem`);
+  const before = certificate();
   assert.match(await laptop.machines("serve", "--stop"), /^Stopped: process \d+ has exited/);
   await laptop.machines(...SERVE);
   assert.equal(laptop.url, url);
+  assert.notEqual(certificate(), before);
   await buildbox.connect();
   await connected(buildbox);
 });

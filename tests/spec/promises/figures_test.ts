@@ -8,11 +8,13 @@ import { ANSWER_BYTES_MAX as KITTY_BYTES_MAX } from "../../../daemon/host/kitty/
 import { COMMANDS_MAX, KITTIES_MAX } from "../../../daemon/host/kitty/kitty.ts";
 import { IDLE_MS_MAX, SERVERS_MAX } from "../../../daemon/host/tmux/tmux.ts";
 import { PROBE_MS } from "../../../daemon/features/machines/links/outgoing_link.ts";
+import { LATENCY_MS_MAX } from "../../../daemon/features/federation/calls/pings.ts";
+import { HOLD_MS } from "../../../daemon/features/federation/run_claim.ts";
 import { CALL_AGE_MS_MAX } from "../../../daemon/features/federation/calls/nonce_memory.ts";
 import { CALL_BYTES_MAX } from "../../../daemon/features/federation/calls/bounds.ts";
 import { CALLS_AT_ONCE_MAX } from "../../../daemon/features/federation/calls/call_server.ts";
 import { LEASE_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
-import { RENEW_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
+import { RENEW_MS, SEEN_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
 import { FILE_BYTES_MAX } from "../../../daemon/features/federation/files/transfers.ts";
 import {
   BATCH_BYTES_MAX,
@@ -29,6 +31,7 @@ import {
   DIRECTORY_ENTRY_BYTES_MAX,
   FILE_MS_MAX,
 } from "../../../daemon/host/nats/store.ts";
+import { PING_MS } from "../../../daemon/host/nats/connection.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import {
   ANSWER_BYTES_MAX,
@@ -45,6 +48,7 @@ import * as frames from "kit/net/tunnel/frames.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
 import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/tools/sending.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
+import { STEPS } from "../../crash/clock/clock_steps.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { sources } from "../../tidy/sources.ts";
 
@@ -185,6 +189,11 @@ Deno.test("the figures in the texts of the pages are those of the code", () => {
     ["relay.md", `may have ${IN_FLIGHT_MAX} calls under way`],
     ["relay.md", `A message has 1 to ${count(MESSAGE_BYTES_MAX)} bytes`],
     ["machines.md", `A machine is \`offline\` ${seconds(LEASE_MS)} after its last sign`],
+    ["machines.md", `a heartbeat of some hundred bytes every ${seconds(RENEW_MS)}`],
+    ["machines.md", `every ${{ 10: "ten" }[SEEN_MS / 60_000]} minutes if its peers were active`],
+    ["machines.md", `a latency for ${seconds(LATENCY_MS_MAX)}`],
+    ["machines.md", `noticed within ${seconds(3 * PING_MS)}`],
+    ["machines.md", `stopped for longer than ${{ 10: "ten" }[HOLD_MS / 1000]} seconds`],
     ["machines.md", `at most ${count(SHARED_PEERS_MAX)} peers`],
     ["machines.md", `A file may have ${size(FILE_BYTES_MAX)}`],
     ["machines-security.md", `what is older than ${days(ENTRY_MS_MAX)} is refused`],
@@ -215,12 +224,13 @@ Deno.test("each text that docs/machines.md has of a screen is one of the program
   assert.deepEqual(missing, []);
 });
 
-/** The options of `deno task crash`, with the file whose test runs a short form. */
+/** The options of `deno task crash`, with the file that has the number of the short form. */
 const CRASH_TESTS = {
   "--kills": "crash_test.ts",
   "--points": "power_loss/power_loss_test.ts",
   "--faults": "disk/disk_faults_test.ts",
   "--reconnects": "network/reconnect_storm_test.ts",
+  "--steps": "clock/clock_steps.ts",
   "--seconds": "suspended_test.ts",
   "--seeds": "machines/machine_storm_test.ts",
 } as const;
@@ -242,6 +252,7 @@ Deno.test("the options of deno task crash are those of docs/faults.md, with thei
     ) ?? assert.fail(`docs/faults.md has no row for ${name}`);
     const fallback = used.find(([, known]) => known === name)?.[2] ?? "";
     assert.equal(long, count(Number(fallback.replaceAll("_", ""))), name);
-    assert.match(read(path), new RegExp(`^const .*= \\[?${short}\\b`, "m"), name);
+    if (name === "--steps") assert.equal(short, String(STEPS.length), name);
+    else assert.match(read(path), new RegExp(`^const .*= \\[?${short}\\b`, "m"), name);
   }
 });

@@ -4,8 +4,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { runCli } from "../../../../cli.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../../../relay/app/migrations/migrations.ts";
+import { FakeClock } from "../../../support/clock.ts";
 import { skippingIds } from "../../../support/daemon/rolled_back.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer, get, notify } from "../../../support/daemon/peer_clients.ts";
@@ -194,4 +197,29 @@ Deno.test("a running daemon is left alone, unless --yes stops and starts it", as
   } finally {
     await p.program("down");
   }
+});
+
+Deno.test("the copy from before an update is named by an older version, and restored", async () => {
+  using p = setup();
+  const older = migrations.length - 1;
+  const copy = `${p.database}.schema-${older}`;
+  const clock = new FakeClock();
+  {
+    const log = jsonLog(clock, "error", () => {});
+    using db = new Database(p.database, migrations.slice(0, older), log, clock);
+    db.transactNow((tx) =>
+      tx.run("insert into meta (key, value) values ('daemon_id', 'dm-000000000001')")
+    );
+  }
+  await send(p, "since the update");
+  assert.ok(p.names().includes(`mesh.db.schema-${older}`));
+  {
+    using db = new DatabaseSync(p.database);
+    db.exec(`pragma user_version = ${migrations.length + 1}`);
+  }
+  const advice = `use a newer program, or go back: mesh restore ${copy}`;
+  assert.throws(() => p.start(), (error: Error) => error.message.includes(advice));
+  const { code, err } = await p.mesh("restore", copy);
+  assert.equal(code, 0, err);
+  assert.deepEqual((await texts(p)).texts, []);
 });

@@ -81,6 +81,22 @@ Deno.test("mesh machines says why the bus is not connected, and that nothing is 
   assert.match(out, /shares +nothing; choose circles: mesh config set mesh\.bus\.allow CIRCLE/);
 });
 
+Deno.test("mesh machines says which machine refuses this one, and what to do", async () => {
+  const refusal = {
+    daemon_id: MACHINE.daemon_id,
+    name: "buildbox",
+    reason: "name_taken",
+    detail: "Another machine has this name",
+    hint: "mesh config set mesh.bus.name OTHER",
+    at: "2030-01-01T00:00:00.000Z",
+  };
+  await using at = fixture({ refused_by: [refusal] });
+  assert.match(
+    (await at.mesh(["machines"])).out,
+    /buildbox refuses this machine \(name_taken\): Another machine.*\.\n +What to do: mesh config set/,
+  );
+});
+
 Deno.test("mesh machines says how to join where no bus is configured", async () => {
   await using at = fixture({ status: "disabled", url: null, name: null }, []);
   const { out } = await at.mesh(["machines"]);

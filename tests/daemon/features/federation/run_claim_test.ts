@@ -129,6 +129,17 @@ Deno.test("after the first run has ended, it may start again before the copy tak
   assert.equal(copy.claim.holder, undefined);
 });
 
+Deno.test("a copy that starts again after the first run has ended takes part at once", async () => {
+  const server = new Server();
+  const first = server.run("laptop"), copy = server.run("clone");
+  await first.connect();
+  await copy.connect();
+  first.disconnect();
+  const began_at = server.clock.now();
+  assert.equal(await server.run("clone").connect(), "connected");
+  assert.ok(server.clock.now() - began_at < 3000);
+});
+
 Deno.test("a run whose process is stopped loses its place later than its last proof holds", async () => {
   const server = new Server();
   const first = server.run("laptop"), copy = server.run("clone");

@@ -132,6 +132,27 @@ browserTest("a bus that is down says why, since when, and what that means", asyn
   await machine(page, "laptop").getByText(text).waitFor();
 });
 
+browserTest("a second daemon with the identity of this machine is shown at both", async (lab) => {
+  await lab.peer({ name: "web" });
+  lab.network.fill();
+  const { machines } = lab.network.answer;
+  const other = { place: "clone", started_at: ago(60), at: ago(1) };
+  const page = await openMesh(lab);
+  const first = busOf({ identity_in_use: { this_one: "connected", ...other } });
+  const reason = "another daemon has the identity of this machine";
+  const copy = busOf({
+    status: "down",
+    reason,
+    identity_in_use: { this_one: "refused", ...other },
+  });
+  const shown = [[first, "A second daemon has this machine's identity"], [copy, reason]] as const;
+  for (const [bus, text] of shown) {
+    lab.network.answer = { bus, machines };
+    await page.reload();
+    await machine(page, "laptop").getByText(text).waitFor();
+  }
+});
+
 browserTest("a machine that changes is shown without a reload", async (lab) => {
   await lab.peer({ name: "web" });
   const leader = await openMesh(lab);

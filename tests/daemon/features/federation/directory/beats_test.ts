@@ -13,6 +13,7 @@ import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";
 import { type Member, member, NETWORK } from "../../../../support/federation/directories.ts";
 import { makeMachine } from "../../../../support/federation/trusted_machines.ts";
 
+const BEAT_BYTES_MAX = 300;
 const RENEW_SECONDS = RENEW_MS / 1000;
 
 /** Two machines with one clock; each answers the calls of the other. */
@@ -54,6 +55,7 @@ Deno.test("heartbeats keep a machine online, and a repeated one does not", async
   assert.equal(a.directory.isOnline(b.daemon_id), true);
   assert.equal(b.entries.length, 1);
   const old = b.bus.beats.at(-1);
+  assert.ok(old && old.length < BEAT_BYTES_MAX, `${old?.length} bytes`);
   await a.tick(LEASE_MS / 1000 - 1);
   beat(b, a, old);
   await a.tick();
