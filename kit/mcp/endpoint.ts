@@ -10,12 +10,20 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
+import * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 
 /** No subscriptions are accepted, because the list of tools never changes while a server runs. */
 const SUBSCRIPTIONS_MAX = 0;
+
+/** A message that names its protocol version itself, as all do since 2026-07-28. */
+const VersionInMeta = z.object({
+  params: z.object({
+    _meta: z.object({ "io.modelcontextprotocol/protocolVersion": z.string() }),
+  }),
+});
 
 /** The status that nginx logs when a client closes the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -89,18 +97,22 @@ export class McpEndpoint implements AsyncDisposable {
 }
 
 /**
- * The SDK refuses clients that do not accept event streams, although we send only JSON, and an
- * `initialize` whose header names a version that it does not know: that request negotiates one.
+ * The SDK refuses clients that do not accept event streams, although we send only JSON. It also
+ * refuses an `initialize` whose header names a version that it does not know, although that request
+ * negotiates the version. Since 2026-07-28, each request names its version in `_meta`, and there is
+ * no `initialize` any more.
  */
 function normalize(request: Request, parsedBody: unknown): Request {
   const headers = new Headers(request.headers);
-  if (isInitialize(parsedBody)) headers.delete("mcp-protocol-version");
+  if (isLegacyInitialize(parsedBody)) headers.delete("mcp-protocol-version");
   headers.set("accept", "application/json, text/event-stream");
   return new Request(request.url, { method: request.method, headers, signal: request.signal });
 }
 
-function isInitialize(message: unknown): boolean {
-  return [message].flat().some((one) => methodOf(one) === "initialize");
+function isLegacyInitialize(body: unknown): boolean {
+  return [body].flat().some((message) =>
+    methodOf(message) === "initialize" && !VersionInMeta.safeParse(message).success
+  );
 }
 
 function methodOf(message: unknown): unknown {
