@@ -184,5 +184,6 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "backup":       { file: "the copy", bytes: "its size", attachments: "the folder of the files, or null", files: "how many files" },
   "docs":         { file: "the page, or the document" },
   "uninstall":    { agents: "from whose files mesh was removed", service: "the service's file, or null", daemon_stopped: "its process, or null", purged: "what was removed", kept: "what is still there", then: "the command that removes the program" },
+  "restore":      { file: "the backup", daemon_id: "the daemon that it is of", lost_messages: "how many messages are newer than it, or null", replaced: "where the database of before is kept, or null", started: "the daemon's address if it was started again, or null" },
   "update":       { version: "this version", installation: "how it was installed", program: "its path", update: "the command that updates it" },
 };
