@@ -89,8 +89,9 @@ export class McpEndpoint implements AsyncDisposable {
 }
 
 /**
- * The SDK refuses clients that do not accept event streams, although we send only JSON, and an
- * `initialize` whose header names a version that it does not know: that request negotiates one.
+ * The SDK refuses clients that do not accept event streams, although we send only JSON. It also
+ * refuses an `initialize` whose header names an unknown version, although this request negotiates
+ * the version.
  */
 function normalize(request: Request, parsedBody: unknown): Request {
   const headers = new Headers(request.headers);
@@ -100,7 +101,7 @@ function normalize(request: Request, parsedBody: unknown): Request {
 }
 
 function isInitialize(message: unknown): boolean {
-  return [message].flat().some((one) => methodOf(one) === "initialize");
+  return [message].flat().some((item) => methodOf(item) === "initialize");
 }
 
 function methodOf(message: unknown): unknown {
@@ -109,7 +110,7 @@ function methodOf(message: unknown): unknown {
     : undefined;
 }
 
-/** Messages without `params: null` and `arguments: null`, by which some clients send nothing. */
+/** Removes `params: null` and `arguments: null`, which some clients send for missing values. */
 function withoutNulls(message: unknown): unknown {
   if (Array.isArray(message)) return message.map(withoutNulls);
   if (methodOf(message) === undefined) return message;

@@ -1,4 +1,4 @@
-/** What of a machine's peers reaches others: nothing but peers and messages of shared circles. */
+/** Other machines get only the peers and messages of shared circles. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -78,8 +78,8 @@ Deno.test("An ask waits for a machine as long as it is open, and is closed there
   two.network.bus.setReachable(two.buildbox.daemon_id, true);
   await two.pass(5);
   const { correlation_id = "" } = two.api.of("ask").at(-1) ?? {};
-  const there = await two.buildbox.call(getAsk, { params: { id: correlation_id } });
-  assert.partialDeepStrictEqual(there, evicted);
+  const evictedAsk = await two.buildbox.call(getAsk, { params: { id: correlation_id } });
+  assert.partialDeepStrictEqual(evictedAsk, evicted);
   const late = { correlation_id, message: "8377", from_peer: "api" };
   await assert.rejects(two.buildbox.call(ackAsk, { body: late }), /already_closed/);
 });
