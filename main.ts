@@ -4,8 +4,8 @@ import { getRole } from "./cli/commands/roles.ts";
 
 const env = Deno.env.toObject();
 const role = getRole(Deno.args);
-// Calls on this machine must not pass a proxy, for which Deno has rules of its own. What goes to
-// servers outside reads the variables in `env` (kit/net/outgoing/).
+// Calls on this machine must not go through a proxy, and Deno applies the variables by its own
+// rules. Connections to external servers read them from `env` (kit/net/outgoing/).
 const proxyVariables = Object.keys(env).filter((variable) =>
   /^(https?|all)_proxy$/i.test(variable)
 );

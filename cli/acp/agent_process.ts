@@ -7,7 +7,7 @@ import { type Env } from "../../daemon/host/paths.ts";
 import { ProgramGroup } from "../../daemon/host/program_group.ts";
 import type { RpcStreams } from "./json_rpc.ts";
 
-/** How long an agent may take to end by itself. */
+/** Time limit for an agent to end by itself. */
 const END_MS_MAX = 1_500;
 
 export class AgentProcess {
@@ -35,12 +35,14 @@ export class AgentProcess {
     return this.#group.child.status.then(({ code }) => code);
   }
 
-  /** Waits for its end; if it goes on, ends it with all that it has started. */
+  /**
+   * Waits until the agent ends. After the time limit, ends it with every process that it started.
+   */
   async end(): Promise<void> {
     // The pipe may be broken, if it has ended already.
     await this.#writer.close().catch(() => undefined);
     if (await timeout(this.#clock, END_MS_MAX, this.#group.child.status)) return;
-    // Its launcher, its MCP servers, and what its tools run.
+    // The group has the launcher, the MCP servers, and the processes that tools start.
     const left = await this.#group.end(this.#clock);
     if (left.length === 0) return;
     throw new CommandError(`The agent does not end; its processes are ${left.join(", ")}`);

@@ -215,7 +215,7 @@ async function callDaemon(url: string, request: PlainRequest): Promise<PlainResp
   }
 }
 
-/** How long the daemon may hold a request as the request itself says. */
+/** Time for which the request lets the daemon hold it, in milliseconds. */
 function heldMs({ url, body }: PlainRequest): number {
   if (!url.pathname.endsWith(askBlocking.path)) return 0;
   return Number(JSON.parse(body ?? "{}").timeout_seconds ?? 0) * 1000;

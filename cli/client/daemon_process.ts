@@ -19,7 +19,7 @@ import { CommandError } from "./failures.ts";
 import { meshCommand } from "./program.ts";
 
 const START_MS_MAX = 15_000;
-/** How long the daemon may take to say how it is; another machine's answer passes two of them. */
+/** Time limit for an answer about the daemon's health. */
 const HEALTH_MS_MAX = 15_000;
 /**
  * How long a clean stop may take. The daemon commits and answers every waiter. If it needs longer,
@@ -185,7 +185,7 @@ async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<
   return health?.pid === pid || argumentsOf(pid)?.at(-1) === "daemon";
 }
 
-/** Refuses a log that the shell could not open: without it, nothing would say why. */
+/** Throws if the log cannot be opened: without it, a failed start would show no reason. */
 function mustBeAppendable(log_file: string): void {
   const options = { append: true, create: true, mode: 0o600 } as const;
   onFile("write", log_file, () => Deno.openSync(log_file, options).close());
@@ -209,7 +209,7 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
   return child;
 }
 
-/** A daemon that could not even say why usually could not write its log. */
+/** Explains a start without output: usually the daemon could not write its log. */
 function endedAtStart(code: number, why: string, log_file: string): CommandError {
   const reason = why !== ""
     ? `:\n${why}`

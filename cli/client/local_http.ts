@@ -14,13 +14,13 @@ export interface LocalRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: Uint8Array | string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Ends a request that the daemon leaves without its whole answer. */
+  /** Aborts a request whose answer is not complete in time. */
   readonly deadline?: { readonly clock: Pick<Clock, "setTimer">; readonly ms: number };
 }
 
 /**
- * How long any answer may take: the daemon holds no request for longer than a minute, and passes
- * one on to another machine for 65 s.
+ * Time limit for any answer: the daemon holds a request for at most a minute, and waits 65 s for
+ * another machine that it forwards a request to.
  */
 export const ANSWER_MS_MAX = 90_000;
 

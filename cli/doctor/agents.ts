@@ -24,7 +24,7 @@ export const AGENT_CHECK: Check = {
   async run(machine) {
     const found = await Promise.all(SETUP_AGENTS.map((agent) => checkAgent(agent, machine)))
       .catch((error) => {
-        if (error instanceof InvalidPath) return homeless(error);
+        if (error instanceof InvalidPath) return homeFindings(error);
         throw error;
       });
     if (found.flat().length > 0) return found.flat();
@@ -33,7 +33,7 @@ export const AGENT_CHECK: Check = {
   },
 };
 
-/** Also for tests of one agent. */
+/** Exported for tests of one agent. */
 export async function checkAgent(agent: SetupAgent, machine: Machine): Promise<CheckResult[]> {
   const path = machine.find(programName(agent));
   const setup = await setupState(agent, machine);
@@ -54,8 +54,8 @@ export async function checkAgent(agent: SetupAgent, machine: Machine): Promise<C
   ];
 }
 
-/** Without a home the agents' settings have no place. */
-function homeless({ message, hint }: InvalidPath): CheckResult[][] {
+/** The finding if there is no home: the agents' settings cannot be located. */
+function homeFindings({ message, hint }: InvalidPath): CheckResult[][] {
   return [[["note", "AGENTS_UNKNOWN", `${message}, so no agent's settings are found`, hint]]];
 }
 
@@ -106,17 +106,17 @@ function selftestFindings({ id, title }: SetupAgent, machine: Machine): CheckRes
   });
 }
 
-/** Our part in an agent's files, and what setup would say of them. */
+/** Our part in an agent's files, and the changes that setup would make. */
 interface SetupState extends MeshPart {
-  /** Files that setup would change, although the program of our part is there. */
+  /** Files that setup would change although they already start our program. */
   readonly outdated: readonly string[];
-  /** Why setup could not read or change a file, and what to do. */
+  /** Reasons why setup could not read or change a file, with what to do. */
   readonly refusals: readonly string[];
 }
 
 /**
- * Asks setup, which reads the files. The doctor may run from another place than the mesh that the
- * agent calls, so the agent's own command counts where there is only one.
+ * Reads the files through setup. The doctor may belong to another installation than the mesh that
+ * the agent calls, so if the files name exactly one command, that command is used.
  */
 async function setupState(agent: SetupAgent, { env }: Machine): Promise<SetupState> {
   const refusals: string[] = [];

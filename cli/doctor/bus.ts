@@ -66,7 +66,7 @@ function connectionFinding(bus: Bus, now: number): CheckResult {
   return ["error", "BUS_DOWN", why, fix];
 }
 
-/** A copy that was refused is a problem of the machine that it was copied from as well. */
+/** Reports a refused copy on both machines, because the original must act, too. */
 function identityFindings({ identity_in_use: other }: Bus): CheckResult[] {
   if (other?.this_one !== "connected") return [];
   const detail = `a second daemon has this machine's identity (${other.place}); it is refused as ` +

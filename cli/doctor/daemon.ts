@@ -63,7 +63,7 @@ function restoredFindings({ restored }: Health): CheckResult[] {
   return [["note", "DATABASE_RESTORED", detail]];
 }
 
-/** The copies from before a new version changed the database. */
+/** Lists the copies made before a new version changed the database. */
 function copyFindings(machine: Machine): CheckResult[] {
   const database = join(statePath(machine.env), "mesh.db");
   return migrations.keys().flatMap((version): CheckResult[] => {

@@ -1,11 +1,13 @@
-/** The doctor's checks of the way to servers outside: proxies, and authorities of one's own. */
+/**
+ * The doctor's checks of outgoing connections: proxies, and certificate authorities of your own.
+ */
 
 import { environmentOf } from "../../daemon/host/processes.ts";
 import { readAuthorities } from "kit/net/outgoing/authorities.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
-/** Values are never shown, because a proxy's address may hold a password. */
+/** Findings never show values, because a proxy's address may hold a password. */
 export const OUTGOING: Check = {
   area: "outgoing",
   run({ env }, { health, machines, runtimeInfo }) {

@@ -15,7 +15,7 @@ export function formatDuration(ms: number): string {
   return step ? `${Math.floor(ms / step.ms)}${step.unit}` : "now";
 }
 
-/** The age of the last sign of life of a connection. */
+/** The age of the last sign of life on a connection, in words. */
 export function formatHeard(ms: number): string {
   return ms < 1000 ? "last heard just now" : `last heard ${formatDuration(ms)} ago`;
 }

@@ -18,7 +18,7 @@ import { getHealth, selfCommand } from "../client/daemon_process.ts";
 import { isolatedEnv } from "../client/isolated_env.ts";
 
 const DAEMON_MS_MAX = 20_000;
-/** How long one of the agent's programs may take. */
+/** Time limit for one of the agent's programs. */
 const PROGRAM_MS_MAX = 60_000;
 /** A process that has not ended this long after SIGTERM is killed. */
 const END_MS_MAX = 3_000;
@@ -174,7 +174,7 @@ export class TestHarness {
     return text.decode(stdout).trimEnd();
   }
 
-  /** Not by `runProgram`, because the server that this may start is to stay. */
+  /** Does not use `runProgram`: a tmux server that this call starts must go on running. */
   async #runTmux(args: readonly string[]): Promise<Deno.CommandOutput> {
     const { folder: cwd } = this.testHome;
     const options = { cwd, env: { ...this.#env }, clearEnv: true };

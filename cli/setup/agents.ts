@@ -27,13 +27,16 @@ export type SetupAgent = typeof SETUP_AGENTS[number];
 
 export const AGENT_IDS: readonly string[] = SETUP_AGENTS.map(({ id }) => id);
 
-/** The outcome for one file. `left` files could be changed, but another file of their agent not. */
+/**
+ * The outcome for one file. `left`: the file could be changed, but another file of its agent could
+ * not.
+ */
 export interface FileResult {
   readonly path: string;
   readonly outcome: "changed" | "would_change" | "unchanged" | "left" | "refused";
-  /** Why the file was refused, and what to do. */
+  /** The reason for the refusal, and what to do. */
   readonly error?: string;
-  /** What setup would change in a refused file that it can read. */
+  /** The change that setup would make to a refused file, as a diff; set if the file can be read. */
   readonly difference?: string;
 }
 
@@ -45,9 +48,9 @@ export interface AgentResult {
   readonly differences: readonly string[];
   /** What the user has to do after setup. */
   readonly notice?: string;
-  /** Settings that keep our part from running, and what to do about each. */
+  /** Warnings about settings that keep our part from running, each with what to do. */
   readonly warnings: readonly string[];
-  /** Why a file of this agent was not changed. */
+  /** The reason why a file of this agent was not changed. */
   readonly error?: string;
 }
 
@@ -80,8 +83,8 @@ interface AgentSetupOptions {
 }
 
 /**
- * Changes the files of one agent. If a file cannot be changed, no file of this agent is: an agent
- * with hooks and no server, or the other way round, would be half set up.
+ * Changes the files of one agent, or none of them if one cannot be changed: an agent that has hooks
+ * but no server, or a server but no hooks, would be half set up.
  */
 export async function setUpAgent(
   agent: SetupAgent,
@@ -92,13 +95,13 @@ export async function setUpAgent(
   const { dry_run, uninstall } = options;
   try {
     const edits = await editsOf(agent, options, env);
-    const plan = edits.map((edit) => planned(edit, uninstall));
+    const plan = edits.map((edit) => tryPlan(edit, uninstall));
     const isRefused = plan.some(({ file }) => file.outcome === "refused");
     const results = isRefused
-      ? plan.map(asLeft)
+      ? plan.map(leaveOut)
       : dry_run
       ? plan
-      : edits.map((edit) => applied(edit, uninstall));
+      : edits.map((edit) => tryApply(edit, uninstall));
     const error = results.flatMap(({ file }) => file.error ?? []).join("\n");
     const switches = uninstall ? [] : await setup.switchedOff(env, scopeReader());
     return {
@@ -110,7 +113,7 @@ export async function setUpAgent(
       ...(error !== "" && { error }),
     };
   } catch (error) {
-    // A file that had to be read before the plan could be made.
+    // Setup reads some files before it can plan; one of them is unusable.
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
     return { agent: id, files: [], differences: [], warnings: [], error: refusal };
@@ -121,27 +124,27 @@ function warningOf({ title }: SetupAgent, found: SwitchedOff): string {
   return `${title} ${formatSwitch(found)}; ${found.fix}`;
 }
 
-/** The edits of an agent's files; the programs that our marks name are known to their plan. */
+/** The edits of an agent's files. Adds the programs that our marks name to the plan. */
 export async function editsOf(
   { setup }: SetupAgent,
   { mesh, replace, uninstall }: Pick<AgentSetupOptions, "mesh" | "replace" | "uninstall">,
   env: Env,
 ): Promise<readonly Edit[]> {
   const programs = new MeshPrograms(env, mesh);
-  // Uninstalling finds out whether the file is what setup made, with or without `--replace`.
+  // Uninstalling must recognize the results of setup both with and without `--replace`.
   const plan: SetupPlan = { mesh, programs, replace: replace || uninstall };
   const edits = await setup.edits(env, plan);
   learnPrograms(edits);
   return edits;
 }
 
-interface Tried {
+interface EditResult {
   readonly file: FileResult;
   readonly difference: string;
 }
 
-function planned(edit: Edit, undo: boolean): Tried {
-  return orRefused(edit, () => {
+function tryPlan(edit: Edit, undo: boolean): EditResult {
+  return orRefusal(edit, () => {
     const { difference, refusal } = planEdit(edit, undo);
     const { path } = edit;
     if (refusal === undefined) {
@@ -150,20 +153,20 @@ function planned(edit: Edit, undo: boolean): Tried {
         difference,
       };
     }
-    // Its user may write these lines where the file comes from.
+    // The user may add these lines to the source that the file is generated from.
     return { file: { path, outcome: "refused", error: refusal, difference }, difference: "" };
   });
 }
 
-function applied(edit: Edit, undo: boolean): Tried {
-  return orRefused(edit, () => {
+function tryApply(edit: Edit, undo: boolean): EditResult {
+  return orRefusal(edit, () => {
     const difference = applyEdit(edit, { undo });
     const outcome = difference === "" ? "unchanged" : "changed";
     return { file: { path: edit.path, outcome }, difference };
   });
 }
 
-function orRefused({ path }: Edit, work: () => Tried): Tried {
+function orRefusal({ path }: Edit, work: () => EditResult): EditResult {
   try {
     return work();
   } catch (error) {
@@ -173,7 +176,7 @@ function orRefused({ path }: Edit, work: () => Tried): Tried {
   }
 }
 
-function asLeft({ file, difference }: Tried): Tried {
+function leaveOut({ file, difference }: EditResult): EditResult {
   if (file.outcome !== "would_change") return { file, difference };
   return { file: { ...file, outcome: "left" }, difference: "" };
 }

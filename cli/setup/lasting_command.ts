@@ -43,7 +43,7 @@ export async function lastingCommand(
   return { command: own, is_cached: true, warning };
 }
 
-/** How long a program may take to print its version. */
+/** Time limit for a program to print its version. */
 const VERSION_MS_MAX = 10_000;
 
 async function isThisVersion(path: string, env: Env): Promise<boolean> {

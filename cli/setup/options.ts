@@ -19,7 +19,7 @@ export interface SetupOptions {
   readonly yes: boolean;
   readonly diff: boolean;
   readonly dry_run: boolean;
-  /** Our MCP server takes the place of another program's server of our name. */
+  /** Replace another program's MCP server that has our name. */
   readonly replace: boolean;
   readonly uninstall: boolean;
   readonly json: boolean;

@@ -152,7 +152,10 @@ async function mustRun(host: ServiceHost, argv: Argv): Promise<void> {
   if (failure !== undefined) throw new CommandError(`${argv.join(" ")} failed: ${failure}`);
 }
 
-/** A stop of the daemon waits for what is under way. */
+/**
+ * Time limit for a command of the service manager, which waits until a daemon has completed its
+ * running work and stopped.
+ */
 const MANAGER_MS_MAX = 90_000;
 
 /** This machine. */

@@ -212,7 +212,7 @@ async function changeFiles(run: Run, { dry_run }: { dry_run: boolean }): Promise
   }
 }
 
-/** The text of an error that the configuration or a file causes; undefined for any other error. */
+/** The text of an error in the configuration or in a settings file; undefined for other errors. */
 function expectedText(error: unknown): string | undefined {
   if (error instanceof UnreadableConfig || error instanceof CommandError) return error.message;
   const refusal = fileRefusal(error);

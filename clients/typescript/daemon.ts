@@ -33,14 +33,16 @@ async function runningUrl(env: Env): Promise<string> {
   throw new MeshUnreachable("No daemon is running; start it with: mesh up");
 }
 
-/** A relative path would be another one for the daemon, which refuses it as well. */
+/** Throws for a relative path, as the daemon does: both would resolve it to different folders. */
 function pathIn(env: Env, name: string): string | undefined {
   const path = env[name];
   if (!path || isAbsolute(path)) return path || undefined;
   throw new MeshUnreachable(`${name} is "${path}", a relative path; set it to an absolute path`);
 }
 
-/** The XDG Base Directory Specification has programs ignore a relative path. */
+/**
+ * A folder of the XDG Base Directory Specification, which requires relative paths to be ignored.
+ */
 function xdgFolder(env: Env, name: string, under_home: string): string {
   const path = env[name] ?? "";
   return isAbsolute(path) ? path : join(env["HOME"] ?? homedir(), under_home);

@@ -39,12 +39,15 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
   return value;
 }
 
-/** When the first run started that was refused because another daemon has this identity. */
+/** Start of the first run that was refused because another daemon has this identity. */
 const REFUSED_SINCE = "identity_refused_since";
-/** What waited for other machines at this time is left to the daemon of the former identity. */
+/**
+ * Entries that waited for other machines before this time belong to the daemon with the former
+ * identity.
+ */
 const LEFT_BEFORE = "identity_left_before";
 
-/** Remembers that this run was refused as a copy, or that it was not. */
+/** Stores that this run was refused as a copy; `null` clears this. */
 export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: number | null): void {
   db.transactNow((tx) => {
     if (started_at === null) remove(tx, REFUSED_SINCE);
@@ -53,8 +56,8 @@ export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: num
 }
 
 /**
- * Gives this machine another id, while its daemon is off. What waited for other machines when it
- * was copied is on the disk of the other daemon as well, which sends it.
+ * Gives this machine a new id, while its daemon is stopped. Entries that waited for other machines
+ * when the disk was copied are on the other daemon's disk as well, and that daemon sends them.
  */
 export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) => void): string {
   return db.transactNow((tx) => {
@@ -67,13 +70,16 @@ export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) 
   });
 }
 
-/** The time before which entries for other machines are left to the other daemon. */
+/** Entries for other machines from before this time are left to the other daemon. */
 export function leftBefore({ db }: Pick<Context, "db">): number | undefined {
   const value = valueOf(db, LEFT_BEFORE);
   return value === undefined ? undefined : Number(value);
 }
 
-/** They are left: a clock that is set back must not leave others. */
+/**
+ * Called when these entries are gone. If the clock is set back later, newer entries must not count
+ * among them.
+ */
 export function forgetLeft({ db }: Pick<Context, "db">): void {
   db.transactNow((tx) => remove(tx, LEFT_BEFORE));
 }
@@ -114,7 +120,7 @@ const Restored = madeLate(() => z.object({ at: z.number(), lost_messages: z.numb
 /** Stores when `mesh restore` put a backup in place, as the JSON of `Restored`. */
 export const MARK_RESTORED = "insert or replace into meta (key, value) values ('restored', ?)";
 
-/** When `mesh restore` put this database in its place, and how many messages were lost by it. */
+/** Time of the last `mesh restore`, and the number of messages that it lost. */
 export function restoredAt(db: Database): { at: number; lost_messages: number | null } | undefined {
   const stored = db.value(z.string(), "select value from meta where key = 'restored'");
   return Restored().safeParse(tryJson(stored ?? "")).data;

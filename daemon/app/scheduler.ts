@@ -46,7 +46,10 @@ export function tick(
   db.checkpoint();
 }
 
-/** What was put off for a moment is far away by a clock that was set back: it is due again. */
+/**
+ * Makes delayed work due again after the clock was set back: its due time would otherwise be too
+ * late.
+ */
 function clockStepped(
   { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
   step_ms: number,

@@ -16,9 +16,9 @@ export interface BusStatus {
  */
 export interface BusListener {
   /**
-   * A new connection, of which nothing but answers to own calls is bound yet. Rejects with
-   * `IdentityInUse` where another daemon with this machine's id is connected: then nothing is bound,
-   * and the bus tries again later. Without this method every connection is taken.
+   * Called with a new connection on which only answers to own calls arrive so far. Rejects with
+   * `IdentityInUse` if another daemon with this machine's id is connected: the connection then
+   * stays unused, and the bus tries again later. Without this method, every connection is used.
    */
   admit?(connection: NewConnection): Promise<void>;
   /**
@@ -28,7 +28,7 @@ export interface BusListener {
   batch(from: string, batch: Uint8Array): Promise<void>;
   /**
    * A call from another machine, or from a daemon with this machine's own id. Null, or a rejected
-   * promise, leaves the caller without an answer.
+   * promise, sends no answer.
    */
   call(from: string, request: Uint8Array): Promise<Uint8Array | null>;
   /** A heartbeat of another machine. */
@@ -39,14 +39,14 @@ export interface BusListener {
   changed(status: BusStatus): void;
 }
 
-/** A connection that is not bound yet. */
+/** A connection that does not receive anything yet, except answers. */
 export interface NewConnection {
   /**
-   * Asks the daemons that are connected with this machine's id, this one included once it listens.
-   * Rejects as `Bus.call` does: `stored: "no"` if none is connected.
+   * Calls the daemons that are connected with this machine's id, including this one once it
+   * listens. Rejects like `Bus.call`: with `stored: "no"` if there are none.
    */
   call(request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
-  /** Begins to receive calls. */
+  /** Starts to receive calls. */
   listen(): void;
 }
 
@@ -71,9 +71,9 @@ export interface Bus {
    * Asks another machine now; nothing is stored. Rejects with `no_answer` when none came in time.
    */
   call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
-  /** Sends a heartbeat to all machines that are connected; nothing is stored. */
+  /** Sends a heartbeat to all connected machines. Nothing is stored. */
   beat(bytes: Uint8Array): Promise<void>;
-  /** Whether the server permits this machine to send and to hear heartbeats. */
+  /** True if the server permits this machine to send and to receive heartbeats. */
   canBeat(): boolean;
   /** Writes this machine's entry of the directory, which lapses 60 s later. */
   announce(entry: Uint8Array): Promise<void>;
@@ -95,7 +95,7 @@ export interface Bus {
   /** Milliseconds of a round trip to the server. */
   roundTrip(): Promise<number>;
   backlog(): Promise<BusBacklog>;
-  /** When bytes of the server came last (milliseconds since 1970); null while not connected. */
+  /** Time of the last bytes from the server (milliseconds since 1970); null while disconnected. */
   heardAt(): number | null;
   close(): Promise<void>;
 }
@@ -123,7 +123,9 @@ export class BusError extends Error {
   }
 }
 
-/** Another daemon is connected with this machine's id: it has the messages, and this one none. */
+/**
+ * Another daemon is connected with this machine's id. It gets the messages; this daemon gets none.
+ */
 export class IdentityInUse extends Error {
   override readonly name = "IdentityInUse";
 }

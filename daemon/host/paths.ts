@@ -5,7 +5,7 @@ import { FileRefusal, onFile } from "kit/host/file_errors.ts";
 /** The environment variables that decide the paths. */
 export type Env = Readonly<Record<string, string>>;
 
-/** A variable that names a folder or a file is missing, or has no absolute path. */
+/** A variable that must name a folder or a file is unset, or is not an absolute path. */
 export class InvalidPath extends Error {
   override readonly name = "InvalidPath";
   /** What to do about it. */
@@ -41,7 +41,7 @@ export function configHome(env: Env): string {
 
 /**
  * A folder of the XDG Base Directory Specification; undefined if it is not set. The specification
- * has programs ignore a relative path.
+ * requires relative paths to be ignored.
  */
 export function xdgFolder(env: Env, name: string): string | undefined {
   const path = env[name] ?? "";
@@ -49,8 +49,8 @@ export function xdgFolder(env: Env, name: string): string | undefined {
 }
 
 /**
- * A path that only mesh reads. A relative one is refused: the daemon and the hooks run in other
- * folders than the command, and each would find another file.
+ * A path that only mesh reads. A relative path is refused: the daemon and the hooks run in
+ * different folders than the command, so each would find another file.
  */
 function meshVariable(env: Env, name: string): string | undefined {
   const path = env[name];

@@ -178,7 +178,7 @@ export function sessionLeaderOf(pid: number): number | undefined {
   return isMac() ? undefined : toPositive(statField(pid, "session"));
 }
 
-/** The pids of all processes that run now. Empty on macOS. */
+/** The pids of all running processes. Empty on macOS. */
 export function processIds(): readonly number[] {
   if (isMac()) return [];
   return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter(isPid);
@@ -285,7 +285,7 @@ function ps(pid: number, column: string): string | undefined {
   return outputOf("ps", "-o", `${column}=`, "-p", String(pid)) || undefined;
 }
 
-/** Where the system's own programs are. They get none of the daemon's environment. */
+/** Folders of the system's own programs, which get none of the daemon's environment. */
 const SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 
 /** What a program prints, trimmed; undefined if there is no such program. */

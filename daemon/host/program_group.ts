@@ -1,7 +1,7 @@
 /**
- * Programs that we start and end. Each runs in a session of its own and carries a mark in its
- * environment, so that it is ended with all that it has started: what stays in the session, and on
- * Linux also what has left it (`setsid`, a double fork), unless that has replaced its environment.
+ * Starts and ends programs. Each runs in its own session, with a mark in its environment, so that
+ * all processes that it started end with it. A process that has left the session (`setsid`, a
+ * double fork) is found by the mark: only on Linux, and only if it kept its environment.
  */
 
 import { type Clock, randomIds } from "kit/core/clock.ts";
@@ -18,14 +18,17 @@ import {
   type Signal,
 } from "./processes.ts";
 
-/** The variable with the mark. What a marked program starts inherits it. */
+/** The variable with the mark. Child processes inherit it. */
 const MARK = "MESH_PROGRAM";
-/** How long the processes may take to end after SIGTERM, and after SIGKILL. */
+/** Time limits for the processes to end after SIGTERM, and after SIGKILL. */
 const END_MS = { SIGTERM: 2_000, SIGKILL: 2_000 } as const;
 const POLL_MS = 25;
-/** How long output may take to end after the program: another process may hold its pipe open. */
+/**
+ * Time limit for the end of the output after the program's end: another process may hold the pipe
+ * open.
+ */
 const OUTPUT_MS_MAX = 2_000;
-/** How much of each output is kept: its last bytes. */
+/** Maximum size of each output that is kept: its last bytes. */
 const OUTPUT_BYTES_MAX = 16_384;
 
 export function newMark(): string {
@@ -34,19 +37,19 @@ export function newMark(): string {
 
 export interface StartOptions
   extends Pick<Deno.CommandOptions, "cwd" | "stderr" | "stdin" | "stdout"> {
-  /** Its whole environment; ours if it is left out. */
+  /** The whole environment of the program; default: ours. */
   readonly env?: Readonly<Record<string, string>>;
-  /** False for a program that a terminal's Ctrl-C should reach: it stays in our session. */
+  /** If false, the program stays in our session, so that Ctrl-C in a terminal reaches it. */
   readonly own_session?: boolean;
 }
 
-/** A program that runs, with everything that it has started. */
+/** A running program, with all processes that it started. */
 export class ProgramGroup {
   readonly child: Deno.ChildProcess;
   readonly mark: string;
   readonly #session: number | undefined;
 
-  /** Starts a program. Throws if there is none. */
+  /** Starts a program. Throws if it does not exist. */
   constructor(
     [program = "", ...args]: readonly string[],
     { env, own_session = true, ...options }: StartOptions,
@@ -70,15 +73,15 @@ export class ProgramGroup {
 }
 
 interface Search {
-  /** The session of a program that leads one. */
+  /** The session, if the program leads one. */
   readonly session?: number | undefined;
   readonly mark: string;
 }
 
-/** Ends all processes with a mark, and those of a session. Returns the pids that remain. */
+/** Ends all processes that have the mark or belong to the session. Returns the pids that remain. */
 export async function endProcesses(clock: Clock, search: Search): Promise<readonly number[]> {
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    // What is started between the search and the signal is found by the next search.
+    // A process that starts between the search and the signal is found by the next search.
     for (let waited_ms = 0; waited_ms < END_MS[signal]; waited_ms += POLL_MS) {
       const running = find(search);
       if (running.length === 0) return [];
@@ -94,7 +97,7 @@ function send(signal: Signal, pids: readonly number[], { session }: Search): voi
   if (isMac() && session !== undefined) signalGroup(session, signal);
 }
 
-/** Without /proc, a session's processes are only known as the group of its leader. */
+/** Without /proc, the processes of a session are known only as the process group of its leader. */
 function signalGroup(leader: number, signal: Signal | "SIGCONT"): Sent {
   try {
     Deno.kill(-leader, signal);
@@ -122,24 +125,24 @@ export interface RunOptions extends Pick<StartOptions, "cwd" | "env"> {
   readonly timeout_ms: number;
   readonly signal?: AbortSignal;
   readonly input?: string | undefined;
-  /** The mark, for a caller that wants to find the program after a crash of its own. */
+  /** The mark, for a caller that must find the program after its own crash. */
   readonly mark?: string;
 }
 
 export interface RunResult {
-  /** Null if a signal ended it, or if it was ended because its time was over. */
+  /** Null if a signal ended the program, or if it timed out. */
   readonly code: number | null;
   readonly timed_out: boolean;
   readonly stdout: string;
   readonly stderr: string;
-  /** Both, as they came. */
+  /** Both outputs, in the order of arrival. */
   readonly output: string;
 }
 
 /**
- * Runs a program to its end, or ends it with all that it has started once its time is over or the
- * signal aborts. What a program leaves behind when it ends by itself goes on. Throws if there is no
- * such program.
+ * Runs a program to its end. After the timeout, or if the signal aborts, ends it with all processes
+ * that it started. If the program ends by itself, processes that it leaves behind go on. Throws if
+ * the program does not exist.
  */
 export async function runProgram(
   argv: readonly string[],
@@ -168,7 +171,7 @@ export async function runProgram(
   };
 }
 
-/** Ignores a closed pipe: a program that ends early says why in its output. */
+/** Ignores a closed pipe: a program that ends early explains this in its output. */
 async function writeInput(child: Deno.ChildProcess, input: string): Promise<void> {
   const writer = child.stdin.getWriter();
   try {

@@ -27,8 +27,8 @@ export interface ProgramRunner {
 }
 
 /**
- * Runs programs on this machine. Secrets of mesh are removed from their environment. What `started`
- * names is ended by the next daemon, if this one is killed.
+ * Runs programs on this machine, without the secrets of mesh in their environment. If this daemon
+ * is killed, the next daemon ends the programs that `started` lists.
  */
 export function programRunnerOf(
   clock: Clock,

@@ -1,4 +1,6 @@
-/** The programs that run now, in files: a daemon that was killed cannot end what it has started. */
+/**
+ * Records running programs in files, because a daemon that was killed cannot end what it started.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -14,7 +16,7 @@ export class StartedPrograms {
     this.#folder = folder;
   }
 
-  /** Notes a program until it has ended. */
+  /** Records a program until it ends. */
   add(mark: string): Disposable {
     const path = `${this.#folder}/${mark}`;
     Deno.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -23,8 +25,8 @@ export class StartedPrograms {
   }
 
   /**
-   * Ends what the last daemon has started and could not end, with all that it has started. On
-   * macOS, where no process shows its environment to others, nothing is found.
+   * Ends the programs that the last daemon left behind, with all processes that they started. Finds
+   * nothing on macOS, where a process cannot read the environment of others.
    */
   async endLeft(clock: Clock, log: Log): Promise<void> {
     for (const mark of this.#marks()) {

@@ -18,7 +18,7 @@ export function setByHeader(date: string | null): void {
   ahead_ms = Math.abs(difference) < DIFFERENCE_MS_MIN ? 0 : difference;
 }
 
-/** The daemon's time at this moment. */
+/** The current time of the daemon. */
 export function currentTime(): number {
   return Date.now() + ahead_ms;
 }

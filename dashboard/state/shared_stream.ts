@@ -76,7 +76,7 @@ export class SharedStream {
 
   /** A person looks at the page again: timers may have slept, and the connection may be gone. */
   wake(): void {
-    // The clock of a machine that slept is the only one that goes on meanwhile; it may also be set.
+    // Only the time of day goes on while the machine sleeps; but it may also be set.
     if (Math.abs(Date.now() - this.#heard_at) > SILENCE_MS_MAX) this.#recover();
   }
 

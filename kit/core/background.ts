@@ -1,10 +1,10 @@
-/** Work that nobody waits for: its failure is logged, and a shutdown waits for its end. */
+/** Runs work in the background: logs failures, and lets a shutdown wait for the end of the work. */
 
 import type { Log } from "kit/core/log.ts";
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 
-/** How long a shutdown waits. What takes longer waits for others, such as a frozen program. */
+/** Time limit for a shutdown. Longer work waits for something else, such as a frozen program. */
 const CLOSE_MS_MAX = 3000;
 
 export class BackgroundWork {
@@ -16,7 +16,7 @@ export class BackgroundWork {
     this.#log = log;
   }
 
-  /** How much runs now. */
+  /** Number of promises that are pending now. */
   get size(): number {
     return this.#running.size;
   }
@@ -26,7 +26,7 @@ export class BackgroundWork {
     return this.track(work.then(() => undefined, (error) => this.failed(failure, error)));
   }
 
-  /** Lets a shutdown wait for work whose failure its caller handles. Returns the work itself. */
+  /** Makes a shutdown wait for work whose failure the caller handles. Returns the work. */
   track<P extends Promise<unknown>>(work: P): P {
     const ended = () => void this.#running.delete(work);
     this.#running.add(work);
@@ -35,15 +35,15 @@ export class BackgroundWork {
   }
 
   /**
-   * Logs a failure. After `close`, what work needs, such as the database, is closed: that it fails
-   * then is no fault.
+   * Logs a failure. After `close` it is no error, because the database and other resources are
+   * closed.
    */
   failed(failure: string, error: unknown): void {
     if (this.#isClosed) this.#log.info("Work did not end before the shutdown", { failure, error });
     else this.#log.error(failure, { error });
   }
 
-  /** Waits until all work has ended, also that which other work begins, but not for ever. */
+  /** Waits for all work, including work that starts meanwhile, for at most `CLOSE_MS_MAX`. */
   async close(clock: Clock = systemClock): Promise<void> {
     await timeout(clock, CLOSE_MS_MAX, async (signal) => {
       while (this.#running.size > 0 && !signal.aborted) await Promise.allSettled(this.#running);

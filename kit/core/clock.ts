@@ -34,14 +34,14 @@ export interface Clock {
 
 const monotonic = () => performance.now() as Monotonic;
 
-/** A smaller difference is the rounding of boottime, or a clock that is slowed down or sped up. */
+/** A smaller difference comes from rounding of boottime, or from a clock that is being slewed. */
 const STEP_MS_MIN = 3000;
-/** The system's uptime has whole seconds, so a shorter suspension cannot be told from rounding. */
+/** The system's uptime has whole seconds, so a shorter suspension looks like rounding. */
 const SUSPENSION_MS_MIN = 2000;
 
 /**
- * The runtime has no CLOCK_BOOTTIME. It is the monotonic clock and the suspensions so far, which
- * are how much the system's uptime has gained on the monotonic clock.
+ * The runtime has no CLOCK_BOOTTIME. Boottime is the monotonic clock plus all suspensions so far:
+ * the time by which the system's uptime has gained on the monotonic clock.
  */
 class SuspensionCounter {
   #base_ms: number | undefined;
@@ -116,19 +116,19 @@ export function hasPassed(ms: number, since: number, now: number): boolean {
   return now < since || now - since >= ms;
 }
 
-/** Measures the time from this call on, in milliseconds with fractions. Not a time of day. */
+/** Starts a stopwatch, which returns the elapsed milliseconds with fractions. Not a time of day. */
 export function stopwatch(clock: Pick<Clock, "monotonic"> = systemClock): () => number {
   const started = clock.monotonic();
   return () => clock.monotonic() - started;
 }
 
-/** Limit of the records whose ages are known. The one known for longest is forgotten first. */
+/** Maximum number of records whose ages are known. The oldest entry is dropped first. */
 const AGES_MAX = 10_000;
 
 /**
- * How old stored records are that guard something running. A record of this run has the age that
- * has passed since it was first looked at, whatever became of the time of day since. A record of
- * an earlier run, or beyond `AGES_MAX`, has its age by the time of day.
+ * Ages of stored records that guard something running. Within this run, the age counts from the
+ * first look at a record, so later changes of the time of day do not matter. A record of an earlier
+ * run, or beyond `AGES_MAX`, gets its age from the time of day.
  */
 export class Ages {
   readonly #clock: Pick<Clock, "now" | "boottime">;
@@ -139,7 +139,7 @@ export class Ages {
     this.#clock = clock;
   }
 
-  /** Milliseconds since the stored time `since`. Another `since` is a new beginning. */
+  /** Milliseconds since the stored time `since`. A new value of `since` starts again. */
   of(id: string, since: number): number {
     const known = this.#records.get(id);
     const now = this.#clock.boottime();
@@ -152,7 +152,7 @@ export class Ages {
     return age_ms;
   }
 
-  /** Takes out the records that are at least so old, up to `limit`. */
+  /** Removes and returns up to `limit` records of at least this age. */
   takeOlderThan(ms: number, limit: number): string[] {
     const before = this.#clock.boottime() - ms;
     const old: string[] = [];
@@ -166,8 +166,8 @@ export class Ages {
 }
 
 /**
- * A time limit in memory whose end is shown as a time of day. It is over at that time, and never
- * later than after `ms`, if the clock was set back.
+ * A time limit in memory whose end is shown as a time of day. It ends at that time of day, and at
+ * the latest after `ms`, in case the clock is set back.
  */
 export class TimeLimit {
   readonly #clock: Pick<Clock, "now" | "boottime">;
@@ -188,8 +188,8 @@ export class TimeLimit {
 }
 
 /**
- * A time of day that never goes back within a run, for what others put in order by it: while the
- * clock is behind, because it was set back, this goes on from where it was.
+ * A time of day that never goes back within a run, for order by time. After the clock was set back,
+ * it continues from its last value.
  */
 export class ForwardTime {
   readonly #clock: Pick<Clock, "now" | "boottime">;
@@ -210,7 +210,7 @@ export class ForwardTime {
   }
 }
 
-/** Finds out when the time of day was set. Must be asked at least once a minute. */
+/** Detects changes of the time of day. Call it at least once a minute. */
 export class ClockWatch {
   readonly #clock: Pick<Clock, "now" | "boottime">;
   #offset_ms: number;
@@ -220,7 +220,10 @@ export class ClockWatch {
     this.#offset_ms = this.#offset();
   }
 
-  /** How far the clock was set forwards since the last call, or back if negative; else 0. */
+  /**
+   * The step of the clock since the last call, in milliseconds; negative if it was set back, 0 if
+   * it was not set.
+   */
   stepped(): number {
     const offset_ms = this.#offset();
     const step_ms = offset_ms - this.#offset_ms;
@@ -242,7 +245,7 @@ export interface Ids {
   hex(bytes: number): string;
   /** A random integer from 1 to `max`. */
   distance(max: number): number;
-  /** Forgets what was drawn ahead: another process may have a copy of this memory. */
+  /** Drops random bytes that were drawn ahead: another process may have a copy of this memory. */
   renew(): void;
 }
 
@@ -262,13 +265,13 @@ function drawIdBytes(bytes: number): Uint8Array {
 }
 
 /**
- * Fills an array with random bytes. A virtual machine that is restored with its memory goes on with
- * the generator of the one it was copied from, so the time is mixed in: XOR with anything leaves
- * random bytes as random as they are.
+ * Fills an array with random bytes. A virtual machine restored with its memory continues with the
+ * same generator as its original, so the time is mixed in. XOR with any value leaves random bytes
+ * just as random.
  */
 function fillRandomly(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   crypto.getRandomValues(bytes);
-  // xorshift32 (Marsaglia, 2003), which must not begin with 0.
+  // xorshift32 (Marsaglia, 2003); its state must not be 0.
   let state = ((Date.now() ^ Math.imul(performance.now() * 1000, 0x9e3779b1)) >>> 0) || 1;
   for (const [index, byte] of bytes.entries()) {
     state ^= state << 13;

@@ -1,8 +1,8 @@
-/** Notices that the wall clock was set, or that this machine stood still. */
+/** Detects that the wall clock was set, or that this machine was suspended. */
 
 import type { Clock } from "kit/core/clock.ts";
 
-/** A step is larger than this. Time servers slew smaller differences, which is none. */
+/** Minimum size of a step. Time servers slew smaller differences. */
 const STEP_MS = 1000;
 
 export class ClockSteps {
@@ -14,7 +14,7 @@ export class ClockSteps {
     this.#offset_ms = this.#offset();
   }
 
-  /** Whether the clock has made a step since the last call. */
+  /** True if the clock has stepped since the last call. */
   hasStepped(): boolean {
     const before = this.#offset_ms;
     this.#offset_ms = this.#offset();

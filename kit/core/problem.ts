@@ -218,8 +218,8 @@ export const UNCACHED_HEADERS = {
 export const EVENT_STREAM = "text/event-stream";
 
 /**
- * Headers of a stream of events. Proxies hold back what they compress, and nginx holds back every
- * response unless the response forbids it.
+ * Headers of an event stream. Proxies buffer what they compress, and nginx buffers every response
+ * unless a header forbids it.
  */
 export const STREAM_HEADERS = {
   ...UNCACHED_HEADERS,
@@ -266,8 +266,8 @@ export class Problem<C extends ProblemCode = ProblemCode> extends Error {
 }
 
 /**
- * The message for logs and for a program that cannot go on. A refusal without fields says what
- * happened, why and what to do, because its code alone would not.
+ * The message for logs, and for a program that must exit. A refusal without fields spells out what
+ * happened, why, and what to do; its code alone would not say that.
  */
 function messageFor(code: ProblemCode, fields: Readonly<object>, cause: unknown): string {
   if (Object.keys(fields).length > 0) return `${code} ${JSON.stringify(fields)}`;

@@ -1,4 +1,4 @@
-/** Waiting with a limit: pauses that an abort can end, timeouts, repeated work, growing pauses. */
+/** Waits with limits: pauses that can be aborted, timeouts, repeated work, back-off. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 
@@ -14,9 +14,9 @@ export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Pro
 }
 
 /**
- * Calls `work` every `every_ms` until the signal aborts; a failure is reported and ends nothing.
- * The time between two calls is monotonic, so a clock that is set neither holds a call up nor
- * hastens it. After a stall, calls that were missed are not repeated.
+ * Calls `work` every `every_ms` until the signal aborts. Failures are reported, and the loop goes
+ * on. Intervals are monotonic, so setting the clock does not change them. Calls that were missed in
+ * a stall are not repeated.
  */
 export async function repeat(
   clock: Clock,

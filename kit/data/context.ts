@@ -12,6 +12,6 @@ export interface Context {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Work that nobody waits for; the database closes after it. */
+  /** Work in the background. The database closes after it. */
   readonly background: BackgroundWork;
 }

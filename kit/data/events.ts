@@ -188,7 +188,7 @@ export class EventLog {
   readonly #listeners = new Set<Listener>();
   /** The id of the last event that is on the disk. Readers see no later events. */
   #lastCommittedId: number;
-  /** The ids of this run. No other run of this daemon gives them. */
+  /** Gives the ids of this run, which no other run of this daemon uses. */
   readonly #numbers: RunNumbers;
   /** `prune` does nothing before this time. */
   #nextPruneAt = 0;
@@ -214,8 +214,8 @@ export class EventLog {
   }
 
   /**
-   * Whether the log has each event that followed this one. It has not, if some were deleted, or if
-   * the id is not of this log: the database was restored, and the event is of the lost time.
+   * True if the log has every event after this id. False if some were deleted, or if the id is from
+   * a time that a restored database has lost.
    */
   continuesAfter(id: number): boolean {
     if (id === this.#lastCommittedId) return true;
@@ -225,7 +225,7 @@ export class EventLog {
     return this.#db.value(z.number(), exists, { follower }) !== undefined;
   }
 
-  /** The id before the newest `count` events. */
+  /** The last id before the newest `count` events. */
   idBefore(count: number): number {
     return numberBefore(this.#db, "events", { newest: this.#lastCommittedId, count });
   }
@@ -274,7 +274,7 @@ export class EventLog {
       const to = Math.min(last, from + SEARCH_STEP_EVENTS);
       found.push(...this.#readUntil(to, { since: from, limit: limit - found.length, type }));
       if (found.length >= limit) break;
-      from = Math.max(to, this.#firstAfter(to, last) - 1); // A run begins far after the one before.
+      from = Math.max(to, this.#firstAfter(to, last) - 1); // Each run skips many ids.
       if (from < last) await this.#clock.sleep(0);
     }
     return found;

@@ -133,7 +133,7 @@ export class GroupCommit {
     if (error) throw error;
   }
 
-  /** Commits the open group. What comes later is refused: nothing can be read or written. */
+  /** Commits the open group, and closes: later reads and writes throw. */
   close(): void {
     try {
       this.flush();

@@ -1,10 +1,10 @@
 /**
- * Ascending numbers of rows that no other run of the daemon gives, even one that began with a copy
+ * Ascending row numbers that no other run of the daemon uses, even a run that started from a copy
  * of the same file: an earlier backup, a rolled-back disk, a copied directory.
  *
- * Each run first skips a random part of the numbers that are left, and the table `number_gaps`
- * records which (docs/decisions/041-numbers-are-given-once.md). A virtual machine that is restored
- * with its memory goes on without a start, so a step of the wall clock has the same effect.
+ * At its start, each run skips a random part of the remaining numbers, and records the gap in the
+ * table `number_gaps` (docs/decisions/041-numbers-are-given-once.md). A virtual machine that is
+ * restored with its memory does not start again, so a step of the wall clock has the same effect.
  */
 
 import * as z from "zod";
@@ -15,9 +15,9 @@ import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 /** Numbers have 48 bits: 12 hex digits, 15 decimal ones, exact in every JSON reader. */
 export const NUMBER_MAX = 2 ** 48 - 1;
 /**
- * A run skips up to this part of the numbers that are left, so they never run out: after 5,000
- * starts half of them are left. Two runs of 100,000 numbers each from one file overlap once in
- * 200,000 times.
+ * A run skips at most this fraction of the remaining numbers. They never run out: after 5,000
+ * starts, half of them remain. Two runs of 100,000 numbers each, from one file, overlap once in
+ * 200,000 cases.
  */
 const GAP_PARTS = 2 ** 13;
 
@@ -37,12 +37,12 @@ export class RunNumbers {
   readonly #deps: RunNumbersDeps;
   readonly #series: Series;
   readonly #steps: ClockSteps;
-  /** The last number given, or the last one skipped. */
+  /** The last number that was used or skipped. */
   #last: number;
   /** The last number before a gap that is not recorded yet. */
   #before_gap: number | undefined;
 
-  /** `last` is the last number that the database has, deleted rows included. */
+  /** `last`: the last number in the database, including deleted rows. */
   constructor(deps: RunNumbersDeps, series: Series, last: number) {
     this.#deps = deps;
     this.#series = series;
@@ -51,7 +51,7 @@ export class RunNumbers {
     this.#skip();
   }
 
-  /** The next number. It stays unused if its transaction is rolled back. */
+  /** Takes the next number. It stays unused if its transaction is rolled back. */
   next(tx: Tx): number {
     if (this.#steps.hasStepped()) {
       this.#deps.ids.renew();
@@ -63,7 +63,7 @@ export class RunNumbers {
     return next;
   }
 
-  /** Gives a number again whose transaction was rolled back, and with it all later ones. */
+  /** Makes a number free again after its transaction was rolled back, with all later ones. */
   takeBack(number: number): void {
     this.#last = number - 1;
   }
@@ -76,7 +76,7 @@ export class RunNumbers {
     this.#last = Math.min(this.#last + distance, NUMBER_MAX) - 1;
   }
 
-  /** Gaps before the oldest row say nothing any more. */
+  /** Records a gap. Deletes gaps before the oldest row, which have no effect any more. */
   #record(tx: Tx, { last, next }: Gap): void {
     const { db } = this.#deps;
     this.#before_gap = undefined;
@@ -95,7 +95,7 @@ export class RunNumbers {
   }
 }
 
-/** The columns of the numbers. */
+/** The column of the numbers in each table. */
 const NUMBERS: Readonly<Record<Series, string>> = { messages: "seq", events: "id" };
 
 /** The number that follows `last` in this database, unless it is the newest one. */

@@ -59,11 +59,11 @@ export interface Tx extends Reader {
   returning<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
 }
 
-/** What surrounds the change of a database for a new version of the program. */
+/** Callbacks around a migration of a database. */
 export interface MigrationGuard {
   /** Called before a database with content is changed. If it throws, nothing is changed. */
   copy(path: string, version: number, database: DatabaseSync): void;
-  /** What to do where the database is newer than the program. */
+  /** Advice for the user if the database is newer than the program. */
   adviceFor(path: string, supported: number): string;
 }
 

@@ -20,7 +20,7 @@ export function writePrivately(path: string, text: string): void {
       writeNew(fresh, new TextEncoder().encode(text));
       Deno.renameSync(fresh, path);
     } catch (error) {
-      removeFresh(); // A full disk leaves a part of it.
+      removeFresh(); // If the disk is full, a partial file remains.
       throw error;
     }
     syncDirectory(dirname(path));

@@ -3,17 +3,17 @@
  * Imports nothing, so that hooks start fast.
  */
 
-/** A file could not be read, written or removed. Nothing else is wrong with the program. */
+/** A file could not be read, written or removed. The program itself is fine. */
 export class FileRefusal extends Error {
   override readonly name = "FileRefusal";
-  /** Why, without the name of the file. */
+  /** The reason, without the name of the file. */
   readonly reason: string;
-  /** What to do about it. */
+  /** The action that fixes it. */
   readonly hint: string;
   /** The name of the error in errno(3), such as `ENOSPC`; undefined if the system gave none. */
   readonly code: string | undefined;
 
-  /** `subject` is what cannot be done, such as `Cannot read "/path"`. */
+  /** `subject`: the failed operation, such as `Cannot read "/path"`. */
   constructor(
     subject: string,
     reason: string,
@@ -73,7 +73,7 @@ const REASONS: Readonly<Record<string, Reason>> = {
   EXDEV: { detail: "it is on another file system", hint: "choose a path on the same disk" },
 };
 
-/** Errors after which nothing can be written: full, over quota, read-only, failing. */
+/** Errors that stop all writing: a disk that is full, over quota, read-only or failing. */
 export const DISK_ERRORS: ReadonlySet<string> = new Set([
   "ENOSPC",
   "EDQUOT",
@@ -94,8 +94,8 @@ export function onFile<T>(action: Action, path: string, work: () => T): T {
 }
 
 /**
- * The refusal for an error of the file system; undefined for any other error. Without `named`, the
- * path is that of the error.
+ * The refusal for an error of the file system; undefined for any other error. Default for the path:
+ * the one in the error.
  */
 export function fileRefusal(
   error: unknown,
@@ -106,7 +106,7 @@ export function fileRefusal(
   const code = String(error.code);
   const reason = Object.hasOwn(REASONS, code) && REASONS[code];
   const operation = operationOf(error);
-  // Sockets and processes have some of these errors, too, but no path.
+  // Errors of sockets and processes may have the same names, but no path.
   const path = named?.path ?? operation;
   if (!reason || (path === undefined && !DISK_ERRORS.has(code))) return undefined;
   const act = `Cannot ${named?.action ?? (DISK_ERRORS.has(code) ? "write" : "use")}`;
@@ -125,8 +125,8 @@ function operationOf(error: Error): string | undefined {
 }
 
 /**
- * Refuses a file, or a directory of a file, that nobody may write. Replacing a file by renaming
- * would succeed on some of them, and root may write all of them, but somebody has protected it.
+ * Throws if the file or its directory has no write permission. Renaming a new file into place could
+ * still succeed, and root may write anything, but somebody protected the file on purpose.
  */
 export function mustBeChangeable(path: string, shown = path): void {
   for (const at of [path, path.slice(0, path.lastIndexOf("/")) || "/"]) {
@@ -138,7 +138,7 @@ export function mustBeChangeable(path: string, shown = path): void {
   }
 }
 
-/** Undefined if nothing is there, or if the system has no modes. */
+/** The mode of a file; undefined if it does not exist, or if the system has no modes. */
 function modeOf(path: string): number | undefined {
   try {
     return Deno.statSync(path).mode ?? undefined;

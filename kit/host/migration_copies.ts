@@ -1,6 +1,6 @@
 /**
- * Copies of a database from before it was changed for a new version. Without one, there is no way
- * back to the older version of the program.
+ * Copies of a database, made before a new version changes it. They are the only way back to the
+ * older version of the program.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -8,21 +8,21 @@ import { basename, dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 
-/** How many copies are kept: of the last two versions. */
+/** Number of copies that are kept: of the last two versions. */
 const KEPT_MAX = 2;
 const MIB = 2 ** 20;
 
 export interface MigrationCopy {
   readonly path: string;
-  /** The version of the schema that it has. */
+  /** The version of its schema. */
   readonly version: number;
 }
 
 const pathOf = (path: string, version: number) => `${path}.schema-${version}`;
 
 /**
- * Copies a database beside itself, and deletes all but the newest copies. Throws if there is no
- * room: the database is then left as it is.
+ * Copies a database into its own folder, and deletes all but the newest copies. Throws if there is
+ * no room, and leaves the database unchanged.
  */
 export function copyBeforeMigration(path: string, version: number, database: DatabaseSync): void {
   const copy = pathOf(path, version);
@@ -30,7 +30,7 @@ export function copyBeforeMigration(path: string, version: number, database: Dat
   try {
     remove(partial);
     Deno.openSync(partial, { write: true, createNew: true, mode: 0o600 }).close();
-    // A copy takes no time where a file system shares blocks.
+    // Copying is instant if the file system shares blocks.
     if (isWholeInFile(database)) Deno.copyFileSync(path, partial);
     else database.prepare("vacuum into ?").run(partial);
     Deno.chmodSync(partial, 0o600);
@@ -58,25 +58,28 @@ export function migrationCopies(path: string): MigrationCopy[] {
       ? /^(\d{1,6})$/.exec(name.slice(prefix.length)) ?? []
       : [];
     return digits === undefined ? [] : [{ path: join(directory, name), version: Number(digits) }];
-  }).sort((one, other) => other.version - one.version);
+  }).sort((a, b) => b.version - a.version);
 }
 
-/** The newest copy that a program of this schema opens; undefined if there is none. */
+/** The newest copy that a program with this schema can open; undefined if there is no such copy. */
 export function copyFor(path: string, schema: number): MigrationCopy | undefined {
   return migrationCopies(path).find(({ version }) => version <= schema);
 }
 
-/** Moves the write-ahead log into the file. A reader, such as a backup, may need a part yet. */
+/**
+ * Moves the write-ahead log into the file. Returns false if a reader, such as a backup, still needs
+ * a part of it.
+ */
 function isWholeInFile(database: DatabaseSync): boolean {
   const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
   return busy === 0;
 }
 
-/** The error that led here is the one to report. */
+/** Ignores errors of the cleanup, so that the original error is reported. */
 function unlessError(work: () => void): void {
   try {
     work();
-  } catch { /* What is left of the copy is replaced by the next one. */ }
+  } catch { /* The next copy replaces the remains of this one. */ }
 }
 
 function remove(path: string): void {

@@ -15,7 +15,7 @@ export async function readUpTo(
   bytes_max: number,
   onProgress: (bytes: number) => void = () => undefined,
 ): Promise<Bytes | undefined> {
-  // Chunks are copied: a list of them takes hundreds of times the memory if each is one byte.
+  // Copies chunks into one buffer: a list of 1-byte chunks takes hundreds of times the memory.
   let held: Bytes = new Uint8Array();
   let bytes = 0;
   for await (const chunk of body ?? []) {
@@ -24,7 +24,7 @@ export async function readUpTo(
     if (bytes > bytes_max) return undefined; // Leaving the loop cancels the rest of the body.
     if (at === 0) held = chunk;
     else {
-      if (bytes > held.length) held = grown(held, at, Math.min(bytes_max, 2 * bytes));
+      if (bytes > held.length) held = grow(held, at, Math.min(bytes_max, 2 * bytes));
       held.set(chunk, at);
     }
     onProgress(bytes);
@@ -32,8 +32,8 @@ export async function readUpTo(
   return held.subarray(0, bytes);
 }
 
-/** A copy of the first bytes, with room for more. */
-function grown(held: Bytes, bytes: number, length: number): Bytes {
+/** A larger copy of the first bytes. */
+function grow(held: Bytes, bytes: number, length: number): Bytes {
   const larger = new Uint8Array(length);
   larger.set(held.subarray(0, bytes));
   return larger;

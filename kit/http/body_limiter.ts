@@ -1,15 +1,17 @@
-/** Limits request bodies in memory: their bytes, together and of each sender, and their time. */
+/**
+ * Limits request bodies in memory: their total size, their size per address, and their duration.
+ */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
 
-/** How long a body may take to arrive. Bodies that are held in memory have at most 1 MiB. */
+/** Time limit for a body to arrive. Bodies in memory have at most 1 MiB. */
 export const BODY_MS_MAX = 30_000;
-/** Limits all bodies of one address: 8 of the longest, or some thousand of common size. */
+/** Limit of all bodies of one address: 8 of maximum size, or some thousand of common size. */
 export const ADDRESS_BODY_BYTES_MAX = 8_388_608;
-/** Limits all bodies that arrive. Beyond it, the one that has been arriving the longest ends. */
+/** Limit of all bodies together. Beyond it, the body that started first is refused. */
 export const TOTAL_BODY_BYTES_MAX = 33_554_432;
-/** A body that announces at most this length is read at once, which takes half the time. */
+/** A body with at most this `Content-Length` is read at once, which takes half the time. */
 const SMALL_BYTES = 65_536;
 const RETRY_SECONDS = 1;
 
@@ -18,11 +20,11 @@ export interface LimitedBody extends Disposable {
   readonly request: Request;
 }
 
-interface Arriving {
+interface ArrivingBody {
   readonly startedAt: Monotonic;
   readonly address: string | undefined;
   bytes: number;
-  /** Ends the body. */
+  /** Aborts the body. */
   fail(problem: Problem): void;
 }
 
@@ -37,7 +39,7 @@ export class BodyLimiter {
   readonly #addressBytesMax: number;
   readonly #totalBytesMax: number;
   /** In the order of their start. */
-  readonly #arriving = new Set<Arriving>();
+  readonly #arriving = new Set<ArrivingBody>();
   readonly #bytesOf = new Map<string, number>();
   #total = 0;
 
@@ -51,12 +53,15 @@ export class BodyLimiter {
     this.#totalBytesMax = total_bytes_max;
   }
 
-  /** The bytes that are held now. */
+  /** The number of bytes in memory now. */
   get bytes(): number {
     return this.#total;
   }
 
-  /** Counts the body of a request while it is read. The request has no other body than this one. */
+  /**
+   * Counts the body of a request while it is read. Read the returned request, whose body replaces
+   * the original one.
+   */
   begin(request: Request, address?: string): LimitedBody {
     let open: TransformStreamDefaultController | undefined;
     const arriving = this.#add(address, (problem) => {
@@ -83,7 +88,10 @@ export class BodyLimiter {
     };
   }
 
-  /** Reads the body by `read`, or at once if it is short. Its bytes count until it has arrived. */
+  /**
+   * Reads the body with `read`. A short body is not counted chunk by chunk. Its bytes count until
+   * it has arrived.
+   */
   async read<T>(request: Request, read: (request: Request) => Promise<T>): Promise<T> {
     const length = request.headers.get("content-length");
     if (length === null || !(Number(length) <= SMALL_BYTES)) {
@@ -100,7 +108,7 @@ export class BodyLimiter {
     }
   }
 
-  /** Ends bodies that take too long. Must be called once a second. */
+  /** Aborts bodies that take too long. Must be called once a second. */
   tick(now: Monotonic): void {
     for (const arriving of this.#arriving) {
       if (now - arriving.startedAt < BODY_MS_MAX) return; // The remaining ones are younger.
@@ -108,14 +116,14 @@ export class BodyLimiter {
     }
   }
 
-  #add(address: string | undefined, fail: (problem: Problem) => void): Arriving {
+  #add(address: string | undefined, fail: (problem: Problem) => void): ArrivingBody {
     const arriving = { startedAt: this.#clock.monotonic(), address, bytes: 0, fail };
     this.#arriving.add(arriving);
     return arriving;
   }
 
-  /** Counts bytes. False if the address exceeds its limit. */
-  #count(arriving: Arriving, bytes: number): boolean {
+  /** Counts bytes. Returns false if the address exceeds its limit. */
+  #count(arriving: ArrivingBody, bytes: number): boolean {
     arriving.bytes += bytes;
     this.#total += bytes;
     const { address } = arriving;
@@ -124,7 +132,7 @@ export class BodyLimiter {
       this.#bytesOf.set(address, held);
       if (held > this.#addressBytesMax) return false;
     }
-    // What arrives as usual takes milliseconds, so the oldest one is slow.
+    // A normal body arrives within milliseconds, so the oldest one is slow.
     for (const oldest of this.#arriving) {
       if (this.#total <= this.#totalBytesMax) break;
       this.#fail(oldest);
@@ -132,13 +140,13 @@ export class BodyLimiter {
     return true;
   }
 
-  #fail(arriving: Arriving): void {
+  #fail(arriving: ArrivingBody): void {
     this.#end(arriving);
     arriving.fail(new Problem("body_too_slow", { seconds: BODY_MS_MAX / 1000 }));
   }
 
-  /** Gives back what a body holds. */
-  #end(arriving: Arriving): void {
+  /** Releases the bytes of a body. */
+  #end(arriving: ArrivingBody): void {
     this.#arriving.delete(arriving);
     const { address, bytes } = arriving;
     arriving.bytes = 0;

@@ -112,7 +112,10 @@ function wrongMethod(request: Request, methods: Methods): Problem {
   return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
 }
 
-/** `GET` serves `HEAD`, too. A route that refuses its own method only says why. */
+/**
+ * A path with `GET` also serves `HEAD`. Leaves out routes that refuse their own method: they exist
+ * only to explain why.
+ */
 function allowedMethods(methods: Methods): string[] {
   const taken = [...methods].filter(([, { contract }]) =>
     !contract.fails?.includes("method_not_allowed")

@@ -1,12 +1,12 @@
-/** Reads the arguments of a tool call as models and foreign clients send them. */
+/** Reads the arguments of a tool call, in the forms that models and foreign clients send. */
 
 import * as z from "zod";
 import { invalidRequest } from "kit/core/problem.ts";
 
 /**
- * The arguments by the schema of a tool. Null stands for an argument that is left out, a text for
- * the number or the boolean that it spells, and a time that is too long for the longest one
- * (contract 1). Any other value that the schema refuses is refused.
+ * Parses arguments by the schema of a tool. Null counts as a missing argument, text that spells a
+ * number or a boolean as that value, and a time over the maximum as the maximum (contract 1). Any
+ * other invalid value is refused.
  */
 export function readArguments<I extends z.ZodObject>(input: I, given: unknown): z.output<I> {
   const args = given ?? {};
@@ -14,20 +14,20 @@ export function readArguments<I extends z.ZodObject>(input: I, given: unknown): 
   if (first.success) return first.data;
   const { issues } = first.error;
   let corrected: unknown = args;
-  // A text that spells a number may spell one that is too large.
+  // Two passes, because text may spell a number that is too large.
   let again: z.ZodSafeParseResult<z.output<I>> = first;
   for (let pass = 0; pass < 2 && !again.success; pass++) {
     corrected = again.error.issues.reduce(correct, corrected);
     again = input.safeParse(corrected);
   }
   if (again.success) return again.data;
-  // What was given is named, and not what was made of it.
+  // The error names the value that was sent, not the corrected one.
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
   const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
-/** A copy of the arguments with the one corrected that an issue is about, if it can be. */
+/** A copy of the arguments with the argument of an issue corrected, if possible. */
 function correct(args: unknown, issue: z.core.$ZodIssue): unknown {
   const [key, ...inner] = issue.path;
   if (typeof args !== "object" || args === null || typeof key !== "string") return args;

@@ -121,7 +121,7 @@ function methodOf(message: unknown): unknown {
     : undefined;
 }
 
-/** Messages without `params: null` and `arguments: null`, by which some clients send nothing. */
+/** Removes `params: null` and `arguments: null`, which some clients send for missing values. */
 function withoutNulls(message: unknown): unknown {
   if (Array.isArray(message)) return message.map(withoutNulls);
   if (methodOf(message) === undefined) return message;

@@ -1,10 +1,10 @@
-/** Decides when a connection is pinged, and when its other end counts as gone. */
+/** Decides when to ping a connection, and when its other end counts as gone. */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 
 export interface KeepAliveOptions {
   readonly every_ms: number;
-  /** After so many pings without a sign of life, the next one finds the other end gone. */
+  /** Number of unanswered pings after which the next one reports the other end as gone. */
   readonly unanswered_max: number;
 }
 
@@ -14,7 +14,7 @@ export class KeepAlive {
   #pinged_at: Monotonic;
   #unanswered = 0;
   #sent = 0;
-  /** When the other end was heard last, in milliseconds since 1970. */
+  /** Time of the last sign of life of the other end, in milliseconds since 1970. */
   heard_at: number;
 
   constructor(clock: Clock, options: KeepAliveOptions) {

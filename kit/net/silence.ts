@@ -1,4 +1,4 @@
-/** Notices that nothing was heard for too long: of a stream, a connection, a reader. */
+/** Detects silence: of a stream, a connection, or a reader. */
 
 import type { Clock } from "kit/core/clock.ts";
 
@@ -8,7 +8,7 @@ export class Silence implements Disposable {
   readonly #onSilence: () => void;
   #cancel: () => void = () => undefined;
 
-  /** Calls `onSilence` once if `ms_max` pass without `heard`. */
+  /** Calls `onSilence` once after `ms_max` without a call of `heard`. */
   constructor(clock: Pick<Clock, "setTimer">, ms_max: number, onSilence: () => void) {
     this.#clock = clock;
     this.#ms_max = ms_max;
@@ -27,8 +27,8 @@ export class Silence implements Disposable {
 }
 
 /**
- * Passes a body on, and fails it when its reader takes nothing for `ms_max` although something is
- * there. Then the runtime ends the connection, and the source is cancelled.
+ * Forwards a body. Fails it if its reader takes nothing for `ms_max` while data waits. The runtime
+ * then ends the connection, and the source is cancelled.
  */
 export function failStalled<Chunk extends Uint8Array>(
   clock: Pick<Clock, "setTimer">,
@@ -46,7 +46,7 @@ export function failStalled<Chunk extends Uint8Array>(
       offered = new Silence(clock, ms_max, () => {
         const why = new Error(`the reader took nothing for ${ms_max / 1000} s`);
         controller.error(why);
-        void source.cancel(why).catch(() => undefined); // It may have ended meanwhile.
+        void source.cancel(why).catch(() => undefined); // The source may have ended already.
       });
     },
     async cancel(reason) {
@@ -56,5 +56,5 @@ export function failStalled<Chunk extends Uint8Array>(
   }, { highWaterMark: 0 });
 }
 
-/** How long the reader of an event stream may take nothing. Something is sent every 15 s. */
+/** Time limit for a stalled reader of an event stream. Something is sent every 15 s. */
 export const STALLED_MS_MAX = 60_000;

@@ -95,7 +95,8 @@ export class Relay implements AsyncDisposable {
     };
     const handled = telemetry ? telemetry.requests.traced(limited) : limited;
     this.fetch = async (request, remote) => {
-      // With a malformed Host the URL cannot be parsed, which every later step relies on.
+      // Refused first: with a malformed Host the URL cannot be parsed, and every later step needs
+      // it.
       if (URL.canParse(request.url)) return await handled(request, remote);
       this.metrics.refused("malformed_host");
       return new Problem("malformed_host", { host: hostOf(request) }).toResponse();

@@ -33,7 +33,7 @@ export interface DaemonIdentity {
 
 export interface DaemonLinkDeps {
   readonly clock: Clock;
-  /** Called when the daemon has said hello: calls `welcome` or `refuse`, now or later. */
+  /** Called after the daemon's hello. Must call `welcome` or `refuse`, now or later. */
   onHello(link: DaemonLink): void;
   left(link: DaemonLink, why: string): void;
 }
@@ -50,7 +50,7 @@ export class DaemonLink implements ConnectionListener {
   readonly connectedAt: number;
   readonly #opened_at: Monotonic;
   readonly #deps: DaemonLinkDeps;
-  /** When each request without a response times out, by the monotonic clock. */
+  /** Deadline of each request without a response, by the monotonic clock. */
   readonly #deadlines = new Map<Stream, number>();
   readonly #timedOut = new WeakSet<Stream>();
   /** For responses that are read whole, the bytes collected so far. */
@@ -225,7 +225,7 @@ export class DaemonLink implements ConnectionListener {
     this.end(why);
   }
 
-  /** Asks the daemon for a sign of life, and calls back when it comes. */
+  /** Requests a sign of life from the daemon, and calls back when it comes. */
   probe(answered: () => void): void {
     this.#multiplexed?.probe(answered);
   }

@@ -25,7 +25,7 @@ export const DAEMONS_OF_SECRET_MAX = 100;
  * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
 export const TOTAL_HELD_BYTES_MAX = 268_435_456;
-/** How long the older of two links of one daemon id may take to give a sign of life. */
+/** Time limit for the older of two links of one daemon id to give a sign of life. */
 export const PROBE_MS_MAX = 3000;
 /** How many disconnected machines are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
@@ -60,7 +60,7 @@ export class MachineRegistry implements Machines {
   /** Closed links whose responses still have readers. */
   readonly #drainingLinks = new Set<DaemonLink>();
   readonly #recentlyLeft = new Set<string>();
-  /** Links that wait until it is known whether the older link of their id lives. */
+  /** New links that wait for a sign of life from the older link of their id. */
   readonly #contests = new Map<DaemonLink, { readonly since: Monotonic; links: DaemonLink[] }>();
 
   constructor(deps: MachineRegistryDeps) {
@@ -185,8 +185,8 @@ export class MachineRegistry implements Machines {
   }
 
   /**
-   * Adds a link that said hello. An older link of the same run is ended (contract 9). One of
-   * another run is asked for a sign of life first: two daemons with one id are a mistake, and the
+   * Adds a link after its hello. An older link of the same run is closed (contract 9). An older
+   * link of another run is asked for a sign of life: two daemons with one id are a mistake, and the
    * one that was connected first stays (contract 11).
    */
   #add(link: DaemonLink): void {
@@ -200,7 +200,7 @@ export class MachineRegistry implements Machines {
     older.probe(() => this.#refuseOthers(older));
   }
 
-  /** The older link lives. */
+  /** The older link gave a sign of life: refuses the newer ones. */
   #refuseOthers(older: DaemonLink): void {
     const { daemon_id } = older.identity;
     const { machine = "" } = older.machine ?? {};
@@ -214,7 +214,7 @@ export class MachineRegistry implements Machines {
     }
   }
 
-  /** The older link has ended, or gave no sign of life. */
+  /** The older link has ended, or gave no sign of life: admits the newer ones. */
   #admitOthers(older: DaemonLink): void {
     const [first, ...others] = this.#takeContest(older);
     if (first) this.#join(first);

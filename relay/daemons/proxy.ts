@@ -74,7 +74,10 @@ export async function proxyToMachine(
   return new Response(null, answer);
 }
 
-/** An event stream always has something to read; a person may pause a download. */
+/**
+ * Limits only event streams, whose readers always have something to read; a person may pause a
+ * download.
+ */
 function failIfStalled(clock: Clock, answer: Response): Response {
   const { body, headers } = answer;
   if (!body || headers.get("content-type") !== "text/event-stream") return answer;

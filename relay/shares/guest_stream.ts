@@ -12,12 +12,15 @@ export const NEVER_SHARED: ReadonlySet<string> = new Set([
 /** Size limit of an event. Events contain ids, names and counts only, so they are shorter. */
 const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
-/** A page cannot see comments, so it could not tell a quiet stream from a frozen one. */
+/**
+ * A page cannot see comments, so without this event it could not distinguish a quiet stream from a
+ * frozen one.
+ */
 const ALIVE = `${KEEP_ALIVE}event: alive\ndata: {}\n\n`;
 
 /**
- * Passes on the events that a guest may see. Fails if the event stream is invalid. A stream that
- * `sendsAlive` has an event beside each comment of a quiet stream.
+ * Forwards the events that a guest may see. Fails if the event stream is invalid. With
+ * `sendsAlive`, each keep-alive comment comes with an event.
  */
 export function filterEvents(
   peer_id: string,
@@ -27,7 +30,7 @@ export function filterEvents(
   const encoder = new TextEncoder();
   const frames = new Splitter("\n\n", 1);
   return new TransformStream({
-    // A proxy may hold the head back until there is a body.
+    // A proxy may hold the head back until the body begins.
     start: (controller) => controller.enqueue(encoder.encode(KEEP_ALIVE)),
     transform(chunk, controller) {
       const ended = frames.push(decoder.decode(chunk, { stream: true }));

@@ -27,7 +27,8 @@ const TYPES = [...Object.keys(EVENTS), "delivery"].filter((type) => !NEVER_SHARE
 const SCRIPT = `
 const list = document.getElementById("news");
 let source, silence;
-// A connection that is frozen ends in no error: the relay sends something every 15 seconds.
+// A frozen connection raises no error. The relay sends something every 15 seconds, so silence
+// reveals it.
 const hear = () => {
   clearTimeout(silence);
   silence = setTimeout(connect, ${SILENCE_MS_MAX});

@@ -1,6 +1,6 @@
 /**
- * Freezes every kind of link between real programs: `--seconds N` (120) in each direction, and a
- * server that is stopped. Prints when each end noticed, and when it was connected again.
+ * Freezes every kind of link between real programs, `--seconds N` (120) in each direction, and
+ * stops a server. Prints when each end noticed, and when it was connected again.
  */
 
 import process from "node:process";
@@ -22,19 +22,21 @@ import { print, until } from "../support/waiting.ts";
 
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "120" } } });
 const SECONDS = Number(values.seconds);
-/** How long a link may be connected again after the thaw: the longest pause between attempts. */
+/**
+ * Time limit for a link to be connected again after the thaw: the longest pause between attempts.
+ */
 const BACK_MS_MAX = 75_000;
 const DOWN_MS_MAX = 15_000;
 
-/** One end of a link: whether it takes the link for connected. */
+/** One end of a link. Tells whether this end believes that the link is connected. */
 interface End {
   readonly name: string;
   readonly isConnected: () => boolean | Promise<boolean>;
-  /** Within this time the end notices; undefined where it cannot, in this direction. */
+  /** Time within which the end notices; undefined if it cannot notice in this direction. */
   readonly notices: (way: NonNullable<Freeze>) => number | undefined;
 }
 
-/** Pings every 20 s, and two that are not answered; the close of the other end comes sooner. */
+/** Pings every 20 s, two of them unanswered. If the other end closes first, that comes sooner. */
 const PINGED_MS = 85_000;
 
 await using stack = new AsyncDisposableStack();
@@ -94,7 +96,7 @@ const ENDS: readonly End[] = [
   {
     name: "event stream: reader",
     isConnected: () => isStreamUp,
-    // The daemon has sent its answer: what the reader sends no longer matters.
+    // The daemon has sent its answer, so frames from the reader no longer matter.
     notices: (way) => way === "up" ? undefined : 50_000,
   },
 ];
@@ -146,7 +148,10 @@ async function allConnected(): Promise<void> {
   for (const { name, isConnected } of ENDS) await until(`${name} to be connected`, isConnected);
 }
 
-/** Measures when each end notices, lets the rest of the time pass, and waits until all is well. */
+/**
+ * Measures when each end notices, waits for the rest of the time, and then until all ends are
+ * connected.
+ */
 async function freezeAll(way: NonNullable<Freeze>): Promise<void> {
   for (const link of links) link.frozen = way;
   const elapsed_ms = stopwatch();

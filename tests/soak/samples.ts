@@ -124,7 +124,7 @@ function slope(points: readonly Point[]): number {
   );
 }
 
-/** The slope that lasts until the end. What grows at first only is a cache that fills. */
+/** The slope of a growth that goes on. Growth only at the start is a cache that fills up. */
 export function lastingSlope(points: readonly Point[]): number {
   return Math.min(slope(points), slope(points.slice(Math.floor(points.length / 2))));
 }

@@ -55,7 +55,7 @@ export function judge(samples: readonly Sample[], duration_ms: number): Row[] {
   ];
 }
 
-/** The growth of all samples together: a single one decides nothing. */
+/** The growth over all samples: no single sample decides. */
 function line(
   what: string,
   samples: readonly Sample[],

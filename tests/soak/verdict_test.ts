@@ -1,4 +1,4 @@
-/** The verdict of a soak: what leaks is found, and what is only noisy is not. */
+/** The verdict of a soak run: it reports leaks, and ignores noise. */
 
 import assert from "node:assert/strict";
 import { Chance } from "../support/seeded_random.ts";
@@ -24,7 +24,7 @@ const STEADY: Sample = {
   events: 1000,
 };
 
-/** The figures that grow too much in an hour whose samples differ from the steady state. */
+/** The figures that are reported, in an hour whose samples differ from the steady state. */
 function unsound(differ: (part: number, random: () => number) => Partial<Sample>): string[] {
   const chance = new Chance(15);
   const next = () => chance.next();

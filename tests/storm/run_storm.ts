@@ -24,8 +24,8 @@ const MACHINES_RULES = {
 const RULES = { opening: OPENING_VERBS, verbs: VERBS, invariants: INVARIANTS };
 
 /**
- * What is simulated: one daemon with its clients, a relay with daemons and remote clients, machines
- * that talk over a bus, or machines whose databases go back to an earlier moment.
+ * The simulated systems: one daemon with its clients; a relay with daemons and remote clients;
+ * machines that talk over a bus; machines whose databases go back to an earlier moment.
  */
 export const SIMULATIONS = {
   daemon: (options: SimulationOptions): Simulation => new Storm({ ...options, rules: RULES }),

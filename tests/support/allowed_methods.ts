@@ -1,16 +1,13 @@
-/** Checks of `Allow` over all routes: it names the methods that a path takes, and no others. */
+/** Checks `Allow` of all routes: it names exactly the methods that a path accepts. */
 
 import assert from "node:assert/strict";
 
 const METHODS = ["GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS", "PROPFIND"];
 
-/** Sends a request; undefined while it waits for something, which a refused method never does. */
+/** Sends a request. Undefined if the answer waits for something; a refused method never waits. */
 type Send = (method: string, path: string) => Promise<Response | undefined>;
 
-/**
- * Sends every method to every path. `paths` may have parameters, which get a value that names
- * nothing.
- */
+/** Sends every method to every path. Parameters in `paths` get a value that names nothing. */
 export async function assertAllowedMethods(paths: Iterable<string>, send: Send): Promise<void> {
   for (const path of new Set(paths)) {
     const url = path.replaceAll(/:\w+|\{\w+\}|\*/g, "none-0000");

@@ -1,8 +1,8 @@
-/** A fake clock: its time stands still until a test advances it, or sets the time of day. */
+/** A fake clock. Its time stands still until a test advances it or sets the time of day. */
 
 import { type Boottime, type Clock, type Monotonic, sleepWithTimer } from "kit/core/clock.ts";
 
-/** Far from any time of day, so that a mix-up of the two clocks is off by decades. */
+/** Far from any time of day: a mix-up of the two clocks is off by decades. */
 const MONOTONIC_START_MS = 5_000_000;
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
@@ -71,8 +71,8 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * The machine is suspended: the time of day goes on, while timers stand still. A negative time
-   * sets the clock back, as `step` does.
+   * Suspends the machine: the time of day goes on, while timers stand still. A negative time sets
+   * the clock back, like `step`.
    */
   sleepMachine(ms: number): void {
     if (ms < 0) return this.step(ms);

@@ -1,4 +1,4 @@
-/** `mesh restore`: puts a backup in the place of the daemon's database. */
+/** `mesh restore`: replaces the daemon's database by a backup. */
 
 import { DatabaseSync } from "node:sqlite";
 import { join, resolve } from "kit/core/path.ts";
@@ -14,10 +14,10 @@ import { readClientSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 
-/** How many databases that were replaced are kept. */
+/** Maximum number of replaced databases that are kept. */
 const REPLACED_MAX = 2;
 const REPLACED = "mesh.db.replaced-";
-/** The beginning of each SQLite database. */
+/** The first bytes of each SQLite database. */
 const MAGIC = "SQLite format 3\0";
 
 export const RESTORE_COMMAND = answerCommand({
@@ -52,7 +52,7 @@ export const RESTORE_COMMAND = answerCommand({
 interface Backup {
   readonly daemon_id: string;
   readonly version: number;
-  /** The number of its last message. */
+  /** The row number of its last message. */
   readonly last: number;
 }
 
@@ -103,7 +103,7 @@ function isDatabase(path: string): boolean {
   return new TextDecoder().decode(bytes.subarray(0, opened.readSync(bytes) ?? 0)) === MAGIC;
 }
 
-/** Copies a database with what its own write-ahead log has, and checks the copy. */
+/** Copies a database together with its write-ahead log, and checks the copy. */
 function copyChecked(file: string, fresh: string): void {
   remove(fresh);
   orRefuse(`Cannot copy "${file}" to "${fresh}"`, () => {
@@ -155,8 +155,8 @@ function mustBeOf(backup: Backup, present: string | undefined, takesOther: boole
 }
 
 /**
- * Puts the checked copy in the place of the database, under the lock of the daemon. At each moment
- * there is one whole database under the name: a daemon that starts after a crash opens either.
+ * Replaces the database by the checked copy, under the lock of the daemon. The name always refers
+ * to one whole database, so a daemon that starts after a crash opens either the old or the new one.
  */
 function replace({ state, target, fresh, backup, now }: {
   readonly state: string;
@@ -183,12 +183,16 @@ function replace({ state, target, fresh, backup, now }: {
   });
 }
 
-/** Keeps the present database under another name; its name stays until the copy takes it. */
+/**
+ * Keeps the present database under a second name. It loses its own name only when the copy takes
+ * it.
+ */
 function keep(state: string, target: string, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:.]/g, "");
   const kept = join(state, `${REPLACED}${time}`);
   Deno.linkSync(target, kept);
-  // Left by a crash, or by a database that cannot be opened. The copy must not be read with them.
+  // A crash, or a database that cannot be opened, leaves these files. SQLite must not apply them to
+  // the copy.
   for (const suffix of ["-wal", "-shm"]) {
     if (exists(`${target}${suffix}`)) Deno.renameSync(`${target}${suffix}`, `${kept}${suffix}`);
   }
@@ -201,7 +205,7 @@ function keep(state: string, target: string, now: number): string {
   return kept;
 }
 
-/** How many messages the present database has that the backup has not; null if it is unreadable. */
+/** Number of messages in the present database that the backup lacks; null if it is unreadable. */
 function countSince(target: string, last: number): number | null {
   if (!isDatabase(target)) return null; // SQLite would delete the log beside it.
   try {
@@ -211,7 +215,7 @@ function countSince(target: string, last: number): number | null {
       db.prepare("select count(*) as count from messages where seq > ?").get(last) ??
         {};
     return Number(count);
-  } catch { // A damaged database is a reason to restore, not one to refuse.
+  } catch { // A damaged database is a reason to restore.
     return null;
   }
 }
@@ -230,7 +234,7 @@ function idOf(path: string): string | undefined {
   try {
     using db = new DatabaseSync(path, { readOnly: true });
     return daemonIdIn(db);
-  } catch { // As above.
+  } catch { // A damaged database: see `countSince`.
     return undefined;
   }
 }

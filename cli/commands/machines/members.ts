@@ -129,7 +129,7 @@ async function allow({ env, clock }: CommandContext, args: Args) {
   return { machine, is_running: await updateServer(env, clock, server) };
 }
 
-/** The running server takes the new list; the store of an earlier version is changed as well. */
+/** Reloads the running server with the new list, and updates a store of an earlier version. */
 async function updateServer(env: Env, clock: Clock, settings: ServerSettings): Promise<boolean> {
   const isRunning = await reloadServer(env, clock);
   if (isRunning) await prepareServer(env, settings, "allow");

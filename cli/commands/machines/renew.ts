@@ -1,4 +1,4 @@
-/** `mesh machines renew-identity`: makes a copy of a machine a machine of its own. */
+/** `mesh machines renew-identity`: gives a copied machine an identity of its own. */
 
 import { randomIds } from "kit/core/clock.ts";
 import { join as joinPath } from "kit/core/path.ts";
@@ -78,7 +78,7 @@ async function renew(context: CommandContext, args: Args) {
   return { before, daemon_id, name, allow, bus };
 }
 
-/** On the machine that was copied, a new identity would take it out of the network. */
+/** Refuses to run on the original machine, which a new identity would take out of the network. */
 async function mustBeCopy(
   { call }: CommandContext,
   health: Awaited<ReturnType<typeof getHealth>>,

@@ -41,7 +41,7 @@ export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clo
   showRefusals(to, bus);
 }
 
-/** Machines that do not see this one, or that are not seen here, and the way out. */
+/** Shows refusals between this machine and others, with what to do about them. */
 function showRefusals(to: Terminal, { refused = [], refused_by = [] }: Partial<Bus>): void {
   const all = [
     ...refused_by.map((refusal) => ({ refusal, what: "refuses this machine" })),

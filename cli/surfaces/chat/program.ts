@@ -1,4 +1,4 @@
-/** What the commands that run a chat surface share: its settings' errors, its log. */
+/** Shared parts of the commands that run a chat surface: errors in settings, and the log. */
 
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
 import type { CommandContext } from "../../command/command.ts";

@@ -28,7 +28,7 @@ export const Health = z.object({
     status: z.enum(["connected", "connecting", "down", "disabled"]),
     url: maybe,
     last_connected_at: Instant.nullable(),
-    /** When the relay was heard last; absent while it is not connected. */
+    /** Last time that anything came from the relay; absent while it is not connected. */
     last_heard_at: Instant.optional(),
     last_error: maybe,
   }),
@@ -36,7 +36,9 @@ export const Health = z.object({
   bus: z.object({
     status: z.enum(["connected", "connecting", "down"]),
     reason: maybe,
-    /** Another daemon with this machine's id was connected first: this one exchanges nothing. */
+    /**
+     * Another daemon with this machine's id was connected first, so this daemon exchanges nothing.
+     */
     identity_in_use: z.boolean(),
   }).optional(),
 });
@@ -72,7 +74,7 @@ export const listEvents = contract({
   tunnel: "open",
   query: z.object({
     since: QueryNumber.optional(),
-    /** The newest events, in place of those after `since`. */
+    /** The newest events, instead of those after `since`. */
     replay: QueryNumber.optional(),
     type: z.string().optional(),
     limit: QueryNumber.pipe(z.number().min(1)).default(100)
@@ -82,8 +84,8 @@ export const listEvents = contract({
     events: z.array(WireEvent),
     next: z.number().int().nullable(),
     /**
-     * There if events after `since` are missing: they were deleted, or `since` is of a time that the
-     * daemon lost when its database was restored. `oldest` is the first event that is stored.
+     * Present if events after `since` are missing: they were deleted, or the daemon lost them
+     * because its database was restored. `oldest` is the first event that is stored.
      */
     gap: z.object({ oldest: z.number().int() }).optional(),
   }),

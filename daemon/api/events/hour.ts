@@ -10,7 +10,7 @@ const EXACT_MS_MAX = 32;
 
 /** What happened in one minute. */
 interface Minute {
-  /** Minutes since 1970, by the time of day at the start and the time that has passed since. */
+  /** Minutes since 1970: the time of day at the start plus the time that has passed since. */
   readonly number: number;
   sent: number;
   seen: number;
@@ -79,7 +79,7 @@ export class Hour {
   /** The minutes of which something is known, oldest first, and the whole hour. */
   figures() {
     const now = this.#current().number;
-    // If the clock was set, its minutes are now as many later or earlier.
+    // The difference between the clock and the run's own time, after the clock was set.
     const set_by = Math.round((this.#clock.now() - this.#runTime()) / MINUTE_MS);
     const minutes = this.#minutes.filter(({ number }) => number > now - MINUTES);
     const sent_ms = new DeliveryTimes(), seen_ms = new DeliveryTimes();
@@ -107,7 +107,7 @@ export class Hour {
     return this.started_at + this.#clock.boottime() - this.#boottime_at_start;
   }
 
-  /** The minute of now. */
+  /** The current minute. */
   #current(): Minute {
     const number = Math.floor(this.#runTime() / MINUTE_MS);
     const newest = this.#minutes.at(-1);

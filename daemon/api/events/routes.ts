@@ -68,7 +68,7 @@ async function list(
   const last = found.length === range.limit ? found.at(-1)?.id ?? null : null;
   return {
     events: found.map(toWire),
-    // From a position beyond the end, a reader goes on with what is new.
+    // A reader whose position is beyond the end continues with new events.
     next: start > events.last ? events.last : last,
     ...(hasGap && { gap: { oldest: events.oldest } }),
   };

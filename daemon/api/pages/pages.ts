@@ -18,7 +18,7 @@ const ATTRIBUTES = "Path=/; HttpOnly; SameSite=Strict";
 
 export class Pages {
   readonly #ctx: Context;
-  /** By the digest of the ticket. Forgotten on restart. */
+  /** Keyed by the digest of the ticket. Lost on restart. */
   readonly #tickets = new Map<string, TimeLimit>();
 
   constructor(ctx: Context) {

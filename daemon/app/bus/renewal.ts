@@ -1,4 +1,4 @@
-/** Gives the machine of a database another id, while its daemon is off. */
+/** Gives the machine of a database a new daemon id, while its daemon is stopped. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { Database } from "kit/data/sqlite.ts";
@@ -6,7 +6,7 @@ import { deletePositions } from "../../features/machines/links/store.ts";
 import { readIdentity, renewIdentity } from "../identity.ts";
 import { migrations } from "../migrations/migrations.ts";
 
-/** Returns the ids of before and after. */
+/** Returns the old and the new id. */
 export function renewDatabase(path: string, { clock, ids }: { clock: Clock; ids: Ids }) {
   const quiet = () => undefined;
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };

@@ -30,7 +30,7 @@ export interface SetupPlan {
   readonly mesh: Argv;
   /** Tells our hooks and servers from those of other programs. */
   readonly programs: MeshPrograms;
-  /** If true, our MCP server takes the place of another program's server of our name. */
+  /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;
 }
 
@@ -50,8 +50,7 @@ export interface MeshPart {
 /**
  * A file of an agent and our changes to it, as a JSON object or as text. Each function returns the
  * whole changed file. It must be pure, because it may run more than once, and throws `Unchangeable`
- * for a content that cannot be changed. A change of text keeps all bytes outside of
- * it.
+ * for content that cannot be changed. A change of text keeps all other bytes.
  */
 export type Edit = JsonEdit | TextEdit;
 
@@ -71,22 +70,22 @@ interface TextEdit {
   readonly format: "text";
   readonly add: (before: string) => string;
   readonly remove: (before: string, original: string) => string;
-  /** Whether we have created a file that holds only our part. By default we have. */
+  /** Tells whether we created a file that holds only our part. Default: we did. */
   readonly isCreated?: (before: string) => boolean;
   readonly learn?: (content: string) => void;
   readonly find?: (content: string) => MeshPart;
 }
 
 /**
- * Learns our programs of all files of an agent, before any of them is changed. A file that cannot
- * be read teaches nothing; whoever changes it refuses it.
+ * Adds the programs that our marks name, from all files of an agent, before any file is changed.
+ * Skips files that cannot be read; the edit of such a file is refused later.
  */
 export function learnPrograms(edits: readonly Edit[]): void {
   for (const edit of edits) {
     try {
       onContent(edit, {
-        text: (one, text) => one.learn?.(text),
-        json: (one, json) => one.learn?.(json),
+        text: (textEdit, text) => textEdit.learn?.(text),
+        json: (jsonEdit, json) => jsonEdit.learn?.(json),
       });
     } catch (error) {
       if (refusalOf(error) === undefined) throw error;
@@ -97,8 +96,8 @@ export function learnPrograms(edits: readonly Edit[]): void {
 /** Finds our part in a file. Throws if the file cannot be read as the agent's settings. */
 export function findMesh(edit: Edit): MeshPart {
   return onContent(edit, {
-    text: (one, text) => one.find?.(text),
-    json: (one, json) => one.find?.(json),
+    text: (textEdit, text) => textEdit.find?.(text),
+    json: (jsonEdit, json) => jsonEdit.find?.(json),
   }) ?? { hooks: [], servers: [] };
 }
 
@@ -122,24 +121,24 @@ export function readJsonSettings(path: string): JsonObject | undefined {
 /** Reads a file of TOML settings; undefined if there is no file. */
 export function readTomlSettings(path: string): JsonObject | undefined {
   const { text } = readFile(path);
-  // Dates become texts, which no setting of ours is.
+  // Dates become strings; none of our settings is a date.
   return text === undefined
     ? undefined
     : named(path, () => JSON.parse(JSON.stringify(parseToml(text))));
 }
 
 export interface Plan {
-  /** The difference as text, empty if there is none. */
+  /** The difference as text; empty if nothing changes. */
   readonly difference: string;
-  /** Set if the file cannot be written; then its user may write the difference elsewhere. */
+  /** Set if the file cannot be written. The user may then add the difference at another place. */
   readonly refusal?: string;
 }
 
-/** Finds out what an edit would change, and whether it could, without changing anything. */
+/** Plans an edit: its difference, or the reason why it is impossible. Changes nothing. */
 export function planEdit(edit: Edit, undo = false): Plan {
   const { path } = edit;
   const { real, text: before } = readFile(path);
-  const after = named(path, () => changed(edit, before, { real, undo }));
+  const after = named(path, () => changedText(edit, before, { real, undo }));
   if (before === after) return { difference: "" };
   const difference = formatDiff(path, before ?? "", after ?? "");
   try {
@@ -152,13 +151,13 @@ export function planEdit(edit: Edit, undo = false): Plan {
   }
 }
 
-/** Applies an edit. Returns the difference as text, empty if there is none. */
+/** Applies an edit. Returns the difference as text; empty if nothing changed. */
 export function applyEdit(edit: Edit, { undo }: { readonly undo: boolean }): string {
   const { path } = edit;
   const { real } = readFile(path);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const before = readText(real, path);
-    const after = named(path, () => changed(edit, before, { real, undo }));
+    const after = named(path, () => changedText(edit, before, { real, undo }));
     if (before === after) return "";
     if (replaceFile(real, { before, after, undo, shown: path })) {
       return formatDiff(path, before ?? "", after ?? "");
@@ -182,21 +181,21 @@ function named<T>(path: string, change: () => T): T {
 interface FileState {
   readonly real: string;
   /**
-   * If true, removes our part. If nothing else has changed since, the file is restored byte for
-   * byte, and a file that we created is removed.
+   * If true, removes our part. If only we have changed the file, it is restored byte for byte, and
+   * a file that we created is deleted.
    */
   readonly undo: boolean;
 }
 
 /** The new text; undefined if the file is to be removed. */
-function changed(edit: Edit, before: string | undefined, { real, undo }: FileState) {
-  if (!undo) return added(edit, before);
+function changedText(edit: Edit, before: string | undefined, { real, undo }: FileState) {
+  if (!undo) return withMesh(edit, before);
   const backup = readBackup(real);
-  // Only we have changed the file since, so its first version is restored, unless it has our part.
+  // Only we have changed the file, so its first version is restored, unless that has our part.
   if (before !== backup && isWithoutMesh(edit, backup) && isOurChange(edit, backup, before)) {
     return backup;
   }
-  if (edit.format === "json") return removedJson(before, edit.remove, backup);
+  if (edit.format === "json") return jsonWithoutMesh(before, edit.remove, backup);
   const after = edit.remove(before ?? "", backup ?? "");
   if (after === (before ?? "")) return before;
   // True if there was no file before ours, or only an older version of ours.
@@ -206,7 +205,7 @@ function changed(edit: Edit, before: string | undefined, { real, undo }: FileSta
   return isOwnFile && after === "" ? undefined : after;
 }
 
-function added(edit: Edit, before: string | undefined): string | undefined {
+function withMesh(edit: Edit, before: string | undefined): string | undefined {
   if (edit.format === "text") {
     const after = edit.add(before ?? "");
     return after === (before ?? "") ? before : after;
@@ -224,17 +223,17 @@ function isWithoutMesh(edit: Edit, text = ""): boolean {
   return JSON.stringify(edit.remove(parsed, {})) === JSON.stringify(parsed);
 }
 
-/** Whether the present text is what setup makes of the first version. */
+/** True if the present text is the result of setup on the first version. */
 function isOurChange(edit: Edit, first: string | undefined, present: string | undefined): boolean {
   try {
-    return added(edit, first) === present;
+    return withMesh(edit, first) === present;
   } catch (error) {
     if (error instanceof Unchangeable) return false;
     throw error;
   }
 }
 
-function removedJson(
+function jsonWithoutMesh(
   before: string | undefined,
   remove: JsonEdit["remove"],
   backup: string | undefined,
@@ -269,7 +268,9 @@ function isEmpty(value: Json): boolean {
   return typeof value === "object" && value !== null && normalized({ value }) === normalized({});
 }
 
-/** Whether something is at a path. A path that cannot be examined counts, and is refused later. */
+/**
+ * True if something exists at the path, or if the path cannot be examined, which is refused later.
+ */
 export function exists(path: string): boolean {
   try {
     Deno.statSync(path);

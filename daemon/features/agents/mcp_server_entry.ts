@@ -14,10 +14,10 @@ import type { Argv } from "./settings_files/shell_words.ts";
 /** The name under which agents see our tools, e.g. `mcp__mesh__ask`. */
 export const SERVER_NAME = "mesh";
 
-/** Members of our entry besides the command; older versions wrote the same. */
+/** Members of our entry besides the command. Older versions wrote the same ones. */
 type Members = Readonly<Record<string, Json>>;
 
-/** How an agent's `mcpServers` holds our server. */
+/** The form in which an agent's `mcpServers` holds our server. */
 export function meshServer(members: Members) {
   const programIn = (server: Json | undefined, { programs }: SetupPlan): Argv | undefined => {
     const argv = [valueAt(server, "command"), valueAt(server, "args")].flat();
@@ -28,7 +28,7 @@ export function meshServer(members: Members) {
     return hasForm && programs.isFormer(program) ? program : undefined;
   };
   return {
-    /** Adds our server; the servers of others stay, and what the user has added to ours. */
+    /** Adds our server. Other servers stay, and so do the user's additions to ours. */
     install(settings: JsonObject, plan: SetupPlan): JsonObject {
       const servers = objectAt(settings, "mcpServers");
       const found = servers[SERVER_NAME];
@@ -44,7 +44,7 @@ export function meshServer(members: Members) {
         : entry;
       return { ...settings, mcpServers: { ...servers, [SERVER_NAME]: next } };
     },
-    /** Removes our server; another program's server that ours replaced comes back. */
+    /** Removes our server, and restores another program's server that ours replaced. */
     remove(settings: JsonObject, plan: SetupPlan, original: JsonObject = {}): JsonObject {
       const { [SERVER_NAME]: found, ...others } = objectAt(settings, "mcpServers");
       if (found === undefined || !programIn(found, plan)) return settings;
@@ -61,7 +61,7 @@ export function meshServer(members: Members) {
   };
 }
 
-/** The files of an agent that has its hooks and its MCP servers in two files. */
+/** The files of an agent that stores hooks and MCP servers in two files. */
 export interface AgentFiles {
   readonly hooks: string;
   readonly server: string;
@@ -97,7 +97,7 @@ function missingIn(found: JsonObject, members: Members): JsonObject {
   );
 }
 
-/** The words before the argument `mcp`, which is the last one; undefined for another command. */
+/** The words before `mcp`, if that is the last argument; else undefined. */
 export function programBefore(argv: readonly unknown[]): Argv | undefined {
   const words = argv.filter((word) => typeof word === "string");
   const isCommand = words.length === argv.length && words.length > 1 && words.at(-1) === "mcp";
@@ -105,8 +105,8 @@ export function programBefore(argv: readonly unknown[]): Argv | undefined {
 }
 
 /**
- * The refusal for another program's server of our name. It shows no more than the program: what
- * follows may hold secrets.
+ * The refusal if another program's server has our name. Shows only the program, because its
+ * arguments may hold secrets.
  */
 export function foreignServer(section: string, server: unknown): string {
   const { command, args, url } = Object(server);
@@ -121,5 +121,5 @@ export function foreignServer(section: string, server: unknown): string {
     "let mesh take its place: mesh setup AGENT --replace; uninstalling puts it back";
 }
 
-/** Programs that run another one, which their first operand names. */
+/** Programs that run the program named by their first operand. */
 const RUNNERS = /(^|\/)(npx|bunx|uvx|node|deno|bun|python3?)$/;

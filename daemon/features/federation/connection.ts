@@ -26,7 +26,7 @@ const MEASURING_MS_MAX = 2000;
 /** Opens a bus, which connects in the background and after a loss by itself. */
 export type OpenBus = (listener: BusListener) => Promise<Bus>;
 
-/** What is known of the connection alone. */
+/** The part of the report that the connection itself knows. */
 type ConnectionReport = Omit<BusReport, "identity_in_use" | "refused" | "refused_by">;
 
 export interface BusConnectionOptions

@@ -24,7 +24,7 @@ export const Machine = z.lazy(() =>
     status: MachineStatus,
     /** When its daemon announced itself last, by this machine's clock. */
     last_seen: Instant.nullable(),
-    /** Milliseconds of the last round trip to its daemon; null where it does not answer now. */
+    /** Last round trip to its daemon, in milliseconds; null while it does not answer. */
     latency_ms: z.number().nullable(),
     /** Milliseconds by which its clock is ahead of this machine's; null before it was measured. */
     clock_ahead_ms: z.number().nullable(),
@@ -40,13 +40,13 @@ export const Machine = z.lazy(() =>
 );
 export type Machine = z.output<typeof Machine>;
 
-/** Why one machine refuses another one, or a part of what it announces. */
+/** A machine's refusal of another machine, or of a part of what that one announces. */
 const MachineRefusal = z.object({
   daemon_id: z.string(),
   name: z.string().nullable(),
   reason: z.string(),
   detail: z.string(),
-  /** What to do. */
+  /** The action that ends the refusal. */
   hint: z.string(),
   at: Instant,
 });
@@ -60,9 +60,9 @@ export const BusReport = z.lazy(() =>
     since: Instant.nullable(),
     /** Why it is not connected, in a sentence. */
     reason: z.string().nullable(),
-    /** Milliseconds of the last round trip to the server; null where it does not answer now. */
+    /** Last round trip to the server, in milliseconds; null while it does not answer. */
     latency_ms: z.number().nullable(),
-    /** When bytes of the server came last on this connection; null while there is none. */
+    /** Time of the last bytes from the server on this connection; null while disconnected. */
     last_heard_at: Instant.nullable().optional(),
     daemon_id: z.string(),
     /** This machine's name in the network; null without a bus. */
@@ -75,9 +75,9 @@ export const BusReport = z.lazy(() =>
     bytes_at_bus: z.number().nullable(),
     bytes_at_bus_max: z.number().nullable(),
     /**
-     * Another daemon with this machine's id, as after copying a state directory or a virtual
-     * machine. `refused`: it was connected first, and this one exchanges nothing; `connected`: it
-     * was refused within the last minutes.
+     * Another daemon with this machine's id: a state directory or a virtual machine was copied.
+     * `refused`: the other daemon was connected first, and this one exchanges nothing. `connected`:
+     * this daemon was first, and refused the other one within the last minutes.
      */
     identity_in_use: z.object({
       this_one: z.enum(["connected", "refused"]),
@@ -85,9 +85,9 @@ export const BusReport = z.lazy(() =>
       started_at: Instant,
       at: Instant,
     }).nullable(),
-    /** Machines of the bus that this one refuses, wholly or in part. */
+    /** Machines that this one refuses, wholly or in part. */
     refused: z.array(MachineRefusal),
-    /** Machines that refuse this one, wholly or in part: they do not see what it announces. */
+    /** Machines that refuse this one, wholly or in part: they ignore its announcements. */
     refused_by: z.array(MachineRefusal),
   }).meta({ id: "Bus" })
 );

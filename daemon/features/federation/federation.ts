@@ -53,7 +53,7 @@ export interface FederationSettings {
 export interface BusAccess {
   readonly network: NetworkKeys;
   readonly keys: MachineKeys;
-  /** Where this daemon runs, for people: its host and its state directory. */
+  /** The place of this daemon, for people: its host and its state directory. */
   readonly place: string;
   /** Opens the bus as the machine of this id. */
   open(daemon_id: string, listener: BusListener): Promise<Bus>;
@@ -69,9 +69,12 @@ export interface FederationDeps extends
   readonly daemon_id: string;
   /** When this machine got its name and its key: others replace its card only by a newer one. */
   cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
-  /** This run was refused because another daemon has this identity; null: it takes part. */
+  /**
+   * Called with the start of a run that was refused because another daemon has this identity, or
+   * with null once this run takes part.
+   */
   identityRefused(started_at: number | null): void;
-  /** What waited before this time was left to another daemon, when this one got a new identity. */
+  /** Entries that waited before this time are left to the daemon with the former identity. */
   readonly left_before: number | undefined;
   forgetLeft(): void;
   readonly remotePeers: RemotePeers;
@@ -173,7 +176,7 @@ export class Federation {
     this.#connection.start(listener);
   }
 
-  /** Leaves what waited before a time to the daemon that has this machine's former identity. */
+  /** Leaves entries from before a time to the daemon that has this machine's former identity. */
   leave(before: number): void {
     this.#links.leaveBefore(before, "identity_renewed");
     this.#deps.forgetLeft();
@@ -248,7 +251,7 @@ export class Federation {
     await this.#connection.close();
   }
 
-  /** Takes a batch, unless another daemon of this id has taken the place of this one. */
+  /** Handles a batch, unless another daemon with this id has taken over. */
   async #receive(from: string, batch: Uint8Array): Promise<void> {
     await this.#claim.mustHold();
     await this.#links.receive(from, batch);

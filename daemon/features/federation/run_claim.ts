@@ -1,6 +1,6 @@
 /**
- * One daemon for one daemon id: each run asks, before it takes part in the bus, whether another run
- * of the same id is live, and stops as soon as another one has taken its place.
+ * Ensures one daemon for each daemon id. Before it takes part in the bus, each run asks whether
+ * another run of the same id is live. It stops as soon as another run has taken over.
  */
 
 import * as z from "zod";
@@ -19,34 +19,37 @@ import {
 import type { NetworkKeys } from "../machines/trust/network.ts";
 import { open, seal } from "../machines/trust/sealing.ts";
 
-/** How long a live run may take to answer. */
+/** Time limit for the answer of a live run. */
 const ANSWER_MS_MAX = 2000;
 /**
- * How long a run may go on without proof that no other one has taken its place. A run whose process
- * was stopped finds on waking that this time has passed, and asks before it applies anything.
+ * Time for which a run may continue without proof that no other run has taken over. After a
+ * suspension, a run finds that this time has passed, and asks before it applies anything.
  */
 export const HOLD_MS = 10_000;
-/** How often it gets that proof. */
+/** Interval at which a run renews that proof. */
 const PROVE_MS = 4000;
-/** A run that does not answer for this long is dead, or has found on waking that it must ask. */
+/** A run that has not answered for this time is dead, or must ask again when it wakes up. */
 export const TAKEOVER_MS = HOLD_MS + 1000;
-/** How long runs that start at the same time may take to hear of each other. */
+/** Time in which runs that start together hear of each other. */
 const SETTLE_MS = 200;
-/** How long a run that was refused leaves the place to a restart of the one that had it. */
+/** Time for which a refused run waits, so that the first run can restart. */
 export const RESTART_MS = 30_000;
-/** How long an attempt of another run is shown. */
+/** Time for which the attempt of another run is shown. */
 const RIVAL_MS_MAX = 5 * 60_000;
 const CONTEXT = "mesh run 1";
 const NONCE_BYTES = 8;
 const PLACE_LENGTH_MAX = 512;
 
 const Statement = z.object({
-  /** `claim`: may I take part; `taken`: I do; `held`: the answer of the run that takes part. */
+  /**
+   * `claim`: asks to take part. `taken`: takes part now. `held`: the answer of the run that already
+   * takes part.
+   */
   kind: z.enum(["claim", "taken", "held"]),
   run: z.string().regex(/^[0-9a-f]{16}$/),
   nonce: z.string().regex(/^[0-9a-f]{16}$/),
   started_at: Instant,
-  /** Where the daemon runs, for people. */
+  /** The place of the daemon, for people. */
   place: z.string().max(PLACE_LENGTH_MAX).transform(cleanLine),
 });
 type Statement = z.output<typeof Statement>;
@@ -55,12 +58,12 @@ type Statement = z.output<typeof Statement>;
 export interface OtherRun {
   readonly place: string;
   readonly started_at: number;
-  /** When it was heard last, by this machine's clock. */
+  /** Time of its last message, by this machine's clock. */
   readonly at: number;
   readonly heard_at: Monotonic;
 }
 
-/** A moment by both clocks: a suspension stops one, and setting the clock moves the other. */
+/** An instant by two clocks: a suspension stops the monotonic one, and a user may set the other. */
 interface Moment {
   readonly at: number;
   readonly monotonic: Monotonic;
@@ -70,9 +73,9 @@ export interface RunClaimDeps {
   readonly daemon_id: string;
   readonly keys: MachineKeys;
   readonly network: NetworkKeys;
-  /** Where this daemon runs, for people: host and state directory. */
+  /** The place of this daemon, for people: host and state directory. */
   readonly place: string;
-  /** Whether this run takes part; if it was refused, when it was started. */
+  /** Called with null once this run takes part, or with the start of this run if it is refused. */
   decided(refused_since: number | null): void;
   /** Rejects with a `BusError` while the bus cannot be reached. */
   roundTrip(): Promise<unknown>;
@@ -85,7 +88,9 @@ export class RunClaim {
   /** New at each start. */
   readonly run: string;
   #isHeld = false;
-  /** Whether this run took part before: a silent connection is then likely its own last one. */
+  /**
+   * True if this run took part before. Then a silent connection is probably its own previous one.
+   */
   #wasHeld = false;
   #isClaiming = false;
   /** A run that claims at the same time as this one, and started before it. */
@@ -101,15 +106,15 @@ export class RunClaim {
     this.#deps = deps;
     this.run = ctx.ids.hex(8);
     this.#started_at = ctx.clock.now();
-    this.#stopped.promise.catch(() => undefined); // Nothing may be waiting for it.
+    this.#stopped.promise.catch(() => undefined); // Handled also if no claim waits.
   }
 
-  /** The run that has this machine's identity in the place of this one. */
+  /** The run that holds this machine's identity instead of this run. */
   get holder(): OtherRun | undefined {
     return this.#holder;
   }
 
-  /** Another run that wanted to take part within the last minutes. */
+  /** Another run that claimed the identity within the last minutes. */
   get rival(): OtherRun | undefined {
     const rival = this.#rival;
     return rival && this.#ctx.clock.monotonic() - rival.heard_at < RIVAL_MS_MAX ? rival : undefined;
@@ -119,7 +124,7 @@ export class RunClaim {
     return this.#isHeld;
   }
 
-  /** See `BusListener.admit`. The run that was live first stays. */
+  /** See `BusListener.admit`. The run that was live first keeps the identity. */
   async admit(connection: NewConnection): Promise<void> {
     const { clock } = this.#ctx;
     this.#isHeld = false;
@@ -134,7 +139,7 @@ export class RunClaim {
       }
       if (outcome !== "silent") this.#refuse(outcome);
       if (this.#wasHeld || clock.monotonic() - began_at >= TAKEOVER_MS) break;
-      // An earlier version refuses at once what it cannot answer.
+      // An earlier version answers at once, because it does not know the call.
       const spent_ms = clock.monotonic() - asked_at;
       await Promise.race([clock.sleep(ANSWER_MS_MAX - spent_ms), this.#stopped.promise]);
     }
@@ -154,7 +159,7 @@ export class RunClaim {
     this.#deps.decided(null);
   }
 
-  /** Answers what comes from this machine's own id; null if nothing is to be answered. */
+  /** Answers a statement from this machine's own id; null for no answer. */
   receive(frame: Uint8Array): Uint8Array | null {
     const statement = this.#open(frame);
     if (!statement || statement.run === this.run || statement.kind === "held") return null;
@@ -176,13 +181,13 @@ export class RunClaim {
       this.#holder = this.#heard(place, started_at);
       this.#ctx.log.warn("Another daemon has taken the identity of this machine", { place });
     } else if (kind === "taken" && this.#isClaiming) this.#precedent = statement;
-    else if (this.#isHeld) void this.#prove().catch(() => undefined); // It asks again.
+    else if (this.#isHeld) void this.#prove().catch(() => undefined); // The other run asks again.
     return null;
   }
 
   /**
-   * Throws `IdentityInUse`, or rejects with it, if another run has taken the place of this one. A
-   * promise only where the last proof is too old.
+   * Throws `IdentityInUse`, or rejects with it, if another run has taken over. Returns a promise
+   * only if the last proof is too old.
    */
   mustHold(): Promise<void> | undefined {
     if (!this.#isHeld) throw this.#inUse();
@@ -199,17 +204,17 @@ export class RunClaim {
     });
   }
 
-  /** Ends a claim that waits. */
+  /** Cancels a pending claim. */
   stop(): void {
     this.#stopped.reject(new BusError("unreachable", "This machine disconnects", "no"));
   }
 
-  /** Of runs that claim at the same time, the one that started first stays. */
+  /** Among runs that claim together, the one that started first wins. */
   #precedes({ started_at, run }: Statement): boolean {
     return this.#started_at < started_at || (this.#started_at === started_at && this.run < run);
   }
 
-  /** Whether the last proof is younger than this by both clocks. */
+  /** True if the last proof is younger than `within_ms` by both clocks. */
   #isProved(within_ms: number): boolean {
     const { clock } = this.#ctx;
     return this.#proved !== undefined && !hasPassed(within_ms, this.#proved.at, clock.now()) &&
@@ -227,8 +232,8 @@ export class RunClaim {
   }
 
   /**
-   * The server has sent everything before it answers, the claim of another run included, which
-   * `receive` has taken by then.
+   * Proves the identity by a round trip: before the server answers, it has sent everything that
+   * came earlier, and `receive` has handled a claim of another run.
    */
   #prove(): Promise<void> {
     return this.#proving ??= (async () => {
@@ -256,7 +261,7 @@ export class RunClaim {
     }
   }
 
-  /** The run that was live first may have crashed, or be restarted, and then goes on. */
+  /** Throws while the first run may be restarting after a crash. */
   #leaveTimeToRestart(): void {
     const holder = this.#holder;
     const { clock } = this.#ctx;
@@ -265,7 +270,7 @@ export class RunClaim {
 
   #refuse({ place, started_at }: Statement): never {
     this.#holder = this.#heard(place, started_at);
-    // A run that took part sends what it accepted: only one that never did is a copy.
+    // Only a run that never took part is a copy. Other runs still send what they accepted.
     if (!this.#wasHeld) this.#deps.decided(this.#started_at);
     throw this.#inUse();
   }
@@ -294,7 +299,7 @@ export class RunClaim {
     return seal(network.directory_key, CONTEXT, signed, this.#ctx.ids);
   }
 
-  /** A statement that a holder of this machine's keys made; undefined for anything else. */
+  /** A statement signed with this machine's keys; undefined for anything else. */
   #open(frame: Uint8Array): Statement | undefined {
     const { daemon_id, keys, network } = this.#deps;
     const signed = open(network.directory_key, CONTEXT, frame);

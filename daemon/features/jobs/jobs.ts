@@ -180,7 +180,7 @@ export class Jobs {
     }
   }
 
-  /** The clock was set back: a job that was put off for a moment would wait as long as that. */
+  /** Called after the clock was set back, when postponed jobs would otherwise wait too long. */
   clockSetBack(now: number): void {
     this.#ctx.db.transact((tx) => rows.lookAgain(tx, now));
   }

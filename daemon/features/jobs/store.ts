@@ -89,7 +89,7 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
   );
 }
 
-/** Makes the queued jobs due that were put off by the clock before it was set back. */
+/** Makes queued jobs due that were postponed before the clock was set back. */
 export function lookAgain(tx: Tx, now: number): void {
   tx.run(
     `update jobs set look_at = :now
@@ -115,7 +115,7 @@ export function expired(db: Reader, now: number, limit: number): StoredJob[] {
 
 const Lease = z.object({ job_id: z.string(), lease_until: z.number() });
 
-/** The leases of dispatches. */
+/** The leases of jobs that are being dispatched. */
 export function leases(db: Reader): z.output<typeof Lease>[] {
   return db.all(
     Lease,

@@ -73,7 +73,7 @@ const ANSWER_REASONS: ReadonlySet<string> = new Set([
 export class Delivery {
   readonly #ctx: Context;
   readonly #deps: DeliveryDeps;
-  /** Row numbers, of which ids are made: no other run of this daemon gives them. */
+  /** Row numbers, from which ids are made. No other run of this daemon uses them. */
   readonly #numbers: RunNumbers;
 
   constructor(ctx: Context, deps: DeliveryDeps) {
@@ -187,7 +187,7 @@ export class Delivery {
     for (const peer_id of waiting) this.#deps.dispatcher.wake(peer_id);
   }
 
-  /** Messages whose reader did not settle them in time. */
+  /** Messages that their reader did not settle in time. */
   #unsettled(now: number): StoredMessage[] {
     const { db } = this.#ctx;
     const { leases } = this.#deps;
@@ -195,7 +195,7 @@ export class Delivery {
     const known = over.flatMap((seq) => ledger.findMessageBySeq(db, Number(seq)) ?? [])
       .filter(isLeased);
     const seqs = new Set(known.map(({ seq }) => seq));
-    // Those that are too many for memory, by the time of day.
+    // Leases beyond `AGES_MAX` are not in memory, so the time of day decides.
     const old = ledger.unsettledLeases(db, now - LEASE_MS_MAX, TICK_ROWS_MAX).filter((message) =>
       !seqs.has(message.seq) &&
       leases.of(String(message.seq), message.sent_at ?? now) >= LEASE_MS_MAX
@@ -287,7 +287,7 @@ export class Delivery {
   }
 }
 
-/** Whether a reader has drained the message, and did not settle it. */
+/** True if a reader has drained the message and not settled it. */
 function isLeased({ state, transport, repeatable }: StoredMessage): boolean {
   return state === "sent" && transport === "hook" && Boolean(repeatable);
 }

@@ -57,7 +57,7 @@ export const notifyPeer = contract({
 });
 export type Notify = z.output<typeof notifyPeer.body>;
 
-/** The maximum number of names that one broadcast excludes. */
+/** Maximum number of names that one broadcast excludes. */
 const EXCLUDED_MAX = 1000;
 
 export const broadcast = contract({

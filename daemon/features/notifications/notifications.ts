@@ -124,8 +124,8 @@ export class Notifications {
   }
 
   /**
-   * The peers that `exclude` means, by all that names a recipient elsewhere: an id, a name with or
-   * without its machine, a `@tag`. One that names nobody excludes nobody.
+   * The peers that `exclude` names, in any way that names a recipient elsewhere: an id, a name with
+   * or without its machine, a `@tag`. A name that matches no peer is ignored.
    */
   #excludedIds({ exclude, circle }: Broadcast, from: Sender): ReadonlySet<string> {
     const scope = { circle, caller: from };

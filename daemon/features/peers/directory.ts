@@ -244,7 +244,7 @@ export class Directory {
     return this.#touched.get(peer_id) ?? last_seen;
   }
 
-  /** For how long a peer was not seen, in milliseconds. */
+  /** Time since a peer was last seen, in milliseconds. */
   unseenMs(peer: Pick<StoredPeer, "peer_id" | "last_seen" | "registered_at">): number {
     return this.#ages.of(peer.peer_id, this.lastSeen(peer) ?? peer.registered_at);
   }

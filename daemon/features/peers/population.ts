@@ -1,4 +1,4 @@
-/** The limits on peers: how many may be live, and how many may have a record. */
+/** The limits on peers: on those that are live, and on those with a record. */
 
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
@@ -9,14 +9,14 @@ import type { StoredPeer } from "./store.ts";
 
 export class Population {
   readonly #db: Database;
-  /** How many peers may come before the records are counted again, which takes long. */
+  /** Number of peers that are admitted before the records are counted again, which is slow. */
   #freeRecords = 0;
 
   constructor(db: Database) {
     this.#db = db;
   }
 
-  /** Refuses a peer that would become live, or get a record, beyond the limits. */
+  /** Throws `peers_full` if this peer would exceed the limit of live peers or of records. */
   mustAdmit(before: StoredPeer | undefined): void {
     if (before && isLive(before)) return;
     const live = rows.liveCount(this.#db);

@@ -57,7 +57,7 @@ export class Admission {
     this.#population = new Population(ctx.db);
   }
 
-  /** Refuses a peer beyond the limits. There is always room for the human. */
+  /** Refuses a peer beyond the limits. The human is always admitted. */
   mustHaveRoom({ role }: Registration, before: StoredPeer | undefined): void {
     if (role !== "human") this.#population.mustAdmit(before);
   }

@@ -37,9 +37,9 @@ export const Source = z.enum(["hook", "backend-app-server", "unknown"]);
 const Initiator = z.enum(["user", "agent", "system"]);
 const InboundStatus = z.enum(["ok", "offline", "no_transport", "pane_unsafe", "degraded"]);
 
-/** The maximum number of peers that are online or busy at one time. */
+/** Maximum number of peers that are online or busy at one time. */
 export const LIVE_PEERS_MAX = 20_000;
-/** The maximum number of peers with a record, offline ones included; pruning closes those. */
+/** Maximum number of peers with a record, offline ones included. Pruning closes offline records. */
 export const PEER_RECORDS_MAX = 50_000;
 
 /** The maximum number of tags that a peer has. */

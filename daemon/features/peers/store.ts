@@ -99,9 +99,12 @@ const UPDATE = `update peers set ${
     .join(", ")
 } where peer_id = :peer_id`;
 
-/** Records that were not closed or dropped. */
+/** Condition for records that were neither closed nor dropped. */
 const OPEN = "dropped_at is null and closed = 0";
-/** Peers that are online or busy, and not dropped: the condition of the indexes `peers_live…`. */
+/**
+ * Condition for peers that are online or busy and not dropped. The indexes `peers_live…` use the
+ * same condition.
+ */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
@@ -144,13 +147,13 @@ export function byName(db: Reader, name: string): Address[] {
   return addressesWhere(db, `${condition} order by status = 'offline'`, { name });
 }
 
-/** Live peers besides this one whose names are taken in a circle. */
+/** Condition for live peers, other than this one, that take names in a circle. */
 const TAKEN = `${LIVE} and peer_id <> :peer_id
   and (circle = :circle or role in (${
   ROLES_OF_ALL_CIRCLES.map((role) => `'${role}'`).join(", ")
 }))`;
 
-/** Whether a live peer besides this one has the name in a circle. */
+/** True if another live peer has the name in a circle. */
 export function isNameTaken(
   db: Reader,
   params: { readonly name: string; readonly circle: string; readonly peer_id: string },
@@ -160,7 +163,7 @@ export function isNameTaken(
 }
 
 /**
- * The names that are taken in a circle and begin with a prefix. SQLite makes one text of them:
+ * The taken names of a circle that begin with a prefix. SQLite joins them into one text, because
  * reading thousands of rows takes much longer.
  */
 export function takenNames(
@@ -295,7 +298,7 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** The addresses of at most two peers whose process was proved to be this one; live ones first. */
+/** The addresses of up to two peers whose process was proved to be this one, live ones first. */
 export function twoByProcess(db: Reader, agent_pid: number, started: string): Address[] {
   return addressesWhere(
     db,
@@ -310,8 +313,8 @@ export function byProcess(db: Reader, agent_pid: number, started: string): Store
 }
 
 /**
- * Of the peers of a process, those that a registration may be: a program may register thousands
- * under other names. `prefix` is what their names begin with; null matches any.
+ * The peers of a process that a registration may match. A program may register thousands of peers
+ * under other names, so `prefix` limits their names; null matches any.
  */
 export function candidatesByProcess(
   db: Reader,
@@ -409,8 +412,8 @@ export function human(db: Reader): Address | undefined {
 }
 
 /**
- * Offline and dropped peers of this name that a registration may be, the last seen first: those
- * that nothing else identifies. Many that have ended may share a name.
+ * Offline and dropped peers of this name that a registration may match, last seen first: only peers
+ * that nothing else identifies. Many old peers may share a name.
  */
 export function offlineByName(
   db: Reader,
@@ -448,12 +451,12 @@ export function remove(tx: Tx, peer_id: string): void {
   tx.run("delete from peers where peer_id = :peer_id", { peer_id });
 }
 
-/** How many peers are live. */
+/** Number of live peers. */
 export function liveCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${LIVE}`) ?? 0;
 }
 
-/** How many peers have a record. Reads the whole table. */
+/** Number of peers with a record. Reads the whole table. */
 export function recordCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
 }

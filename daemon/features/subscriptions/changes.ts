@@ -21,7 +21,7 @@ export function noteOccurrence(
   const { last_fired_at, pending } = one;
   const earliest = last_fired_at === null ? 0 : last_fired_at + REPEAT_MS_MIN;
   const now = clock.now();
-  // The limit is for a clock that was set back.
+  // The upper limit matters after the clock was set back.
   const due_at = one.due_at ?? Math.min(Math.max(now, earliest), now + REPEAT_MS_MIN);
   const noted = { ...one, pending: pending + 1, pending_proof, due_at };
   db.transact((tx) => rows.update(tx, noted));

@@ -70,7 +70,7 @@ export function nextScan(db: Reader, now: number): StoredSubscription | undefine
   return table.all(db, rest, { now })[0];
 }
 
-/** Puts nothing off any more: scans now, and tells at `due` at the latest. */
+/** Ends delays: scans now, and notifies at `due` at the latest. */
 export function bringForward(tx: Tx, { now, due }: { now: number; due: number }): void {
   tx.run(
     `update subscriptions set scan_at = min(scan_at, :now), due_at = min(due_at, :due)

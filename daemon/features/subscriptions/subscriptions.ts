@@ -168,7 +168,7 @@ export class Subscriptions {
     if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.remove(tx, id)));
   }
 
-  /** The clock was set back, so what was put off for a moment would wait for as long as that. */
+  /** Called after the clock was set back, when postponed scans would otherwise wait too long. */
   clockSetBack(now: number): void {
     this.#ctx.db.transact((tx) => rows.bringForward(tx, { now, due: now + REPEAT_MS_MIN }));
   }

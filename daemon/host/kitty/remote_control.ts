@@ -46,7 +46,7 @@ export async function callKitty(
     const opening = Deno.connect({ transport: "unix", path });
     const opened = await timeout(clock, answer_ms_max, opening);
     if (!opened) {
-      // Nothing was sent. A connection that opens too late is closed.
+      // Nothing was sent. If the connection still opens later, it is closed.
       void opening.then(close, () => undefined);
       return failure("closed", `kitty takes no connection in ${answer_ms_max} ms`);
     }

@@ -93,7 +93,7 @@ export class BatchReader {
         await this.#deps.deliver(from, message.data);
       } catch (error) {
         messages.stop();
-        // A new consumer would take the batches from the daemon that has the identity now.
+        // A new consumer would take batches away from the daemon that holds the identity now.
         if (error instanceof IdentityInUse) throw error;
         this.#deps.log.warn("A batch could not be taken; it comes again", { from, error });
         return handled === 0 ? "rejected_first" : "rejected";

@@ -46,7 +46,8 @@ export class Calls {
     this.#connection = connection;
     this.#deps = deps;
     const { daemonId, fail } = deps;
-    // Own calls are answered before this machine takes part, so that it can ask whether it may.
+    // Answers to own calls arrive before this machine takes part, so that it can ask for
+    // permission.
     connection.subscribe(SUBJECTS.answers(daemonId), {
       callback: (error, { subject, data, headers }) => {
         if (error) return fail(error);
@@ -58,7 +59,7 @@ export class Calls {
     });
   }
 
-  /** Answers calls from now on. */
+  /** Starts to answer calls. */
   listen(): void {
     const { daemonId, fail } = this.#deps;
     this.#connection.subscribe(SUBJECTS.calls(daemonId), {

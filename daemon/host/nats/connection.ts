@@ -19,21 +19,21 @@ export interface ConnectionOptions {
   readonly daemonId: string;
   /** Shown in the server's list of connections. */
   readonly name: string;
-  /** Between two proofs that the server is there. */
+  /** Interval of pings, which prove that the server is there. */
   readonly ping_ms?: number;
-  /** Names proxies and further authorities (kit/net/outgoing/). */
+  /** Environment that names proxies and extra certificate authorities (kit/net/outgoing/). */
   readonly env?: Env;
   readonly connect_ms_max?: number;
 }
 
 const CONNECT_MS_MAX = 10_000;
-/** A connection that passes nothing any more is noticed after three of these. */
+/** Interval of pings. A frozen connection is noticed after three of these intervals. */
 export const PING_MS = 10_000;
 const PINGS_OUT_MAX = 2;
 
 /**
- * Connects once; the client never connects again by itself. Rejects with the client's error. The
- * link ends the connection, also while it is being made.
+ * Connects once; the client never reconnects by itself. Rejects with the client's error. The link
+ * can end the connection at any time, also during the handshake.
  */
 export async function connectTo(
   address: Address,
@@ -43,7 +43,7 @@ export async function connectTo(
   try {
     return await Promise.race([connect(address, options, link), link.ended]);
   } catch (error) {
-    link.destroy(); // The client leaves a socket open whose handshake did not end in time.
+    link.destroy(); // After a handshake that timed out, the client leaves the socket open.
     const why = await explain(error, address, options);
     if (why === undefined) throw error;
     throw new UnreachableError(why, { cause: error });
@@ -56,7 +56,7 @@ async function explain(
   options: ConnectionOptions,
 ): Promise<string | undefined> {
   const sockets = new OutgoingSockets({ env: options.env ?? {}, clock: systemClock });
-  // The server greets before TLS begins.
+  // The server sends its `INFO` before TLS begins.
   const open = async () => {
     const socket = await sockets.open({ host, port }, { tls: true });
     await new Promise((resolve) => socket.once("data", resolve).once("close", resolve));
@@ -88,7 +88,7 @@ async function connect(
     // A given authority means TLS. Without the property, TLS is used where the server offers it.
     ...((address.tls_required || ca !== undefined) && { tls }),
     reconnect: false,
-    // A proxy resolves the names.
+    // With a proxy, the proxy resolves host names.
     ...(isProxied && { resolve: false }),
     ignoreClusterUpdates: true,
     timeout: options.connect_ms_max ?? CONNECT_MS_MAX,

@@ -1,4 +1,4 @@
-/** Files of machines, in messages of which each has a subject that only its machine may write. */
+/** Files of machines, stored as messages whose subjects only the owning machine may write. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 import * as z from "zod";
@@ -13,15 +13,15 @@ import { FILE_NAME, FILES } from "./names.ts";
 import { apiCodeOf, MESSAGE_NOT_FOUND_CODE } from "./reasons.ts";
 
 const CHUNK_BYTES = 256 << 10;
-/** How many parts of a file are on their way at a time. */
+/** Maximum number of parts of a file that are in transit at a time. */
 const AHEAD_MAX = 4;
 const ID_BYTES = 8;
 /** How long the next bytes of a file may take: the batches of all machines wait meanwhile. */
 const STALLED_MS_MAX = 10_000;
 
-/** What the message on a file's own subject says of it. An empty message: the file was deleted. */
+/** The message on a file's own subject. If the message is empty, the file was deleted. */
 const FileRecord = z.object({
-  /** Part of the subjects of its bytes. */
+  /** Part of the subjects that hold the bytes. */
   id: z.string().regex(/^[0-9a-f]{16}$/),
   size: z.number().int().nonnegative(),
   chunks: z.number().int().nonnegative(),
@@ -84,7 +84,8 @@ export class BusFiles {
         (_, n) => first + n,
       );
       const subjects = numbers.map((chunk) => chunkSubject(ownerOf(name), id, chunk));
-      const parts = await this.#inTime(name, Promise.all(subjects.map((one) => this.#last(one))));
+      const reading = subjects.map((subject) => this.#last(subject));
+      const parts = await this.#inTime(name, Promise.all(reading));
       for (const part of parts) {
         if (part === null || written + part.length > size) throw damaged(name);
         bytes.set(part, written);
@@ -95,7 +96,7 @@ export class BusFiles {
     return bytes;
   }
 
-  /** Only the machine that put a file can remove it. */
+  /** Only the machine that stored a file can delete it. */
   async delete(name: string): Promise<void> {
     checkName(name);
     const record = await this.#record(name);
@@ -129,7 +130,7 @@ export class BusFiles {
     await this.#client.publish(subject, new TextEncoder().encode(JSON.stringify(content)));
   }
 
-  /** Writes the file into the list of the object store. */
+  /** Adds the file to the list of the object store. */
   async #list(
     name: string,
     { id, digest, ...more }: FileRecord & { readonly deleted?: true },
@@ -146,7 +147,7 @@ export class BusFiles {
     });
   }
 
-  /** The file of a machine of an earlier version. */
+  /** Reads a file that a machine of an earlier version stored. */
   async #getObject(name: string, bytes_max: number): Promise<Uint8Array | null> {
     const { Objm } = await objectStore();
     const store = await new Objm(this.#client).open(FILES, false);

@@ -1,4 +1,7 @@
-/** The socket of one connection of the client: what it may write, and an end that cannot hang. */
+/**
+ * Controls the sockets of one client connection: skips empty writes, and ends the connection
+ * without waiting for the server.
+ */
 
 import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,15 +9,15 @@ import type { Target } from "kit/net/outgoing/sockets.ts";
 
 type Socket = NodeTransport["socket"];
 
-/** Passed to the client as one of its options, so that its transport finds it. */
+/** The client gets this object as an option, through which its transport finds it. */
 export class BusLink {
   readonly #clock: Clock;
   readonly #sockets: Socket[] = [];
   readonly #ended = Promise.withResolvers<never>();
   #isClosed = false;
-  /** Opens the connection in the place of the client: through a proxy. */
+  /** Connects instead of the client: through a proxy. */
   dial: ((target: Target) => Promise<Socket>) | undefined;
-  /** When the server sent bytes last, in milliseconds since 1970; null before the first ones. */
+  /** Time of the last bytes from the server, in milliseconds since 1970; null before the first. */
   heard_at: number | null = null;
 
   constructor(clock: Clock) {
@@ -36,7 +39,7 @@ export class BusLink {
     if (this.#isClosed) socket.destroy();
   }
 
-  /** Ends every socket, also in the middle of a handshake; the client notices it as their close. */
+  /** Destroys every socket, even during a handshake. The client sees a closed connection. */
   destroy(): void {
     this.#isClosed = true;
     this.#ended.reject(new Error("this machine closed the connection"));
@@ -44,7 +47,7 @@ export class BusLink {
   }
 }
 
-/** Has the client's transport hand its sockets to the link among its options. */
+/** Patches the client's transport: it passes its sockets to the link in its options. */
 export function watchSockets(
   transport: Pick<NodeTransport, "dial" | "startTLS" | "setupHandlers">,
 ): void {
@@ -91,9 +94,9 @@ function catchErrors<S extends Socket>(socket: S): S {
 }
 
 /**
- * Writes nothing where nothing is to be written. In Deno 2.9.6 an empty write to a TLS socket never
- * calls back and blocks all later ones, and the client makes one when it ends a stale connection.
- * `tests/daemon/host/nats/empty_write_test.ts` says when the runtime has mended it.
+ * Skips empty writes. In Deno 2.9.6, an empty write to a TLS socket never calls back and blocks all
+ * later ones, and the client makes one when it ends a stale connection.
+ * `tests/daemon/host/nats/empty_write_test.ts` fails once the runtime is fixed.
  */
 function skipEmptyWrites<S extends Socket>(socket: S): S {
   const write = socket.write;

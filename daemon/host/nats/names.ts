@@ -35,7 +35,7 @@ export function inboxPrefix(daemonId: string): string {
   return `_INBOX_${daemonId}`;
 }
 
-/** The machine of a heartbeat; undefined for any other subject. */
+/** The machine that sent a heartbeat; undefined for any other subject. */
 export function beatingMachine(subject: string): string | undefined {
   const id = subject.slice(SUBJECTS.beat("").length);
   return subject === SUBJECTS.beat(id) && DAEMON_ID.test(id) ? id : undefined;

@@ -49,7 +49,7 @@ class NatsBus implements Bus {
   readonly #running: Promise<void>;
   #status: BusStatus;
   #session: Session | undefined;
-  /** Of the connection that is open or being made. */
+  /** The link of the connection that is open or being made. */
   #link: BusLink | undefined;
 
   constructor(

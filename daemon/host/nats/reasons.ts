@@ -92,7 +92,7 @@ export function isUnanswered(error: unknown): boolean {
   return false;
 }
 
-/** Whether the server left a request without an answer. */
+/** True if the server did not answer a request. */
 export async function isTimeout(error: unknown): Promise<boolean> {
   const { TimeoutError } = (await libraries()).transport;
   return error instanceof TimeoutError ||

@@ -25,9 +25,9 @@ import { prepareStore, type StoreLimits } from "./store.ts";
 
 /** How long the server may take to answer a request. */
 const ANSWER_MS_MAX = 10_000;
-/** Requests in a row that nobody answered, after which the connection is of no use. */
+/** Number of unanswered requests in a row after which the connection is given up. */
 const TIMEOUTS_MAX = 3;
-/** How long the client may take to end a connection; then its socket is ended. */
+/** Time limit for the client to end a connection; then its socket is destroyed. */
 const CLOSE_MS_MAX = 2000;
 /** The part of the server's limit of a message that a header may take. */
 const HEADER_BYTES_MAX = 1024;
@@ -206,7 +206,7 @@ export class Session {
     this.#unwatch = await directory.watch(this.#kv, daemonId, fail);
   }
 
-  /** A server whose permissions are of an earlier version has no heartbeats. */
+  /** A server with the permissions of an earlier version refuses heartbeats. */
   #hearBeats(): void {
     const { daemonId, listener } = this.#deps;
     this.#connection.subscribe(SUBJECTS.beats, {
@@ -252,7 +252,7 @@ export class Session {
     }
   }
 
-  /** A server that answers pings and no requests is of no use, either. */
+  /** Gives up a server that answers pings but no requests. */
   async #countTimeout(error: unknown): Promise<void> {
     if (!await isTimeout(error)) this.#timeouts = 0;
     else if (++this.#timeouts >= TIMEOUTS_MAX) this.#fail(error);

@@ -34,9 +34,9 @@ export const DIRECTORY_ENTRY_BYTES_MAX = 512 << 10;
 const EXISTING_CODES: ReadonlySet<number> = new Set([NAME_IN_USE_CODE, NO_ROOM_CODE]);
 
 /**
- * A message with the header `Nats-Rollup: all` replaces every message of a stream, and the answer to
- * a publication can be a request to the API whose subject its sender chose as the reply: no stream
- * may be purged, or lose one message, by anybody.
+ * A message with the header `Nats-Rollup: all` replaces every message of a stream. The answer to a
+ * publication can itself be a request to the API, whose subject the sender chose as the reply.
+ * Therefore nobody may purge a stream or delete a message.
  */
 const KEPT = { allow_rollup_hdrs: false, deny_delete: true, deny_purge: true };
 
@@ -103,19 +103,19 @@ export async function prepareStore(
     try {
       await streams.add(config);
     } catch (error) {
-      // Another configuration has the name: the limits or the version changed. Or the same one has
-      // it, and version 2.9 counted its bytes a second time before it looked for the name.
+      // The name has another configuration: the limits or the version changed. Or it has the same
+      // one, and version 2.9 counted its bytes twice before it looked for the name.
       if (!EXISTING_CODES.has(apiCodeOf(error) ?? 0)) throw error;
-      await streams.update(config.name, await keepingChunks(streams, config));
+      await streams.update(config.name, await keepOldChunks(streams, config));
     }
   }
 }
 
 /**
  * Earlier versions stored the parts of a file on one subject. The limit of one message for each
- * subject would drop them, so it waits until they have arrived or are too old.
+ * subject would drop them, so it is set only after they have arrived or expired.
  */
-async function keepingChunks<Config extends StreamLimits>(
+async function keepOldChunks<Config extends StreamLimits>(
   streams: StreamAPI,
   config: Config,
 ): Promise<Config> {

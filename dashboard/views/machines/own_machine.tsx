@@ -58,7 +58,7 @@ function BusFacts({ bus: { status, latency_ms } }: { bus: Bus }) {
   );
 }
 
-/** Machines that do not see this one or are not seen here, and a second daemon with its id. */
+/** Refusals between this machine and others, and a second daemon with this machine's id. */
 function Refusals({ bus: { identity_in_use: other, refused = [], refused_by = [] } }: {
   bus: Partial<Bus>;
 }) {

@@ -1,22 +1,22 @@
-/** Certificates of authorities that the environment names, beside those that Deno brings. */
+/** Certificates of authorities that the environment names, in addition to those of Deno. */
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Deno itself reads the last two, and a compiled program perhaps none. */
+/** Deno itself reads the last two, but a compiled program may read none. */
 export const AUTHORITY_VARIABLES = ["SSL_CERT_FILE", "DENO_CERT", "NODE_EXTRA_CA_CERTS"] as const;
 
 export interface Authorities {
-  /** The files' texts, each with one certificate or several, in PEM. */
+  /** The texts of the files. Each has one certificate or several, in PEM. */
   readonly pems: readonly string[];
-  /** Variables whose file cannot be used, each with the reason in a sentence. */
+  /** Unusable files, each as a sentence with its variable and the reason. */
   readonly faults: readonly string[];
 }
 
 const CERTIFICATE = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----/;
 
 /**
- * Reads the files. One that cannot be read is a fault and no error: some shells name a file that
- * does not exist, and most servers need no further authority.
+ * Reads the files. An unreadable file is reported as a fault and not thrown: some shells name a
+ * file that does not exist, and most servers need no extra authority.
  */
 export function readAuthorities(env: Env): Authorities {
   const pems = new Map<string, string>();

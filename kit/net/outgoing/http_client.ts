@@ -1,4 +1,4 @@
-/** `fetch` to servers outside: through the proxy of the environment, with its authorities. */
+/** `fetch` for external servers: through the proxy of the environment, with its authorities. */
 
 import { type Authorities, readAuthorities } from "./authorities.ts";
 import { type Proxy, proxyFor } from "./proxies.ts";
@@ -7,14 +7,14 @@ import { explainTlsError } from "./tls_errors.ts";
 type Env = Readonly<Record<string, string | undefined>>;
 export type Fetch = (request: Request) => Promise<Response>;
 
-/** A server could not be reached; the message says why. It never contains the address. */
+/** A server could not be reached. The message has the reason, and never the address. */
 export class UnreachableError extends Error {
   override readonly name = "UnreachableError";
 }
 
 /**
- * The variables of proxies must not be in the environment of this process any more (`main.ts`):
- * Deno would use them by rules of its own, also on the loopback interface.
+ * The proxy variables must already be removed from the environment of this process (`main.ts`):
+ * Deno would apply them by its own rules, also on the loopback interface.
  */
 export function outgoingFetch(env: Env, now: () => number): Fetch {
   let authorities: Authorities | undefined;

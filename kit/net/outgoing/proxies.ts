@@ -2,26 +2,26 @@
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The variables that decide how this process reaches servers outside, in both cases. */
+/** The variables that decide how this process reaches external servers, in upper and lower case. */
 export const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap(
   (name) => [name, name.toLowerCase()],
 );
 
 export interface Proxy {
-  /** Its address, without the user name and password that it may have had. */
+  /** The address of the proxy, without user name and password. */
   readonly url: URL;
   /** The value of `Proxy-Authorization`. */
   readonly authorization?: string;
-  /** The variable that names it. */
+  /** The name of the variable that it comes from. */
   readonly variable: string;
 }
 
 const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?|\[?::ffff:7f.*\]?)$/i;
 
 /**
- * The proxy for a server; undefined where it is reached directly: where no variable names one, on
- * the loopback interface, and for what `NO_PROXY` names. Lower case counts before upper case, as in
- * curl. Throws a `TypeError` that never repeats the value, which may hold a password.
+ * The proxy for a server; undefined for a direct connection: if no variable is set, on the loopback
+ * interface, and for hosts in `NO_PROXY`. Lower case takes precedence over upper case, as in curl.
+ * Throws a `TypeError` that never repeats the value, which may hold a password.
  */
 export function proxyFor(
   env: Env,
@@ -48,19 +48,21 @@ function parseProxy(variable: string, value: string): Proxy {
   const { username, password } = url;
   url.username = url.password = "";
   if (!username && !password) return { url, variable };
-  const bytes = new TextEncoder().encode(`${decoded(username)}:${decoded(password)}`);
+  const bytes = new TextEncoder().encode(`${decode(username)}:${decode(password)}`);
   return { url, variable, authorization: `Basic ${bytes.toBase64()}` };
 }
 
-function decoded(text: string): string {
+function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // A percent sign of the password that was not escaped.
+    return text; // The password has an unescaped percent sign.
   }
 }
 
-/** Whether a list names a host: `*`, `name`, `.suffix`, `10.0.0.0/8`, each with or without a port. */
+/**
+ * True if a list names a host: `*`, `name`, `.suffix`, `10.0.0.0/8`, each with or without a port.
+ */
 function isExcepted(list: string, host: string, port: number): boolean {
   return list.toLowerCase().split(/[\s,]+/).filter(Boolean).some((entry) => {
     if (entry === "*") return true;

@@ -1,4 +1,4 @@
-/** Sockets to servers outside: through the proxy of the environment, with its authorities. */
+/** Sockets to external servers: through the proxy of the environment, with its authorities. */
 
 import { connect as connectTcp, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, getCACertificates } from "node:tls";
@@ -11,9 +11,9 @@ import { UnreachableError } from "./http_client.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** How long each step may take: the connection, the proxy's answer, the handshake of TLS. */
+/** Time limit for each step: the connection, the proxy's answer, the TLS handshake. */
 const STEP_MS_MAX = 10_000;
-/** The head of a proxy's answer. */
+/** Maximum size of the head of a proxy's answer. */
 const HEAD_BYTES_MAX = 16_384;
 
 export interface Target {
@@ -27,7 +27,7 @@ export interface OutgoingDeps {
   readonly step_ms_max?: number;
 }
 
-/** Opens sockets. Each one that fails is destroyed, and every step has a deadline. */
+/** Opens sockets. Destroys each socket that fails; every step has a deadline. */
 export class OutgoingSockets {
   readonly #deps: OutgoingDeps;
 
@@ -39,13 +39,13 @@ export class OutgoingSockets {
     return proxyFor(this.#deps.env, { ...target, tls }) !== undefined;
   }
 
-  /** A TCP connection. `tls` chooses the proxy, as HTTP does. */
+  /** Opens a TCP connection. `tls` selects the proxy: that for HTTPS, or that for HTTP. */
   async open(target: Target, { tls }: { readonly tls: boolean }): Promise<Socket> {
     const proxy = proxyFor(this.#deps.env, { ...target, tls });
     return proxy ? await this.#openThrough(proxy, target) : await this.#connect(target);
   }
 
-  /** A TLS connection to a server whose certificate is accepted for its host name. */
+  /** Opens a TLS connection to a server, and verifies its certificate for the host name. */
   async openSecure(target: Target): Promise<Socket> {
     const ca = this.trusted();
     try {
@@ -57,15 +57,15 @@ export class OutgoingSockets {
     }
   }
 
-  /** All authorities in PEM, where the environment adds some; else undefined. */
+  /** All authorities in PEM if the environment adds any; else undefined. */
   trusted(): string[] | undefined {
     const { pems } = readAuthorities(this.#deps.env);
     return pems.length === 0 ? undefined : [...getCACertificates("default"), ...pems];
   }
 
   /**
-   * The reason why a certificate was not accepted. Where the error does not say it, the
-   * certificate is read over another connection, on which nothing is sent.
+   * The reason why a certificate was not accepted. If the error does not name it, reads the
+   * certificate over another connection, on which nothing is sent.
    */
   async explain(
     error: unknown,
@@ -86,7 +86,7 @@ export class OutgoingSockets {
       const is_self_signed = JSON.stringify(subject) === JSON.stringify(issuer);
       return { valid_from, valid_to, is_self_signed };
     } catch {
-      return undefined; // It serves an explanation only, and the error itself is reported.
+      return undefined; // Only the explanation is lost; the error itself is reported.
     }
   }
 
@@ -162,7 +162,7 @@ export class OutgoingSockets {
     return "";
   }
 
-  /** Waits for an event of the socket. Its error, its end and silence reject. */
+  /** Waits for an event of the socket. Rejects on its error, its end, or after a timeout. */
   async #step<S extends Socket>(socket: S, event: string, silent: string): Promise<S> {
     const { clock, step_ms_max = STEP_MS_MAX } = this.#deps;
     const { promise, resolve, reject } = Promise.withResolvers<S>();
@@ -174,7 +174,7 @@ export class OutgoingSockets {
       if (result) return result;
       throw new UnreachableError(`${silent} within ${step_ms_max / 1000} s`);
     } catch (error) {
-      // An error may follow the end, and would end the process.
+      // An unhandled error may follow the end, and would end the process.
       socket.on("error", () => undefined).destroy();
       throw error;
     } finally {

@@ -1,11 +1,11 @@
-/** Reads TLS errors: why the certificate of a server was not accepted, in one sentence. */
+/** Explains TLS errors: one sentence on why a server's certificate was not accepted. */
 
 /** The facts of a certificate that was not accepted. */
 export interface CertificateFacts {
   /** As TLS libraries write it: `Oct  1 00:00:00 2026 GMT`. */
   readonly valid_from: string;
   readonly valid_to: string;
-  /** Whether the certificate names itself as its authority. */
+  /** True if the certificate was issued by itself. */
   readonly is_self_signed: boolean;
 }
 
@@ -13,7 +13,7 @@ export interface TlsContext {
   /** The time on this machine, in milliseconds since 1970. */
   readonly now: number;
   readonly certificate?: CertificateFacts | undefined;
-  /** Files of authorities that cannot be used. */
+  /** Unusable files of authorities, each as a sentence. */
   readonly faults?: readonly string[] | undefined;
 }
 
@@ -28,7 +28,7 @@ const NOT_BEFORE = /not valid before (\d+)/;
 const NOT_AFTER = /not valid after (\d+)/;
 const OTHER = /ERR_TLS_|ERR_SSL|CERT_|peer certificate|certificate/i;
 
-/** The causes of an error with their codes, one after the other. */
+/** The messages and codes of an error and all of its causes, joined. */
 function textOfCauses(error: unknown): string {
   const parts: string[] = [];
   for (let cause = error; cause instanceof Error && parts.length < 8; cause = cause.cause) {
@@ -38,7 +38,9 @@ function textOfCauses(error: unknown): string {
   return parts.join(": ");
 }
 
-/** Whether the reason can be told only from the certificate itself: Deno names one for several. */
+/**
+ * True if the reason is visible only in the certificate: Deno has one error for several reasons.
+ */
 export function needsCertificate(error: unknown): boolean {
   const text = textOfCauses(error);
   return (UNKNOWN.test(text) || SELF_SIGNED.test(text)) && !/peer certificate/.test(text);
@@ -46,7 +48,7 @@ export function needsCertificate(error: unknown): boolean {
 
 /**
  * The reason why a certificate was not accepted, for a sentence that names its server; undefined
- * for an error that has nothing to do with certificates.
+ * for an error that does not concern certificates.
  */
 export function explainTlsError(error: unknown, context: TlsContext): string | undefined {
   const text = textOfCauses(error);

@@ -1,4 +1,4 @@
-/** The variables that decide how a process reaches servers outside. */
+/** Names of the variables that decide how a process reaches external servers. */
 
 import { AUTHORITY_VARIABLES } from "./authorities.ts";
 import { PROXY_VARIABLES } from "./proxies.ts";

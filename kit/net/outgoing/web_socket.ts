@@ -1,4 +1,4 @@
-/** Connections of the package `ws` to servers outside. */
+/** Connects the package `ws` to external servers. */
 
 import type { Socket } from "node:net";
 import type { OutgoingSockets } from "./sockets.ts";
@@ -9,7 +9,7 @@ export type CreateConnection = (
   done: (error: Error | null, socket?: Socket) => void,
 ) => void;
 
-/** Opens the connection for one address, `ws:` or `wss:`. */
+/** Returns a function that connects to one address, `ws:` or `wss:`. */
 export function connectorFor(sockets: OutgoingSockets, address: string): CreateConnection {
   const { protocol, hostname, port } = new URL(address);
   const tls = protocol === "wss:";

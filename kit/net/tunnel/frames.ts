@@ -75,7 +75,7 @@ export const Hello = z.object({
   version: printableText(64),
   capabilities: z.record(z.string().max(64), z.boolean())
     .refine((capabilities) => Object.keys(capabilities).length <= 64, "More than 64 capabilities"),
-  /** New at each start of the daemon. Daemons of earlier versions do not send it. */
+  /** The run: new at each start of the daemon. Daemons of earlier versions do not send it. */
   run: z.string().regex(/^[0-9a-f]{16}$/).optional(),
 });
 export type Hello = z.output<typeof Hello>;

@@ -77,7 +77,7 @@ export class MultiplexedConnection implements StreamHost {
     return this.#held.total;
   }
 
-  /** When the other end was heard last, in milliseconds since 1970. */
+  /** Time of the last bytes from the other end, in milliseconds since 1970. */
   get heard_at(): number {
     return this.#keepAlive.heard_at;
   }
@@ -175,7 +175,7 @@ export class MultiplexedConnection implements StreamHost {
     this.sendFrame({ type: "pong", ping_id });
   }
 
-  /** Sends a ping at once, and calls back when anything comes from the other end. */
+  /** Sends a ping at once. Calls back when the other end sends anything. */
   probe(answered: () => void): void {
     this.#probes.push(answered);
     this.sendFrame({ type: "ping", ping_id: 0 });

@@ -19,7 +19,7 @@ const Sealed = z.object({
   /** The namespace of the browser's session when the form was shown. Absent without a session. */
   shown_to: z.string().optional(),
   expires_at: z.number(),
-  /** The same by this process's boottime, in case the clock is set back. */
+  /** The same instant by this process's boottime, in case the clock is set back. */
   expires_at_boottime: z.number(),
   client_id: z.string(),
   redirect_uri: z.string(),

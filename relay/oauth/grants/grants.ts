@@ -185,7 +185,10 @@ export class Grants {
     return rows.bearer(db, digestOf(token), clock.now());
   }
 
-  /** The clock was set back: without this, all that was issued would last longer by as much. */
+  /**
+   * Called after the clock was set back: shortens everything that was issued, which would otherwise
+   * last longer by the same step.
+   */
   clockSetBack(now: number): void {
     const latest = { code: now + CODE_MS, token: now + ACCESS_MS, grant: now + GRANT_MS };
     this.#deps.db.transactNow((tx) => rows.limitLifetimes(tx, latest));

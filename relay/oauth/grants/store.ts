@@ -187,7 +187,7 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
   );
 }
 
-/** Lets no code, grant or token last longer from now on than it lasts at most. */
+/** Limits the remaining lifetime of every code, grant and token to its maximum. */
 export function limitLifetimes(
   tx: Tx,
   latest: { readonly code: number; readonly token: number; readonly grant: number },

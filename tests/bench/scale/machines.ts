@@ -95,7 +95,7 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
   const options = { url: job.url, credentials: { seed: job.seed }, daemonId: daemon_id, name };
   const bus = openNatsBus(context, options, {
     batch: (from, batch) => confirm(bus, machine, from, batch),
-    // The only call that is answered asks for the entry; nobody measures the way to here.
+    // Answers only the request for the entry; nothing measures the way to this machine.
     call: (_, frame) => Promise.resolve(frame[0] === CALL.ask ? entry : null),
     announced: (id, announced) => {
       if (id !== job.daemon_id || !announced) return;

@@ -1,4 +1,4 @@
-/** A daemon that is frozen: its connections stay open, and nothing comes. */
+/** A frozen daemon: its connections stay open and carry nothing. */
 
 import assert from "node:assert/strict";
 import { SILENCE_MS_MAX, watchEvents } from "../../../cli/client/event_stream.ts";

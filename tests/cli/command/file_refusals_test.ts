@@ -1,4 +1,4 @@
-/** Commands whose files or paths cannot be used: a refusal with a way out, and no stack trace. */
+/** Commands with unusable files or paths: a refusal that says what to do, and no stack trace. */
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";

@@ -1,4 +1,4 @@
-/** `mesh setup` beside other programs: their hooks and servers stay, whatever they are called. */
+/** `mesh setup` beside other programs: their hooks and servers stay, whatever their names. */
 
 import assert from "node:assert/strict";
 import { SetupHome } from "../../support/cli/setup_home.ts";

@@ -1,4 +1,4 @@
-/** `mesh setup` and `mesh doctor` on settings files in all forms: both read each one alike. */
+/** `mesh setup` and `mesh doctor` on settings files in all forms: both read each file alike. */
 
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
@@ -15,7 +15,7 @@ import {
   SAMPLES,
 } from "../../support/agents/settings_samples.ts";
 
-/** The file of each agent that a sample may be. */
+/** The files that a sample applies to, by agent. */
 const FILES: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
   hooks: {
     "claude-code": ".claude/settings.json",
@@ -54,7 +54,7 @@ class Home implements Disposable {
     return { code, text: lines.join("\n") };
   }
 
-  /** The codes of what the doctor finds of the agents. */
+  /** The codes of the doctor's findings about the agents. */
   async doctor(): Promise<string[]> {
     const agent = SETUP_AGENTS.find(({ id }) => id === this.#agent) ?? assert.fail();
     const found = await checkAgent(agent, thisMachine(this.env, systemClock));

@@ -1,4 +1,4 @@
-/** Hooks and servers that an agent's settings switch off: setup and the doctor say so. */
+/** Settings of agents that disable our hooks or servers: setup and the doctor report them. */
 
 import assert from "node:assert/strict";
 import { SetupHome } from "../../support/cli/setup_home.ts";
@@ -67,7 +67,7 @@ const ROWS: readonly Row[] = [
   ["opencode", ".config/opencode/opencode.json", '{"tools": {"mesh_ask": false, "bash": false}}', undefined],
 ];
 
-/** What is found in the folder `work` of a home. */
+/** The findings in the folder `work` of a home. */
 function found(home: SetupHome, agent: string): string[] {
   const files: ScopeReader = {
     cwd: home.at("work"),

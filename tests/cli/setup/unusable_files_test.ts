@@ -1,4 +1,4 @@
-/** `mesh setup` on files that cannot be read or written: each is refused with a way out. */
+/** `mesh setup` on files that it cannot read or write: each refusal says what to do. */
 
 import assert from "node:assert/strict";
 import { SetupHome } from "../../support/cli/setup_home.ts";

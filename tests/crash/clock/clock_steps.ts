@@ -1,6 +1,6 @@
 /**
- * A real daemon and a real relay whose clock is set while they run: what is due runs, what guards
- * something running goes on, and what has expired is refused.
+ * A real daemon and a real relay whose clock is set while they run: due work runs, leases and waits
+ * go on, and expired records are refused.
  */
 
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
@@ -14,14 +14,14 @@ import { RealRelay } from "./real_relay.ts";
 const SECRET = `mesh_sk_${"a".repeat(43)}`;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** How far a time may be off by the time that the test itself takes. */
+/** Tolerance of times, for the time that the test itself takes. */
 const TOLERANCE_MS = 10_000;
-/** Uptimes are whole seconds, and asked for one after the other. */
+/** Tolerance of uptimes: they are whole seconds, and read one after the other. */
 const UPTIME_TOLERANCE_S = 3;
-/** How long the test waits for what must happen at the next tick. */
+/** Time limit for changes that must happen at the next tick. */
 const TICKS_MS = 10_000;
 
-/** A step of the time of day; `suspended` stops both programs meanwhile. */
+/** A step of the time of day. If `suspended`, both programs are stopped meanwhile. */
 export interface ClockStep {
   readonly ms: number;
   readonly suspended?: boolean;
@@ -34,7 +34,7 @@ export const STEPS: readonly ClockStep[] = [
   { ms: 8 * HOUR_MS, suspended: true },
 ];
 
-/** Sets the clock step by step; returns what was not as it should be. */
+/** Sets the clock step by step. Returns the failed checks. */
 export async function setClock(steps: readonly ClockStep[]): Promise<string[]> {
   using folder = temporary();
   const clock = new MovedClock(folder.path);
@@ -76,8 +76,8 @@ export async function setClock(steps: readonly ClockStep[]): Promise<string[]> {
   return failures;
 }
 
-/** What was made before a step. */
-interface Prepared {
+/** Records that were created before a step. */
+interface StepRecords {
   readonly leased: string;
   /** A schedule that is due in an hour. */
   readonly later: string;
@@ -108,7 +108,7 @@ class Mesh {
     this.#app = await App.register(this.#relay);
   }
 
-  async prepare(): Promise<Prepared> {
+  async prepare(): Promise<StepRecords> {
     await this.#post("/notify", { from_peer: "ada", to_peer: this.#mailbox, text: "leased" });
     const { deliveries } = await this.#get(`/deliveries/pending?peer_id=${this.#mailbox}`);
     const { schedule_id } = await this.#schedule("later", "1h");
@@ -123,7 +123,7 @@ class Mesh {
 
   async checkAfter(
     ms: number,
-    { later, leased, share, tokens }: Prepared,
+    { later, leased, share, tokens }: StepRecords,
     check: (isSound: boolean, what: string) => void,
   ): Promise<void> {
     const text = crypto.randomUUID();
@@ -136,8 +136,10 @@ class Mesh {
     const { state } = await this.#get(`/schedules/${later}`);
     check(state === (isDue ? "fired" : "active"), `a schedule for an hour later is ${state}`);
     const { deliveries } = await this.#get(`/deliveries/pending?peer_id=${this.#mailbox}`);
-    const again = deliveries.some((one: { delivery_id: string }) => one.delivery_id === leased);
-    check(!again, "a lease ended early");
+    const isPending = deliveries.some(({ delivery_id }: { delivery_id: string }) =>
+      delivery_id === leased
+    );
+    check(!isPending, "a lease ended early");
     await this.#post("/deliveries/receipts", { delivery_ids: [leased], status: "accepted" });
     check(this.client.isOpen, "a socket was closed");
     check((await this.#health()).relay.status === "connected", "the tunnel was lost");
@@ -182,7 +184,7 @@ class Mesh {
   }
 }
 
-/** Whether something comes true within a few ticks. */
+/** True if the condition holds within a few ticks. */
 async function holds(isTrue: () => boolean): Promise<boolean> {
   const end = performance.now() + TICKS_MS;
   while (!isTrue() && performance.now() < end) await pause(20);

@@ -1,10 +1,10 @@
-/** A clock of real programs that a test sets while they run, by libfaketime. */
+/** A clock for real programs, which a test can set while they run, through libfaketime. */
 
 import { join } from "node:path";
 
 const LIBRARY = "faketime/libfaketimeMT.so.1";
 
-/** The library of the package libfaketime, which lies in a folder for each architecture. */
+/** The library of the package libfaketime, in a folder that depends on the architecture. */
 function library(): string | undefined {
   if (Deno.build.os !== "linux") return undefined;
   const folders = [...Deno.readDirSync("/usr/lib")].filter(({ isDirectory }) => isDirectory);
@@ -19,7 +19,7 @@ function library(): string | undefined {
   });
 }
 
-/** Why no clock can be set here; undefined where one can. */
+/** The reason why clocks cannot be set here; undefined if they can. */
 export function obstacle(): string | undefined {
   return library() === undefined ? "libfaketime is not installed" : undefined;
 }
@@ -41,7 +41,7 @@ export class MovedClock {
     this.step(ahead_ms);
   }
 
-  /** The environment of programs with this clock. Their monotonic clock is the real one. */
+  /** The environment of programs with this clock. Their monotonic clock is real. */
   get env(): Record<string, string> {
     return {
       LD_PRELOAD: library() ?? "",

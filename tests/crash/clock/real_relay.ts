@@ -1,4 +1,4 @@
-/** A relay as a process of its own, with remote MCP, as an app and a person use it. */
+/** A relay as a separate process, with remote MCP, used by an app and a person. */
 
 import { TextLineStream } from "../../support/programs/lines.ts";
 import { DENO_DIR, end } from "../../support/programs/child.ts";

@@ -1,4 +1,4 @@
-/** Longer proofs about copied machines: one that is stopped and wakes, and one that is renewed. */
+/** Longer tests of copied machines: one is stopped and wakes up, one gets a new identity. */
 
 import assert from "node:assert/strict";
 import { listMachines } from "../../../daemon/features/federation/contract.ts";
@@ -6,10 +6,10 @@ import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";
 import { busOf, NOTES, withCopy } from "../../support/real_machines/copied_machine.ts";
 import { until } from "../../support/waiting.ts";
 
-/** How long an entry may wait that came before its machine was known. */
+/** Time limit for an entry that came before its machine was known. */
 const PROBE_MS_MAX = 60_000;
 
-/** A machine whose process is stopped gives way to its copy, and delivers nothing on waking. */
+/** A machine whose process is stopped yields to its copy, and delivers nothing when it wakes. */
 export async function stopFirst(): Promise<void> {
   await using at = await withCopy();
   const { laptop, buildbox, copy, docs, api, copied } = at;
@@ -37,7 +37,7 @@ export async function stopFirst(): Promise<void> {
   assert.equal(new Set(twin.texts).size, NOTES);
 }
 
-/** A copy that gets a new identity is a machine of its own, and sends what it accepted. */
+/** A copy with a new identity is a machine of its own, and sends the messages that it accepted. */
 export async function renewCopy(): Promise<void> {
   await using at = await withCopy();
   const { network, laptop, buildbox, copy, docs, copied } = at;

@@ -1,4 +1,4 @@
-/** `Allow` of every route of the daemon, at its address and through the tunnel of its relay. */
+/** `Allow` of every route of the daemon, called directly and through the tunnel of its relay. */
 
 import { getOpenapi } from "../../../daemon/api/events/contract.ts";
 import { assertAllowedMethods } from "../../support/allowed_methods.ts";

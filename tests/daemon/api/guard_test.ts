@@ -181,7 +181,7 @@ Deno.test("the hooks' token opens the routes of hooks, and no other", async () =
   const headers = { authorization: `Bearer ${w.daemon.identity.hook_token}` };
   const [open, closed]: [string[], string[]] = [[], []];
   for (const { path, method, contract } of everyRoute(w)) {
-    // Whoever may call these needs no token; a page redeems a ticket there.
+    // These need no token from callers that may reach them. Pages redeem tickets here.
     if (contract.access === "public" || contract.access === "user") continue;
     const answer = await w.daemon.fetch(request(path, method, headers), LOOPBACK);
     await answer.body?.cancel();
@@ -236,7 +236,7 @@ Deno.test("health describes the daemon, on both of its paths [4.health.status-ro
   ]);
   assert.equal(health.capabilities.ask_pull_delivery, true);
   assert.deepEqual([health.status, health.pid, health.peers], ["ok", 1, 0]);
-  // Everybody on this machine may read it: nothing is added here without a thought.
+  // Every user of this machine may read this response; think before you add a field.
   assert.deepEqual(Object.keys(health).sort(), [
     ...["capabilities", "peers", "pid", "relay", "status", "storage"],
   ]);

@@ -215,7 +215,7 @@ Deno.test("a wrong method is 405, and names the right one", async () => {
       const other = path.includes("/:id") || /^\/(asks|inbox|peers|deliveries)\//.test(path);
       if (other && error !== "method_not_allowed") continue; // Another route has this path.
       assert.deepEqual([answer.status, error], [405, "method_not_allowed"], `${method} ${path}`);
-      // `/mcp` refuses its other methods by itself.
+      // `/mcp` itself refuses other methods.
       const allowed = path === "/mcp"
         ? ["POST"]
         : [...methods, ...(methods.has("GET") ? ["HEAD"] : [])];

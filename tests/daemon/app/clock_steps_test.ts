@@ -1,4 +1,4 @@
-/** The daemon when the clock is set: what ticks goes on ticking, and what is due runs at once. */
+/** The daemon after the clock is set: its ticks go on, and due work runs at once. */
 
 import assert from "node:assert/strict";
 import { getHealth } from "../../../daemon/api/events/contract.ts";

@@ -1,4 +1,4 @@
-/** A copy that gets a new identity: what it keeps, and what it leaves to the other daemon. */
+/** A copy that gets a new identity: the data that it keeps, and that it leaves to the original. */
 
 import assert from "node:assert/strict";
 import {

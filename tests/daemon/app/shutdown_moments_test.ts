@@ -1,4 +1,4 @@
-/** A daemon that shuts down at any moment logs no error: what is under way ends before it. */
+/** A daemon logs no error when it shuts down, at any moment: running work ends first. */
 
 import assert from "node:assert/strict";
 import { BackgroundWork } from "kit/core/background.ts";

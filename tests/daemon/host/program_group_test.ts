@@ -1,4 +1,4 @@
-/** Programs that we start are ended with all that they have started, whoever ends them. */
+/** Programs that we start end together with all processes that they started. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -16,7 +16,7 @@ import { until } from "../../support/waiting.ts";
 const ENV = { PATH: Deno.env.get("PATH") ?? "" };
 const LINUX = Deno.build.os === "linux";
 
-/** Runs a script that prints the pids of what it starts; returns these with the result. */
+/** Runs a script that prints the pids of its child processes; returns the pids and the result. */
 async function run(script: string, more: Partial<RunOptions> = {}) {
   const options = { env: ENV, clock: systemClock, timeout_ms: 400, ...more };
   const result = await runProgram(["sh", "-c", script], options);
@@ -100,9 +100,9 @@ Deno.test({
     const started = new StartedPrograms(folder);
     const killed = new ProgramGroup(["sh", "-c", "setsid sleep 300 & sleep 300"], { env: ENV });
     const other = new ProgramGroup(["sleep", "300"], { env: ENV });
-    started.add(killed.mark); // Its end is never noted.
+    started.add(killed.mark); // Its end is never recorded.
     started.add(newMark())[Symbol.dispose]();
-    started.add(newMark()); // Ended meanwhile.
+    started.add(newMark()); // It has already ended.
     await Deno.writeTextFile(`${folder}/notes`, "");
     const lines: string[] = [];
     const log = jsonLog(systemClock, "info", (line) => lines.push(line));

@@ -1,4 +1,4 @@
-/** The program on a disk that is full or read-only: refusals with a way out, and no stack trace. */
+/** The program on a full or read-only disk: refusals say what to do, and show no stack trace. */
 
 import assert from "node:assert/strict";
 import { sourcesCommand } from "../../support/programs/program.ts";
@@ -6,13 +6,17 @@ import { SetupHome } from "../../support/cli/setup_home.ts";
 
 const DISK_BYTES = "16384";
 
-interface Ran {
+interface CommandResult {
   readonly code: number;
   readonly text: string;
 }
 
 /** Runs the command where `$HOME/full` is a full disk and `$HOME/fixed` is read-only. */
-function onFullDisk(home: SetupHome, variables: Record<string, string>, ...args: string[]): Ran {
+function onFullDisk(
+  home: SetupHome,
+  variables: Record<string, string>,
+  ...args: string[]
+): CommandResult {
   const [full, fixed] = [home.at("full"), home.at("fixed")];
   for (const folder of [full, fixed]) Deno.mkdirSync(folder, { recursive: true });
   const fill = 'dd if=/dev/zero of="$0/big" bs=1024 2>/dev/null; exec "$@"';

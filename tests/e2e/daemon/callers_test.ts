@@ -182,7 +182,7 @@ Deno.test("a terminal whose environment names an agent is not a person's", {
   assert.equal(await fixture.voice("by the person"), "human");
 });
 
-/** An agent that starts a tmux server, in which a shell waits for what is typed. */
+/** An agent that starts a tmux server with a shell, which reads typed input. */
 const SERVING = `
 curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"
 tmux -L agent -f /dev/null new-session -d -s work sh

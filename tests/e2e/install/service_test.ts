@@ -1,4 +1,4 @@
-/** `mesh setup --service` and `mesh uninstall` as a person runs them, beside a running daemon. */
+/** `mesh setup --service` and `mesh uninstall`, run as a person does, beside a running daemon. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,13 +6,13 @@ import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { DENO_DIR } from "../../support/programs/child.ts";
 import { running } from "../../support/programs/program.ts";
 
-/** Writes down what it is told to do, and the daemon that runs at that moment. */
+/** Records its arguments, and the daemon that runs at that moment. */
 const SYSTEMCTL = `#!/bin/sh
 running=$(test -e "$MESH_STATE/daemon.json" && echo " beside a daemon")
 echo "$*$running" >> "$HOME/systemctl.log"
 `;
 
-/** A home with Claude Code's folder and a systemd of its own. */
+/** A home with Claude Code's folder and a fake systemd. */
 class Home implements AsyncDisposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-service-" });
   readonly unit = join(this.dir, ".config/systemd/user/mesh.service");
@@ -43,7 +43,7 @@ class Home implements AsyncDisposable {
     return decoder.decode(stdout);
   }
 
-  /** What systemd was told since the last time. */
+  /** The commands that systemd got since the last call. */
   takeCalls(): string[] {
     const path = join(this.dir, "systemctl.log");
     const lines = Deno.readTextFileSync(path).trimEnd().split("\n");

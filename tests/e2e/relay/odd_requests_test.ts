@@ -1,4 +1,4 @@
-/** Requests that no client sends, to a real relay: none is a 500, and none fills the log. */
+/** Unusual requests to a real relay: no answer is a 500, and the log stays small. */
 
 import assert from "node:assert/strict";
 import { tryJson } from "kit/core/text.ts";
@@ -6,7 +6,7 @@ import { DENO_DIR, end } from "../../support/programs/child.ts";
 import { running } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
-/** A relay with OAuth, and what it writes. */
+/** A relay with OAuth, and its output. */
 class RealRelay implements AsyncDisposable {
   readonly dir = Deno.makeTempDirSync({ prefix: "mesh-relay-" });
   readonly #process: Deno.ChildProcess;

@@ -46,7 +46,10 @@ class Memory implements OAuthClientProvider {
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** A stream's first bytes come within a second, and the daemon notices that the reader has gone. */
+/**
+ * Asserts that the first bytes of a stream come within a second, and that the daemon notices when
+ * the reader leaves.
+ */
 async function assertStreams(
   fetch: Fetch,
   url: string,

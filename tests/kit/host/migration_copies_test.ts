@@ -1,4 +1,4 @@
-/** The copy of a database from before it is changed for a new version of the program. */
+/** The copy of a database that is made before a new version changes it. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

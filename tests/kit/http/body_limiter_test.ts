@@ -94,7 +94,7 @@ Deno.test("a body of many small chunks takes the memory of its bytes", async () 
   const chunks = (async function* () {
     for await (const chunk of body) {
       yield chunk;
-      if (++retained % 100_000 === 0) chunk.set([98]); // A chunk that was copied is not needed.
+      if (++retained % 100_000 === 0) chunk.set([98]); // A copied chunk may be overwritten.
     }
   })();
   const read = await readUpTo(chunks, MEBIBYTE);

@@ -1,4 +1,4 @@
-/** Arguments of tools as foreign clients send them: nulls, texts for numbers, times too long. */
+/** Tool arguments from foreign clients: nulls, numbers as text, times that are too long. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";

@@ -74,7 +74,7 @@ Deno.test("a connection whose reader has stopped is ended by the server", async 
   const ticking = setInterval(() => void clock.advance(10), 20);
   assert.match(String(await cancelled.promise), /took nothing/);
   clearInterval(ticking);
-  // What the kernel holds arrives, and then the end: the answer is not complete.
+  // The bytes in the kernel's buffers arrive, then the end: the answer is incomplete.
   let read = 0;
   const buffer = bytes(1 << 20);
   await assert.doesNotReject(async () => {

@@ -1,4 +1,4 @@
-/** The relay when the clock is set: it goes on ticking, and knows how long it has run. */
+/** The relay after the clock is set: its ticks go on, and its uptime stays right. */
 
 import assert from "node:assert/strict";
 import { getRelayHealth } from "../../../relay/app/contract.ts";

@@ -1,4 +1,4 @@
-/** Two runs of one daemon id at a relay: the one that was connected first stays while it lives. */
+/** Two runs of one daemon id at a relay: the first one stays while it is alive. */
 
 import assert from "node:assert/strict";
 import { helloFrame, ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
@@ -13,7 +13,7 @@ import {
 
 const ADDRESS = RELAY.replace("https", "wss");
 
-/** A daemon that does only what the test does with it. */
+/** A daemon that sends only the frames of the test. */
 async function scripted(r: RelayWorld, number: number, more: { readonly hello: unknown }) {
   const options = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, options);
@@ -25,7 +25,7 @@ async function scripted(r: RelayWorld, number: number, more: { readonly hello: u
 /** The first frame of a run of daemon 1. */
 const helloOf = (run: string) => ({ ...helloFrame("laptop"), run: run.repeat(16) });
 
-/** Lets a scripted daemon live: it answers pings. */
+/** Keeps a scripted daemon alive: it answers pings. */
 function live(daemon: ScriptedDaemon): void {
   daemon.on = (frame) => {
     if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { StreamError } from "kit/net/tunnel/stream.ts";
 import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 
-/** Sent at once: a proxy may hold the head back until there is a body. */
+/** Sent at once, because a proxy may hold the head back until the body begins. */
 const BEGIN = ": keep-alive\n\n";
 
 // deno-fmt-ignore

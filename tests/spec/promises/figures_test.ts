@@ -78,7 +78,7 @@ const days = (ms: number) => `${ms / 86_400_000} days`;
 const REMOTE = { transport: "tcp", hostname: "192.0.2.1", port: 50_000 } as const;
 type Limits = ReturnType<typeof openRateLimits>;
 
-/** How many requests a limit allows at once, and how many in the minute after that. */
+/** The number of requests that a limit allows at once, and in the minute after that. */
 async function rateOf(
   take: (limits: Limits, request: Request, attempt: number) => number | undefined,
 ): Promise<string> {
@@ -224,7 +224,7 @@ Deno.test("each text that docs/machines.md has of a screen is one of the program
   assert.deepEqual(missing, []);
 });
 
-/** The options of `deno task crash`, with the file that has the number of the short form. */
+/** The options of `deno task crash`, with the test file that runs a short form of each. */
 const CRASH_TESTS = {
   "--kills": "crash_test.ts",
   "--points": "power_loss/power_loss_test.ts",

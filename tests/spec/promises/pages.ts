@@ -1,9 +1,11 @@
-/** Splits a page of the documents into sentences: of texts, table rows and comments of commands. */
+/**
+ * Splits a documentation page into sentences: from paragraphs, table rows and comments in commands.
+ */
 
 const TABLE_RULE = /^\|[\s|:-]+\|$/;
 const HEADING = /^#{1,6} /;
 const ITEM = /^\s*[-*>] /;
-/** A title in bold before a text, and the tests that hold a section, promise nothing. */
+/** A bold title before a paragraph, and the list of tests of a section, are no promises. */
 const SILENT = /^(?:_Tests_: .*|\*\*[^*]+(?:[.:]\*\*|\*\* \(`[^)]+\)\.)(?= |$))/;
 const END = /(?<=[.!?][*_)"”]{0,3})\s+(?=[*_[(“"`]{0,3}[A-Z`/0-9])/;
 

@@ -1,4 +1,4 @@
-/** Each sentence of the six pages is held by tests, or is in the list of what no test can hold. */
+/** Each sentence of the six pages names its tests, or is listed as not testable. */
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ const TEST =
 const CITATIONS = /(?: \[[^\]]*\])+$/;
 
 interface Row {
-  /** A sentence of the page, or a part of it that no other sentence has. */
+  /** A sentence of the page, or a part of it that occurs in no other sentence. */
   readonly quote: string;
   /** `daemon/api/guard_test.ts: the name of a test`, below `tests/`. */
   readonly tests: readonly string[];
@@ -24,7 +24,7 @@ function read(path: string): string {
   return Deno.readTextFileSync(fileURLToPath(new URL(path, import.meta.url)));
 }
 
-/** A line is a quote, and the indented lines below it are its tests; see one of the tables. */
+/** Parses a table: each line is a quote, and the indented lines below it are its tests. */
 function rowsOf(table: string): Row[] {
   const rows: { quote: string; tests: string[] }[] = [];
   let is_untestable = false;
@@ -61,9 +61,13 @@ for (const page of PAGES) {
   });
 
   Deno.test(`docs/${page}.md: every quote stands in one sentence, and every sentence in one row`, () => {
-    const wrong = rows.filter((row) => sentences.filter((one) => isQuoted(one, row)).length !== 1);
+    const wrong = rows.filter((row) =>
+      sentences.filter((sentence) => isQuoted(sentence, row)).length !== 1
+    );
     assert.deepEqual(wrong.map(({ quote }) => quote), [], `mend them in ${table}`);
-    const twice = sentences.filter((one) => rows.filter((row) => isQuoted(one, row)).length > 1);
+    const twice = sentences.filter((sentence) =>
+      rows.filter((row) => isQuoted(sentence, row)).length > 1
+    );
     assert.deepEqual(twice, [], `keep one row of each in ${table}`);
   });
 

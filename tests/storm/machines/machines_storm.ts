@@ -39,7 +39,7 @@ const MACHINES: readonly MachinePlan[] = [
 /** How long everything has to arrive after the last fault: seconds, then minutes. */
 const HEAL_SECONDS = 90;
 const HEAL_MINUTES = 180;
-/** How long a machine has to tell its position after a restore, and the others to send again. */
+/** Time for a machine to report its position after a restore, and for the others to send again. */
 const POSITION_STEPS = 15;
 const POSITION_STEP_MS = 10_000;
 /** How long the machines have to find each other at first. */
@@ -206,7 +206,7 @@ export class MachinesStorm implements Simulation {
       bus.resume(daemon_id);
       adapter.releaseSlow();
     }
-    // What a restore took is noticed only when its machine has told its position.
+    // A loss by a restore is noticed only after its machine has reported its position.
     if (this.#options.skipping) await this.tick(POSITION_STEPS, POSITION_STEP_MS);
     for (let second = 0; second < HEAL_SECONDS && !this.#isQuiet(); second++) await this.tick();
     for (let minute = 0; minute < HEAL_MINUTES && !this.#isQuiet(); minute++) {

@@ -1,7 +1,7 @@
 /**
- * Machines whose databases go back to an earlier moment, while the others go on. `laptop` and
- * `desktop` skip numbers when they start; `buildbox` gives them again, as an older version does, so
- * that the others have to refuse its repeats.
+ * Machines whose databases go back to an earlier moment while the others go on. `laptop` and
+ * `desktop` skip numbers when they start. `buildbox` reuses numbers, like an older version, so the
+ * others must refuse its repeats.
  */
 
 import assert from "node:assert/strict";
@@ -15,21 +15,21 @@ import * as answers from "./verbs/answers.ts";
 import * as network from "./verbs/network.ts";
 import * as peers from "./verbs/peers.ts";
 
-/** How many moments of a machine a restore may go back to. */
+/** Number of earlier moments that a restore may choose from. */
 const IMAGES_MAX = 3;
 const REPLY = "re ";
 const ENDED = new Set(["failed", "expired", "dropped"]);
 
-/** What is remembered of all times, also of those that a restore took. */
+/** Facts about the whole run, including times that a restore removed. */
 class History {
   readonly images = new Map<string, DatabaseImage[]>();
-  /** The texts by the machine and the id that it gave. */
+  /** The texts, by machine and id. */
   readonly given = new Map<string, string>();
-  /** The answers that have reached their asker's machine. */
+  /** The answers that have reached the asker's machine. */
   readonly delivered = new Set<string>();
 }
 
-/** The rules of one run: they share what they remember. */
+/** The rules of one run, which share one history. */
 export function restoreRules(): MachinesRules {
   const history = new History();
   return {
@@ -74,7 +74,7 @@ export function restoreRules(): MachinesRules {
 
 async function send(storm: MachinesStorm, { given }: History, kind: "ask" | "notify") {
   const { chance, machines } = storm;
-  // Two of them have most to say: a repeated number goes where it was before.
+  // Mostly two peers talk, so that a reused number goes to the same machine as before.
   const from = chance.oneIn(2) ? storm.anyMachine() : machines.at(-1) ?? storm.anyMachine();
   const to = chance.pick(machines.filter((machine) => machine !== from));
   const body = {
@@ -116,12 +116,12 @@ async function goBack(storm: MachinesStorm, { images }: History): Promise<void> 
   const machine = storm.chance.pick(machines);
   const old = machine.goBack(storm.chance.pick(images.get(machine.name) ?? []));
   forget(machine);
-  await storm.clock.settle(); // What the daemon of before does yet leaves it no more.
+  await storm.clock.settle(); // Later work of the old daemon reaches no other machine.
   await old[Symbol.asyncDispose]();
   for (const actor of machine.actors) await machine.connect(actor, true);
 }
 
-/** What the restore itself took is no loss. */
+/** Forgets messages that the restore itself removed: they are no loss. */
 function forget(machine: StormMachine): void {
   const rows = new Map(machine.rows().map((row) => [row.ident, row]));
   for (const [ident, text] of machine.accepted) {
@@ -159,9 +159,9 @@ function checkReplies({ machines }: MachinesStorm, { delivered }: History): void
 /** The row of a message on the machine that it went to, or came from. */
 function otherOf(storm: MachinesStorm, machine: StormMachine, row: Row): Row | undefined {
   const other = row.machine === null ? undefined : storm.machine(row.machine);
-  return other?.now.find((there) =>
-    there.machine === machine.daemon_id && there.sent === 1 - (row.sent ?? 0) &&
-    there.text === row.text && there.kind === row.kind
+  return other?.now.find((candidate) =>
+    candidate.machine === machine.daemon_id && candidate.sent === 1 - (row.sent ?? 0) &&
+    candidate.text === row.text && candidate.kind === row.kind
   );
 }
 
@@ -173,7 +173,7 @@ function checkArrived(storm: MachinesStorm): void {
     for (const row of machine.now.filter(({ sent }) => sent === 1)) {
       const title = titleOf(machine, row);
       if (ENDED.has(row.state)) assert.ok(row.reason, title);
-      // An agent has seen it: it is not sent again to a machine that has forgotten that.
+      // An agent has seen it, so it is not sent again to a machine that lost it.
       else if (row.state === "seen" && row.kind !== "ask" || row.ask_state === "closed") continue;
       else assert.ok(otherOf(storm, machine, row), `${title} is lost`);
     }
@@ -183,22 +183,22 @@ function checkArrived(storm: MachinesStorm): void {
 function checkAsks(storm: MachinesStorm): void {
   for (const machine of storm.machines) {
     for (const row of machine.now.filter(({ kind, sent }) => kind === "ask" && sent === 1)) {
-      const there = otherOf(storm, machine, row);
-      if (there) assert.equal(there.ask_state, row.ask_state, titleOf(machine, row));
+      const otherRow = otherOf(storm, machine, row);
+      if (otherRow) assert.equal(otherRow.ask_state, row.ask_state, titleOf(machine, row));
     }
   }
 }
 
 function checkAnswered(storm: MachinesStorm, { delivered }: History): void {
   for (const machine of storm.machines) {
-    const told = new Set(
+    const notified = new Set(
       stagesOf(machine.w.daemon)
         .filter(({ stage }) => stage === "answer_late" || stage === "answer_refused")
         .map(({ ident }) => ident),
     );
     for (const [ident, text] of machine.answered) {
-      const row = machine.now.find((one) => one.ident === ident);
-      const isKnown = delivered.has(text) || told.has(ident);
+      const row = machine.now.find((candidate) => candidate.ident === ident);
+      const isKnown = delivered.has(text) || notified.has(ident);
       const isAnswer = row?.reply === text && ANSWERS.has(row.close_reason ?? "");
       assert.ok(!isAnswer || isKnown, `${row && titleOf(machine, row)}: ${text} is lost`);
     }

@@ -15,7 +15,7 @@ interface Announced {
   readonly at: number;
 }
 
-/** After this time the client ends a connection that passes nothing. */
+/** Time after which the client ends a connection without traffic. */
 const PROOF_OF_LIFE_MS = 40_000;
 /** A batch that was not taken is handed out again after this time. */
 const REPEAT_MS = 1000;
@@ -139,7 +139,7 @@ export class StormBus {
     if (this.#entries.delete(machine)) this.#tellOthers(machine, null);
   }
 
-  /** Ends the leases that were not renewed, and lets runs that were refused try again. */
+  /** Ends leases that were not renewed, and lets refused runs try again. */
   tick(): void {
     for (const [listener, machine] of [...this.#waiting]) void this.#admit(machine, listener);
     const before = this.#clock.now() - LEASE_MS;
@@ -162,7 +162,7 @@ export class StormBus {
     for (const machine of [...this.#entries.keys()]) this.lapse(machine);
   }
 
-  /** Whether a run of a machine is connected, and can be reached. */
+  /** True if a run of a machine is connected and can be reached. */
   takesPart(machine: string): boolean {
     return this.#listeners.has(machine) && !this.#cut.has(machine);
   }
@@ -245,7 +245,7 @@ export class StormBus {
     return await work();
   }
 
-  /** A call has a time-out of its own, which is over at once here. */
+  /** A call has its own timeout, which passes at once here. */
   #callFrom(
     { machine, listener }: { readonly machine: string; readonly listener: BusListener },
     to: string,

@@ -44,7 +44,7 @@ export interface MachinePlan {
   readonly actors: readonly string[];
   readonly agents: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
-  /** It numbers its messages as a daemon did that skips no numbers after a restore. */
+  /** True if it reuses numbers after a restore, as daemons of earlier versions did. */
   readonly repeatsNumbers?: boolean;
 }
 
@@ -152,8 +152,8 @@ export class StormMachine implements AsyncDisposable {
   }
 
   /**
-   * Starts a daemon on a copy of the disk, as a virtual machine does that is started twice. The
-   * result lets it run, says how the bus took it, and ends it.
+   * Starts a daemon on a copy of the disk, like a virtual machine that is started twice. The result
+   * can run it, has the outcome of its connection, and can end it.
    */
   startCopy() {
     const { number, name, settings } = this.#plan;
@@ -212,7 +212,7 @@ export class StormMachine implements AsyncDisposable {
 
   /** Stops the daemon as an operator does, and starts it again. */
   async restart(): Promise<void> {
-    // A daemon that ends behind a frozen link waits by its clock, which stands still here.
+    // A daemon that shuts down behind a frozen link waits by its clock, which stands still here.
     this.#deps.bus.thaw(this.daemon_id);
     let isDone = false;
     const ending = this.w[Symbol.asyncDispose]().finally(() => isDone = true);
@@ -236,8 +236,8 @@ export class StormMachine implements AsyncDisposable {
   }
 
   /**
-   * Its database is as it was at an earlier moment, and nobody remembers what came after. Returns
-   * the daemon that is gone.
+   * Restores its database of an earlier moment; nothing remembers later changes. Returns the old
+   * daemon.
    */
   goBack(image: DatabaseImage): World {
     const old = this.cutPower(image);

@@ -56,7 +56,7 @@ export async function failCommit(storm: RelayStorm): Promise<void> {
   faults.disarm();
 }
 
-/** A link stays open and passes nothing, in one direction or in both. */
+/** Freezes a link, which stays open: in one direction or in both. */
 export async function freeze(storm: RelayStorm): Promise<void> {
   const { chance, daemons, frozen, seconds } = storm;
   const { tunnel } = chance.pick(daemons);

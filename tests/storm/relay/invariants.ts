@@ -19,7 +19,7 @@ function checkAnswers({ wrongAnswers }: RelayStorm): void {
   if (first !== undefined) throw first;
 }
 
-/** Two pings without an answer and the time until the third one: at one end, then at the other. */
+/** Two unanswered pings and the time until the third: at one end, then at the other. */
 const FROZEN_SECONDS_MAX = 2 * (3 * 20 + 3);
 
 function checkFrozen(storm: RelayStorm): void {

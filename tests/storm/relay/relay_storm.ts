@@ -77,7 +77,7 @@ export class RelayStorm implements Simulation {
   readonly wrongAnswers: unknown[] = [];
   readonly verbNames: string[] = [];
   readonly #options: RelayStormOptions;
-  /** Links that pass nothing, and how many seconds had passed when they froze. */
+  /** Frozen links, each with the second of the storm at which it froze. */
   frozen: { readonly tunnel: FaultyTunnel; readonly since: number }[] = [];
   seconds = 0;
   #texts = 0;
@@ -185,7 +185,7 @@ export class RelayStorm implements Simulation {
   }
 }
 
-/** A relay whose own loop runs, as the clock may be set. */
+/** A relay that runs its own loop, because the clock may be set. */
 function runningRelay(clock: SwiftClock): RelayWorld {
   const relay = relayWorld(clock);
   relay.run();

@@ -3,7 +3,7 @@
 import type { OpenSocket } from "../../../daemon/api/relay/relay_client.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 
-/** Which way nothing passes: to the relay, from it, or both. */
+/** The frozen direction: to the relay, from it, or both. */
 export type Freeze = "up" | "down" | "both";
 
 type Sent = string | Uint8Array<ArrayBuffer>;
@@ -53,7 +53,7 @@ export class FaultyTunnel {
       },
       close: (code, reason) => {
         this.#pass("up", () => this.#connection.close(code, reason));
-        // An end does not wait for the other one (`toConnection`).
+        // Each end closes without waiting for the other one (`toConnection`).
         if (this.#frozen) queueMicrotask(() => this.#end(code, reason));
       },
     };
@@ -74,7 +74,7 @@ export class FaultyTunnel {
     for (const pass of delayed) if (!this.#cut) pass();
   }
 
-  /** The connection stays open and passes nothing more, for good: only a new one helps. */
+  /** Freezes the connection for good. It stays open; only a new connection helps. */
   freeze(way: Freeze): void {
     this.#frozen ??= way;
   }

@@ -1,4 +1,7 @@
-/** Settings files of agents as people and their tools write them, with what setup makes of each. */
+/**
+ * Settings files of agents, as people and their tools write them, with the expected result of
+ * setup.
+ */
 
 const BOM = "\uFEFF";
 
@@ -10,19 +13,19 @@ export interface Sample {
   readonly kinds: readonly Kind[];
   /** The content; a function for a file that names the agent. */
   readonly content: string | Uint8Array | ((agent: Agent) => string);
-  /** Texts of other programs, which stay. */
+  /** Texts of other programs, which must stay. */
   readonly others?: readonly string[];
-  /** Why setup refuses the file. */
+  /** The reason why setup refuses the file. */
   readonly refused?: RegExp;
-  /** Texts of an older mesh, which setup brings up to date and uninstalling removes. */
+  /** Texts of an older mesh. Setup updates them, and uninstalling removes them. */
   readonly old?: readonly string[];
-  /** Codes of what the doctor finds besides. */
+  /** Codes of further findings of the doctor. */
   readonly doctor?: readonly string[];
-  /** Texts that the user has put into our entries, which stay as long as ours are there. */
+  /** Texts that the user added to our entries. They stay as long as our entries. */
   readonly edits?: readonly string[];
 }
 
-/** How an agent names an event and writes a hook. */
+/** The names of events, and the form of a hook, in one agent's settings. */
 export interface Agent {
   readonly id: string;
   readonly event: string;
@@ -48,7 +51,7 @@ export const HOOK_AGENTS: readonly Agent[] = [
 
 const JSONS: readonly Kind[] = ["hooks", "servers", "opencode"];
 
-/** JSON of one layout, which fits every file. */
+/** Layouts of JSON without our part, for files of every kind. */
 const layouts: Readonly<Record<string, string>> = {
   "an empty object": "{}",
   "an empty object with a line end": "{}\n",
@@ -97,7 +100,7 @@ const refusals: Readonly<Record<string, readonly [string | Uint8Array, RegExp]>>
   "UTF-16": [new Uint8Array([0xff, 0xfe, 123, 0, 125, 0]), /not UTF-8/],
 };
 
-/** Hooks of other programs in the form of ours. */
+/** Hooks of other programs that have the form of ours. */
 const foreign_hooks = (id: string, event: string) => [
   `limem hook ${id} ${event}`,
   `wezterm-agent-dashboard hook ${id} ${event}`,

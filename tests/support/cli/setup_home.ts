@@ -33,7 +33,7 @@ export class SetupHome implements Disposable {
     return Deno.readTextFileSync(this.at(path));
   }
 
-  /** The files of the home, with their texts; links by their targets. */
+  /** The files of the home by path: their texts, or the targets of links. */
   get files(): Record<string, string> {
     const inside = (dir: string): [string, string][] =>
       [...Deno.readDirSync(dir)].flatMap(({ name, isDirectory, isFile }): [string, string][] => {
@@ -62,7 +62,7 @@ export class SetupHome implements Disposable {
     return { code, answer: JSON.parse(out.join("\n")) };
   }
 
-  /** What the doctor finds of an agent, by its code. */
+  /** The doctor's findings about an agent, by code. */
   async doctor(agent: string): Promise<Map<string, CheckResult>> {
     const definition = SETUP_AGENTS.find(({ id }) => id === agent) ?? assert.fail();
     const found = await checkAgent(definition, thisMachine(this.env, systemClock));

@@ -1,4 +1,4 @@
-/** Reads what an event stream sends until it is quiet. */
+/** Reads an event stream until it is quiet. */
 
 import assert from "node:assert/strict";
 import type { World } from "../world.ts";
@@ -8,7 +8,7 @@ export interface StreamFrame {
   readonly event: string;
 }
 
-/** The frames of a stream up to now, and those that `work` causes. */
+/** The frames of a stream so far, and the frames that `work` causes. */
 export async function readFrames(
   w: World,
   query: string,

@@ -1,9 +1,9 @@
-/** Thousands of peers at once: copies of one record, which no registration could make in time. */
+/** Creates thousands of peers fast, as copies of one record; registrations would take too long. */
 
 import * as z from "zod";
 import type { Database } from "kit/data/sqlite.ts";
 
-/** Copies the row of a peer; `changes` has the SQL of columns, in which `i` counts from 1. */
+/** Copies the row of a peer. `changes` has SQL for columns; `i` counts the copies from 1. */
 export function copyPeer(
   db: Database,
   peer_id: string,

@@ -1,4 +1,4 @@
-/** Daemons that begin, one after another or at once, with copies of one file. */
+/** Daemons that start from copies of one file, one after another or at once. */
 
 import { join } from "node:path";
 import { randomIds } from "kit/core/clock.ts";
@@ -7,12 +7,12 @@ import { SwiftClock } from "../swift_clock.ts";
 import { countingIds } from "../ids.ts";
 import { world, type WorldOptions } from "../world.ts";
 
-/** Ids of records that count up, and real distances between the numbers of two runs. */
+/** Ids that count up, with real distances between the numbers of two runs. */
 export function skippingIds() {
   return { ...countingIds(), distance: randomIds.distance };
 }
 
-/** A state whose file can be copied away and put back; dispose it with `using`. */
+/** A state whose database can be backed up and restored. Dispose it with `using`. */
 export function backedUpState(options: WorldOptions = {}) {
   const directory = Deno.makeTempDirSync();
   const db_path = join(directory, "mesh.db");

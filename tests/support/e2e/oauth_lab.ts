@@ -22,7 +22,7 @@ export class OAuthRelay implements AsyncDisposable {
   readonly #ticking: Promise<void>;
   #daemon: RealDaemon & { url: string; daemon_id: string } | undefined;
 
-  /** `proxy` is the address of the proxy in front, if there is one. */
+  /** `proxy`: the address of a proxy in front of the relay, if any. */
   private constructor(port = 0, proxy?: string) {
     const { promise, resolve } = Promise.withResolvers<Relay>();
     this.#server = Deno.serve(

@@ -1,4 +1,4 @@
-/** nginx and Caddy with the configurations of docs/proxies.md, on ports and folders of their own. */
+/** nginx and Caddy with the configurations of docs/proxies.md, on their own ports and folders. */
 
 import { join } from "node:path";
 import { makeAuthority, makeCertificate } from "../nats/certificates.ts";
@@ -8,7 +8,7 @@ const PAGE = new URL("../../../docs/proxies.md", import.meta.url);
 
 export type ProxyProgram = "nginx" | "caddy";
 
-/** Whether a program is installed. */
+/** True if a program is installed. */
 export function isInstalled(program: ProxyProgram): boolean {
   const args = [program === "nginx" ? "-v" : "version"];
   try {
@@ -28,7 +28,7 @@ function configurationOf(program: ProxyProgram): string {
   return block;
 }
 
-/** Replaces a part that the page must have. */
+/** Replaces a part of the configuration. Throws if the page lacks the part. */
 function replaced(text: string, part: string, by: string): string {
   if (!text.includes(part)) throw new Error(`docs/proxies.md has no "${part}"`);
   return text.replaceAll(part, by);
@@ -116,7 +116,7 @@ export class RunningProxy implements AsyncDisposable {
   }
 }
 
-/** A port of loopback that was free a moment ago. */
+/** A loopback port that was free a moment ago. */
 export function freePort(): number {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   return listener.addr.port;

@@ -19,7 +19,7 @@ class FakeBus {
   readonly entries: Uint8Array[] = [];
   readonly beats: Uint8Array[] = [];
   readonly calls: { readonly to: string; readonly frame: Uint8Array }[] = [];
-  /** Answers a call; without it nobody does. */
+  /** Answers a call; if absent, calls get no answer. */
   carry: ((to: string, frame: Uint8Array) => Uint8Array | null | undefined) | undefined;
   permitsBeats = true;
   isConnected = true;

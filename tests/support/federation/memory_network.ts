@@ -42,7 +42,7 @@ export class MemoryNetworkBus {
   /** Sees each batch before it is stored; false drops it. */
   onPublish: (from: string, to: string, bytes: Uint8Array) => boolean = () => true;
 
-  /** Whether the server permits heartbeats. */
+  /** True if the server permits heartbeats. */
   permitsBeats = true;
   readonly #retries = new Set<() => Promise<void>>();
 
@@ -102,7 +102,7 @@ export class MemoryNetworkBus {
     };
   }
 
-  /** The runs that were refused try again. */
+  /** Lets refused runs try again. */
   async retry(): Promise<void> {
     const retries = [...this.#retries];
     this.#retries.clear();
@@ -147,7 +147,9 @@ export class MemoryNetworkBus {
     throw new BusError("no_answer", "Nobody answers");
   }
 
-  /** Lets a run take part, unless another one of its id refuses it; returns why not. */
+  /**
+   * Lets a run take part, unless another run of its id refuses it. Returns the reason of a refusal.
+   */
   async #admit(daemonId: string, listener: BusListener): Promise<string | null> {
     const before = this.#listeners.get(daemonId);
     const call = async (request: Uint8Array) => {
@@ -237,7 +239,9 @@ export type NetworkedWorld = World & { readonly name: string; readonly daemon_id
 
 export interface MachineOptions extends Omit<WorldOptions, "clock"> {
   readonly keys?: MachineKeys;
-  /** How far its clock is ahead of the network's. If given, it can be set apart from that. */
+  /**
+   * Time by which its clock is ahead of the network's. If given, the clock can be set on its own.
+   */
   readonly ahead_ms?: number;
 }
 

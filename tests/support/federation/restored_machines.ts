@@ -1,4 +1,4 @@
-/** Two machines whose databases can be copied away and put back while the other one goes on. */
+/** Two machines whose databases can be backed up, and restored while the other machine goes on. */
 
 import { join } from "node:path";
 import { randomIds } from "kit/core/clock.ts";
@@ -23,7 +23,7 @@ const PEERS = { laptop: "web", buildbox: "api" } as const;
 const OTHERS = { laptop: "api@buildbox", buildbox: "web@laptop" } as const;
 
 interface RestorableOptions {
-  /** The machines number their messages as daemons did that skip no numbers. */
+  /** If true, the machines reuse numbers, as daemons of earlier versions did. */
   readonly repeatsNumbers?: boolean;
   readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
 }
@@ -75,7 +75,7 @@ class RestorableMachines implements AsyncDisposable {
     this.#machines.delete(name);
   }
 
-  /** Copies the database of a machine away. */
+  /** Backs up the database of a machine. */
   async backUp(name: MachineName): Promise<void> {
     await this.stop(name);
     Deno.copyFileSync(this.#path(name), `${this.#path(name)}.old`);
@@ -83,7 +83,7 @@ class RestorableMachines implements AsyncDisposable {
     await this.pass(3);
   }
 
-  /** Puts the copy back. */
+  /** Restores the backup. */
   async restore(name: MachineName): Promise<void> {
     await this.stop(name);
     Deno.copyFileSync(`${this.#path(name)}.old`, this.#path(name));

@@ -1,11 +1,11 @@
-/** The clock of a machine that shows another time than the clock of a test, and is set alone. */
+/** The clock of one machine, with an offset from the clock of the test, which can be set. */
 
 import type { Boottime, Monotonic } from "kit/core/clock.ts";
 import { FakeClock } from "../clock.ts";
 
 export class SkewedClock extends FakeClock {
   readonly #base: FakeClock;
-  /** How far it is ahead of the clock of the test. */
+  /** Time by which it is ahead of the clock of the test. */
   ahead_ms: number;
 
   constructor(base: FakeClock, ahead_ms = 0) {

@@ -119,7 +119,7 @@ export class LinkedMachine implements Disposable {
     end(this.#run, this.#dir);
   }
 
-  /** How far the clocks of the others are ahead, as far as it is known; and as a call measures. */
+  /** Offsets of the other machines' clocks: as known so far, and as a call would measure them. */
   clock_ahead_ms: number | null = null;
   measured_ms: number | null = null;
 

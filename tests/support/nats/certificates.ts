@@ -36,7 +36,7 @@ async function run(cwd: string, args: readonly string[]): Promise<void> {
   if (!success) throw new Error(`openssl failed: ${new TextDecoder().decode(stderr)}`);
 }
 
-/** What is wrong with a certificate of `makeFaultyCertificates`. */
+/** The faults of the certificates that `makeFaultyCertificate` makes. */
 export type CertificateFault = "expired" | "early" | "other_name" | "self_signed";
 
 const AUTHORITY_SETTINGS = `[ca]

@@ -30,7 +30,7 @@ const POLL_MS = 10;
 
 export interface ServerSetup {
   readonly tls?: boolean;
-  /** Of the certificate that the server shows. */
+  /** The fault of the server's certificate. */
   readonly fault?: CertificateFault;
   readonly limits?: StoreLimits;
   /** Fields of the configuration, such as a leaf's hub. */
@@ -38,7 +38,7 @@ export interface ServerSetup {
   /** The server has no store of its own. */
   readonly storeless?: boolean;
   readonly admin?: UserKey;
-  /** Changes the configuration, into that of an earlier version for example. */
+  /** Changes the configuration, for example into that of an earlier version. */
   readonly edit?: (config: string) => string;
 }
 

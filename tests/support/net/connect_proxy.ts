@@ -1,13 +1,13 @@
-/** An HTTP proxy that knows `CONNECT`, and answers as a test says. */
+/** An HTTP proxy that supports `CONNECT`, and answers as a test demands. */
 
 export interface ProxyOptions {
   /** As in `Proxy-Authorization`, in plain text: `user:password`. */
   readonly credentials?: string;
   /** Answers with this status instead of connecting. */
   readonly status?: number;
-  /** Takes requests and never answers. */
+  /** Accepts requests and never answers. */
   readonly isMute?: boolean;
-  /** Where names lead to, because the proxy resolves them. */
+  /** Targets of host names, which the proxy resolves. */
   readonly hosts?: Readonly<Record<string, string>>;
 }
 

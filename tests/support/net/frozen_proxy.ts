@@ -1,9 +1,9 @@
-/** A TCP proxy that freezes its connections: they stay open and pass nothing. */
+/** A TCP proxy that can freeze its connections: they stay open and carry nothing. */
 
 import { pause } from "kit/core/timeout.ts";
 import { systemClock } from "kit/core/clock.ts";
 
-/** Which way nothing passes: to the server, from it, or both. */
+/** The frozen direction: to the server, from it, or both. */
 export type Freeze = "up" | "down" | "both" | undefined;
 
 const POLL_MS = 10;
@@ -16,7 +16,7 @@ export class FrozenProxy implements AsyncDisposable {
   readonly #serving: Promise<void>;
   frozen: Freeze;
   #ended = 0;
-  /** Connections that were taken so far. */
+  /** Number of accepted connections so far. */
   accepted = 0;
 
   constructor(target: number | (() => { readonly hostname?: string; readonly port: number })) {
@@ -28,7 +28,7 @@ export class FrozenProxy implements AsyncDisposable {
     return this.#listener.addr.transport === "tcp" ? this.#listener.addr.port : -1;
   }
 
-  /** Connections that their client has not ended yet. */
+  /** Number of connections that their client has not closed. */
   get open(): number {
     return this.accepted - this.#ended;
   }
@@ -73,7 +73,7 @@ export class FrozenProxy implements AsyncDisposable {
     }
   }
 
-  /** What was read while the way is frozen waits, as at a router that keeps a packet. */
+  /** Bytes that were read in a frozen direction wait, as in a router that keeps a packet. */
   async #pass(from: Deno.Conn, to: Deno.Conn, way: "up" | "down"): Promise<void> {
     const buffer = new Uint8Array(64 << 10);
     try {
@@ -88,7 +88,7 @@ export class FrozenProxy implements AsyncDisposable {
         for (let at = 0; at < bytes;) at += await to.write(buffer.subarray(at, bytes));
       }
     } catch {
-      // One end was closed or reset: the other end learns it at once.
+      // One end was closed or reset, so the other end is closed at once.
       if (way === "up") this.#ended++;
       close(from);
       close(to);

@@ -8,7 +8,7 @@ import { AnsweringPeer } from "./answering_peer.ts";
 import { RealMachine } from "./real_machine.ts";
 import { RealNetwork } from "./real_network.ts";
 
-/** How many notes are sent each time. */
+/** Number of notes that are sent each time. */
 export const NOTES = 20;
 
 /** A laptop with `docs`, and a build box with `api`, whose state directory was copied. */

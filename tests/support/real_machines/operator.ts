@@ -24,8 +24,8 @@ export class Operator {
   }
 
   /**
-   * Makes the stream anew without its protection from members, which binds the operator as well.
-   * To be called before machines join.
+   * Recreates the stream without its protection from members, which binds the operator as well.
+   * Call this before machines join.
    */
   async unprotect(): Promise<void> {
     const { streams } = await this.#manager();

@@ -122,7 +122,7 @@ export async function oauthError(response: Response): Promise<[number, string]> 
   return [response.status, body.error];
 }
 
-/** A relay, as an app and a person reach it. */
+/** The interface of a relay for an app and a person. */
 export type OAuthSite = Pick<
   OAuthWorld,
   "fetch" | "issuer" | "postForm" | "postJson" | "resource"

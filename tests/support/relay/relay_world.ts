@@ -136,7 +136,7 @@ export function relayWorld(clock = new SwiftClock(), collector?: Collector) {
     dials,
     fetch,
     openSocket,
-    /** Runs the relay's own loop from now on: it ticks by itself. */
+    /** Starts the relay's own loop: from now on it ticks by itself. */
     run(): void {
       isRunning = true;
       void relay.run();

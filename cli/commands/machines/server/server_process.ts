@@ -51,8 +51,8 @@ export function mustFindServer(env: Env, more = MORE_FOLDERS): string {
 }
 
 /**
- * Why the installed server should be replaced; undefined for a sound one. Before 2.10.27, and in
- * 2.11.0, any member can have it delete the whole store (CVE-2025-30215).
+ * The reason to replace the installed server; undefined if its version is safe. Before 2.10.27, and
+ * in 2.11.0, any member can make the server delete the whole store (CVE-2025-30215).
  */
 export async function weaknessOf(program: string): Promise<string | undefined> {
   const { stdout } = await new Deno.Command(program, { args: ["--version"] }).output();

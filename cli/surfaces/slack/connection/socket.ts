@@ -20,7 +20,7 @@ export interface SlackSocketListener {
   received(text: string): void;
   /** Called at each ping and pong of the other end. */
   alive(): void;
-  /** Called once, also when the connection could not be made, with the reason if it is known. */
+  /** Called once, also if the connection failed. The reason is present if it is known. */
   closed(why?: string): void;
 }
 
@@ -46,7 +46,8 @@ export const slackSockets = (deps: OutgoingDeps): ConnectSlackSocket => (address
   socket.on("ping", () => listener.alive());
   socket.on("pong", () => listener.alive());
   let why: string | undefined;
-  // `close` follows. Another error may contain the address's ticket.
+  // The event `close` follows. Other errors may contain the ticket in the address, so they are
+  // dropped.
   socket.on("error", (error) => why = error instanceof UnreachableError ? error.message : why);
   socket.on("close", () => listener.closed(why));
   return {

@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, valueAt } from "../settings_files
 interface Places {
   /** `~/.claude/settings.json`. */
   readonly user: string;
-  /** `~/.claude.json`, which has what the user chose for each folder. */
+  /** `~/.claude.json`, which has the user's choices for each folder. */
   readonly state: string;
   /** The folder of the settings that an administrator manages. */
   readonly managed: string;
@@ -62,7 +62,7 @@ function serverOff(file: string, settings: JsonObject, isManaged: boolean): Swit
   }
   const allowed = settings["allowedMcpServers"];
   const hasCommands = listOf(allowed).some((entry) => valueAt(entry, "serverCommand"));
-  // A list with commands allows our server by its command, which is compared elsewhere.
+  // If the list has entries with commands, one of them may allow our server by its command.
   if (Array.isArray(allowed) && !hasCommands && !allowed.some(isNamedMesh)) {
     const setting = `allowedMcpServers without "${SERVER_NAME}"`;
     found.push({
@@ -79,7 +79,7 @@ function serverOff(file: string, settings: JsonObject, isManaged: boolean): Swit
   return found;
 }
 
-/** A server that the user has switched off in one folder, with `/mcp`. */
+/** Reports our server if the user has disabled it for one folder, with `/mcp`. */
 function folderOff(file: string, state: JsonObject | undefined, cwd: string): SwitchedOff[] {
   const disabled = valueAt(state, "projects", cwd, "disabledMcpServers");
   if (!listOf(disabled).includes(SERVER_NAME)) return [];
@@ -101,7 +101,7 @@ function namesIn(folder: string): string[] {
     return [...Deno.readDirSync(folder)].map(({ name }) => `${folder}/${name}`)
       .filter((path) => path.endsWith(".json")).sort();
   } catch (error) {
-    // Another program's folder: usually there is none, and it may be closed to this user.
+    // The folder belongs to another program: usually it is missing, or this user may not read it.
     if (error instanceof Error && "code" in error) return [];
     throw error;
   }

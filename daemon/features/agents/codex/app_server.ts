@@ -19,7 +19,7 @@ const OPEN_MS_MAX = 2_000;
  * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
  */
 const ANSWER_MS_MAX = 5_000;
-/** How long the server may take to confirm the end of a connection. */
+/** Time limit for the server to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;
 
 /**
@@ -139,7 +139,7 @@ export class AppServer implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#socket.readyState <= WebSocket.OPEN) this.#socket.close();
-    // A server that is stopped never confirms the close.
+    // A suspended server never confirms the close.
     if (this.#socket.readyState !== WebSocket.CLOSED) {
       const cancel = this.#clock.setTimer(CLOSE_MS_MAX, () => this.#closeHttp());
       this.#cancelClose = cancel;

@@ -22,7 +22,7 @@ const ENV_VARS = [
   "XDG_STATE_HOME",
   "XDG_CONFIG_HOME",
 ];
-/** What our table holds besides the command. */
+/** Members of our table besides the command. */
 const OTHER_LINES = [
   'default_tools_approval_mode = "approve"',
   `env_vars = [${ENV_VARS.map((name) => `"${name}"`).join(", ")}]`,
@@ -111,8 +111,8 @@ export function installServer(text: string, plan: SetupPlan): string {
 }
 
 /**
- * Removes our server, and puts another program's server back that ours replaced. The result is the
- * original text byte for byte, except for what was written since.
+ * Removes our server, and restores another program's server that ours replaced. The result is the
+ * original text byte for byte, except for later edits.
  */
 export function removeServer(text: string, plan: SetupPlan, original = ""): string {
   const before = read(text);
@@ -125,7 +125,7 @@ export function removeServer(text: string, plan: SetupPlan, original = ""): stri
   return after === "" || after.endsWith("\n") ? after + block : `${after}\n${block}`;
 }
 
-/** Adds the program of a server with our comment, or with a variable that only we pass on. */
+/** Adds the program of a server that has our comment, or our variable in `env_vars`. */
 function learnServer(text: string, { programs }: SetupPlan): void {
   const config = read(text);
   const server = serversOf(config)[SERVER_NAME];
@@ -137,7 +137,7 @@ function learnServer(text: string, { programs }: SetupPlan): void {
   if (program) programs.add(program);
 }
 
-/** The program of our server; undefined for another program's. */
+/** The program of a server if it is ours, else undefined. */
 function programIn(server: unknown, { programs }: SetupPlan): Argv | undefined {
   const program = isTable(server) ? commandOf(server) : undefined;
   return program && programs.includes(program) ? program : undefined;
@@ -158,7 +158,7 @@ function commandLines([command = "", ...args]: Argv): readonly string[] {
   ];
 }
 
-/** Changes the command of our server in its place. Other members are the user's, so they stay. */
+/** Replaces the command of our server in place. Other members belong to the user, so they stay. */
 function withCommand(text: string, before: Toml, plan: SetupPlan): string {
   const [command = "", ...args] = plan.mesh;
   const server = serversOf(before)[SERVER_NAME];
@@ -188,9 +188,9 @@ const OWN_HEADER =
   /^\s*\[\s*(?:mcp_servers|"mcp_servers"|'mcp_servers')\s*\.\s*(?:mesh|"mesh"|'mesh')\s*[.\]]/;
 
 /**
- * The places that may be our table and those below it, with the comment and the blank line that we
- * added. The last one comes first, because ours is added at the end, and a text of several lines
- * may look like a table.
+ * The places that may hold our table and its subtables, each with our comment and blank line above.
+ * Ours is appended to the file, so the last place comes first. A multi-line string may look like a
+ * table, so a place is only a candidate.
  */
 function blocksIn(text: string): readonly Block[] {
   const lines = text.split(/(?<=\n)/);
@@ -222,7 +222,7 @@ function withoutServer(text: string, before: Toml): string {
   throw new Unchangeable(`mcp_servers.${SERVER_NAME} was rewritten: remove it by hand`);
 }
 
-/** The place whose removal removes the server; undefined if it is not written as a table. */
+/** The place to cut out to remove the server; undefined if the server is not written as a table. */
 function serverBlock(text: string, before: Toml): Block | undefined {
   const { [SERVER_NAME]: _, ...others } = serversOf(before);
   const { mcp_servers: __, ...rest } = before;

@@ -47,7 +47,7 @@ function inFile(config: JsonObject): Pick<SwitchedOff, "part" | "setting">[] {
       : []),
   ];
   for (const [name, table] of tables) {
-    for (const feature of FEATURES.filter((one) => valueAt(table, one) === false)) {
+    for (const feature of FEATURES.filter((key) => valueAt(table, key) === false)) {
       found.push({ part: "hooks", setting: `${name}.${feature} = false` });
     }
   }

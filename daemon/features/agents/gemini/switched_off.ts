@@ -34,7 +34,7 @@ export function switchedOff(home: string, env: Env, files: ScopeReader): readonl
         } satisfies SwitchedOff,
       ]
       : []),
-    ...untrusted(home, env, files),
+    ...trustOff(home, env, files),
   ];
 }
 
@@ -80,7 +80,7 @@ function inFile(file: string, settings: JsonObject): SwitchedOff[] {
 }
 
 function namesIn(list: Json | undefined): readonly string[] {
-  return Array.isArray(list) ? list.filter((one) => typeof one === "string") : [];
+  return Array.isArray(list) ? list.filter((item) => typeof item === "string") : [];
 }
 
 function hasMesh(list: Json | undefined): boolean {
@@ -93,7 +93,7 @@ function isMeshHook(name: string): boolean {
 }
 
 /** In a folder that its user does not trust, Gemini CLI starts no MCP server. */
-function untrusted(home: string, env: Env, { cwd, json }: ScopeReader): SwitchedOff[] {
+function trustOff(home: string, env: Env, { cwd, json }: ScopeReader): SwitchedOff[] {
   const enabled = valueAt(json(`${home}/settings.json`), "security", "folderTrust", "enabled");
   if (enabled === false) return [];
   const file = env["GEMINI_CLI_TRUSTED_FOLDERS_PATH"] || `${home}/trustedFolders.json`;

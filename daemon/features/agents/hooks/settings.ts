@@ -20,7 +20,7 @@ export interface HookFormat {
   readonly events: readonly string[];
   /** Events within a turn: they start `mesh` only while an urgent message waits. */
   readonly guarded_events: readonly string[];
-  /** An event that only our hooks have, which marks them. */
+  /** An event that only our hooks use, so that it marks them. */
   readonly own_event?: string;
   /** What the shell sets for the command, such as `MESH_AGENT_PID=$PPID`. */
   readonly variables?: string;
@@ -40,13 +40,13 @@ function guardOf(agent: string): string {
   return `s="\${XDG_STATE_HOME:-$HOME/.local/state}/mesh"; [ ! -e "${marker}" ] ||`;
 }
 
-/** A hook whose command has our form. It may be another program's. */
+/** A hook whose command has the form of ours. It may belong to another program. */
 interface HookCommand {
   /** The command without `hook AGENT EVENT`. */
   readonly program: Argv;
   readonly event: string;
   readonly has_more_words: boolean;
-  /** True if the command has a part that only our hooks have. */
+  /** True if the command has a part that occurs only in our hooks. */
   readonly is_marked: boolean;
 }
 
@@ -127,7 +127,7 @@ export class MeshHooks {
     return undefined;
   }
 
-  /** Our hook. Another program's hook is undefined, even if its command has our form. */
+  /** The command of a hook if it is ours, else undefined. Its form alone does not make it ours. */
   #readMesh(hook: Json, { programs }: SetupPlan): HookCommand | undefined {
     const command = this.#read(hook);
     if (!command) return undefined;
@@ -137,7 +137,7 @@ export class MeshHooks {
     return isOurs && !has_more_words && programs.isFormer(program) ? command : undefined;
   }
 
-  /** Replaces our hooks by `revise`. A group of which nothing remains is left out. */
+  /** Replaces each of our hooks by the result of `revise`. Removes groups that become empty. */
   #revised(entry: Json, plan: SetupPlan, revise: Revise): readonly Json[] {
     const revisedHook = (hook: Json): readonly Json[] => {
       const command = this.#readMesh(hook, plan);
@@ -150,7 +150,7 @@ export class MeshHooks {
     return kept.length > 0 ? [{ ...entry, hooks: kept }] : [];
   }
 
-  /** The entries of one event: ours are brought up to date in their places, or added at the end. */
+  /** The entries of one event, with our hooks updated in place, or appended if they are missing. */
   #installed(entries: readonly Json[], event: string, plan: SetupPlan): readonly Json[] {
     const whole = this.#format.entry(event, (name) => this.#lineOf(plan.mesh, name));
     const missing = hooksIn(whole);
@@ -163,7 +163,7 @@ export class MeshHooks {
     );
     if (missing.length === 0) return kept;
     if (missing.length === hooksIn(whole).length) return [...kept, whole];
-    const at = kept.findIndex((one) => hooksIn(one).some((hook) => this.#readMesh(hook, plan)));
+    const at = kept.findIndex((item) => hooksIn(item).some((hook) => this.#readMesh(hook, plan)));
     return kept.map((present, index) =>
       index === at && isObject(present)
         ? { ...present, hooks: [...hooksIn(present), ...missing] }
@@ -171,7 +171,7 @@ export class MeshHooks {
     );
   }
 
-  /** A hook of ours with the present command; what its user has changed in it stays. */
+  /** Our hook with the present command; the user's changes to it stay. */
   #upToDate(hook: JsonObject, wanted: JsonObject, runsThis: boolean): JsonObject {
     const [line, command] = [hook[this.#key], wanted[this.#key]];
     const isPresent = runsThis && String(line).includes(String(command));

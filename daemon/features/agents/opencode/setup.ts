@@ -52,7 +52,7 @@ function hasServer(path: string, plan: SetupPlan): boolean {
   return programIn(valueAt(readJsonSettings(path), "mcp", SERVER_NAME), plan) !== undefined;
 }
 
-/** A file that is not to have our server, because another file has it. */
+/** The text of a file without our server, because another file has it. */
 function withoutMesh(text: string, plan: SetupPlan): string {
   const found = serverIn(text);
   if (found !== undefined && !programIn(found, plan)) {
@@ -83,7 +83,7 @@ export function installServer(before: string, plan: SetupPlan): string {
   return prepend(before, servers.value_from, `    ${entry}`);
 }
 
-/** Changes the command of our server. The rest of the entry is the user's, so it stays. */
+/** Replaces the command of our server. Other members belong to the user, so they stay. */
 function withCommand(before: string, { mesh }: SetupPlan): string {
   const command = memberAt(before, rootOf(before), ["mcp", SERVER_NAME, "command"]);
   const next = JSON.stringify([...mesh, "mcp"]);
@@ -92,8 +92,8 @@ function withCommand(before: string, { mesh }: SetupPlan): string {
 }
 
 /**
- * Removes our server, and puts another program's server back that ours replaced. The result is
- * empty if we created the file and it holds nothing else.
+ * Removes our server, and restores another program's server that ours replaced. The result is empty
+ * if we created the file and it holds nothing else.
  */
 export function removeServer(before: string, plan: SetupPlan, original = ""): string {
   if (before.trim() === "") return before;
@@ -123,7 +123,7 @@ function serverIn(text: string): Json | undefined {
   return text.trim() === "" ? undefined : memberAt(text, rootOf(text), ["mcp", SERVER_NAME])?.value;
 }
 
-/** The program of our server; undefined for another program's. */
+/** The program of a server if it is ours, else undefined. */
 function programIn(server: Json | undefined, { programs }: SetupPlan): Argv | undefined {
   const program = programBefore([valueAt(server, "command")].flat());
   if (!program || programs.includes(program)) return program;

@@ -14,7 +14,7 @@ export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
-/** The text of a refusal that a file causes, with its way out; undefined for any other error. */
+/** The text of a refusal that a file causes, with what to do; undefined for any other error. */
 export function refusalOf(error: unknown): string | undefined {
   if (error instanceof Unchangeable) return error.message;
   return error instanceof FileRefusal ? messageOf(error) : undefined;
@@ -24,7 +24,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The member at the end of `keys`; undefined if there is none. */
+/** The value at the path `keys`; undefined if it is missing. */
 export function valueAt(whole: Json | undefined, ...keys: readonly string[]): Json | undefined {
   return keys.reduce<Json | undefined>(
     (value, key) => isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined,

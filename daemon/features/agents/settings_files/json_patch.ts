@@ -69,7 +69,7 @@ function membersOf(node: Node, next: JsonObject, original: Node | undefined): Co
     const [key, value] = property.children ?? [];
     if (!key || !value) return [];
     const name: string = getNodeValue(key);
-    // Of a key that the object has twice, programs read the last value. The others stay.
+    // If an object has a key twice, programs read the last value. The others stay.
     const isRead = memberNode(node, name) === value;
     const changed = !isRead
       ? getNodeValue(value)

@@ -47,8 +47,8 @@ export function rootOf(text: string): Node {
 }
 
 /**
- * The member at the end of `keys`; undefined if there is none. Of a key that an object has twice,
- * the last one is read, as `JSON.parse` and the agents do.
+ * The member at the path `keys`; undefined if it is missing. If an object has a key twice, the last
+ * value counts, as in `JSON.parse` and in the agents.
  */
 export function memberAt(text: string, root: Node, keys: readonly string[]): Member | undefined {
   const value = keys.reduce<Node | undefined>(

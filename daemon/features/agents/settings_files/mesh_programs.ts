@@ -1,6 +1,6 @@
 /**
- * Recognizes our program in the commands of hooks and MCP servers. Other programs are named `mesh`,
- * and other programs have commands `hook AGENT EVENT` and `mcp`: the form of a command is no proof.
+ * Recognizes our program in the commands of hooks and MCP servers. The form of a command proves
+ * nothing: other programs are named `mesh`, or have commands `hook AGENT EVENT` and `mcp`.
  */
 
 import { basename, dirname, join } from "kit/core/path.ts";
@@ -9,12 +9,12 @@ import { type Argv, commandsIn } from "./shell_words.ts";
 
 /** The name of our npm package and of the Homebrew formula. */
 const PACKAGE = "agent-mesh";
-/** A text that every version of our main module has, in sources, bundles and executables. */
+/** A string in the main module of every version: in sources, bundles and executables. */
 const SIGNATURE = ".runCli(Deno.args,";
 const SCRIPT_BYTES_MAX = 65_536;
 const PROGRAM_BYTES_MAX = 600_000_000;
 const CHUNK_BYTES = 4_194_304;
-/** How many scripts may start each other. */
+/** Maximum number of scripts that are followed, one starting the next. */
 const WRAPPERS_MAX = 3;
 
 export class MeshPrograms {
@@ -33,14 +33,14 @@ export class MeshPrograms {
     if (command.length > 0) this.#known.add(JSON.stringify(command));
   }
 
-  /** Whether a command without the arguments `hook …` or `mcp` starts our program. */
+  /** Tells whether a command, without its arguments `hook …` or `mcp`, starts our program. */
   includes(command: Argv): boolean {
     return this.#known.has(JSON.stringify(command)) || this.#isMesh(command, WRAPPERS_MAX);
   }
 
   /**
-   * Whether the program of a command is gone, and the command is one that a former version has
-   * written: `/path/mesh`, or Deno with our main module.
+   * Tells whether the program of a command no longer exists and the command has the exact form that
+   * a former version wrote: `/path/mesh`, or Deno with our main module.
    */
   isFormer(command: Argv): boolean {
     const [program = "", ...args] = command;
@@ -72,7 +72,7 @@ export class MeshPrograms {
     return isMesh;
   }
 
-  /** Whether a script passes its arguments on to our program. */
+  /** Tells whether a script passes its arguments on to our program. */
   #startsMesh(path: string, depth: number): boolean {
     if (depth === 0) return false;
     return commandsIn(scriptAt(path)).some(({ words }) => {
@@ -95,7 +95,7 @@ export class MeshPrograms {
   }
 }
 
-/** The file that a command runs, or the package whose program it runs. */
+/** The file that a command runs, or the package that has its program. */
 type Program = { readonly file: string } | { readonly package: string };
 
 /** Programs that run the command in their arguments. */
@@ -137,7 +137,7 @@ function withoutVersion(name: string): string {
   return name.replace(/(?<=.)@[^/]*$/, "");
 }
 
-/** Whether the file is the launcher of our package, wherever the package was unpacked. */
+/** True for the launcher of our package, in any folder. */
 function isLauncher(path: string): boolean {
   const manifest = unlessError(
     isUnreadable,
@@ -164,13 +164,13 @@ function hasSignature(path: string): boolean {
     if (count === null) return false;
     const length = kept + count;
     if (decoder.decode(bytes.subarray(0, length)).includes(SIGNATURE)) return true;
-    // The text may lie across two chunks.
+    // The signature may span two chunks.
     kept = Math.min(SIGNATURE.length, length);
     bytes.copyWithin(0, length - kept, length);
   }
 }
 
-/** Whether an operation failed because of the file, which then is not known to be ours. */
+/** True if the error comes from the file itself. Such a file does not count as ours. */
 function isUnreadable(error: unknown): boolean {
   return error instanceof Error && "code" in error;
 }

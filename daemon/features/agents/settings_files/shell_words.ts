@@ -9,14 +9,14 @@ export interface ShellCommand {
   readonly words: Argv;
 }
 
-/** The longest command line that is split. */
+/** Maximum length of a command line that is split. */
 const LENGTH_MAX = 16_384;
 const BLANK = /[^\S\n]*/y;
-/** Ends a command, or is a comment. */
+/** Matches the end of a command, or a comment. */
 const OPERATOR = /[;&|()\n]+|#[^\n]*/y;
 const WORD = /(?:'[^']*'|"(?:[^"\\]|\\[^])*"|\\[^]|[^\s'"\\;&|()])+/y;
 
-/** The simple commands of a line. Nothing is expanded; a quote that never ends ends the line. */
+/** The simple commands of a line. Nothing is expanded. An unclosed quote ends the line. */
 export function commandsIn(line: string): readonly ShellCommand[] {
   const commands: ShellCommand[] = [];
   let variables: string[] = [], words: string[] = [];
@@ -40,14 +40,14 @@ export function commandsIn(line: string): readonly ShellCommand[] {
     }
     const word = next(WORD);
     if (word === undefined) break;
-    if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(unquoted(word));
-    else words.push(unquoted(word));
+    if (words.length === 0 && /^[A-Za-z_]\w*=/.test(word)) variables.push(unquote(word));
+    else words.push(unquote(word));
   }
   end();
   return commands;
 }
 
-function unquoted(word: string): string {
+function unquote(word: string): string {
   return word.replace(
     /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])/g,
     (_, single: string, double: string | undefined, escaped: string) =>

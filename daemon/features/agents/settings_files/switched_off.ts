@@ -1,4 +1,7 @@
-/** Settings of an agent that keep our hooks or our MCP server from running, wherever they stand. */
+/**
+ * Finds settings of an agent, in any of its files, that keep our hooks or our MCP server from
+ * running.
+ */
 
 import { type JsonObject, refusalOf } from "./json.ts";
 import { unlessMissing } from "../../../host/paths.ts";
@@ -10,27 +13,27 @@ export interface SwitchedOff {
   readonly file: string;
   /** The setting with its value, such as `disableAllHooks: true`. */
   readonly setting: string;
-  /** What to do about it. */
+  /** The action that fixes it. */
   readonly fix: string;
 }
 
-/** Reads the settings of the machine, of the user and of the project in one way. */
+/** Reads settings files of every scope: machine, user and project. */
 export interface ScopeReader {
-  /** The folder whose project settings count. */
+  /** The folder of the project. */
   readonly cwd: string;
   /** Undefined if there is no such file, or if it cannot be read. */
   json(path: string): JsonObject | undefined;
   toml(path: string): JsonObject | undefined;
 }
 
-/** The settings of the project are those of the present folder. */
+/** Reads settings with the present folder as the project. */
 export function scopeReader(): ScopeReader {
   // The folder may have been removed.
   const cwd = unlessMissing(() => Deno.cwd()) ?? "/";
   return { cwd, json: readable(readJsonSettings), toml: readable(readTomlSettings) };
 }
 
-/** A file that cannot be read says nothing here; setup refuses the files that it changes. */
+/** Returns undefined for an unreadable file. Setup refuses such a file if it must change it. */
 function readable(read: (path: string) => JsonObject | undefined) {
   return (path: string): JsonObject | undefined => {
     try {

@@ -1,6 +1,6 @@
 /**
- * Reads and replaces a settings file of another program. A link stays a link, a replacement is
- * atomic and keeps mode and owner, and whatever cannot be done is a refusal that names the file.
+ * Reads and replaces a settings file of another program. A link stays a link. A replacement is
+ * atomic and keeps mode and owner. Every failure is a refusal that names the file.
  */
 
 import {
@@ -19,25 +19,25 @@ import { FileRefusal, mustBeChangeable, onFile } from "kit/host/file_errors.ts";
 import { removeIfPresent, unlessMissing } from "../../../host/paths.ts";
 
 const BACKUP = ".mesh-backup";
-/** A new file is only for its owner, because it may hold the daemon's token. */
+/** Mode of a new file: owner only, because it may hold the daemon's token. */
 const NEW_FILE_MODE = 0o600;
-/** More than any settings; a larger file is not one. */
+/** Maximum size of a settings file; no real one is larger. */
 const BYTES_MAX = 64 * 1_048_576;
 
 export interface TextFile {
-  /** The path without links, which is read and replaced. */
+  /** The path with all links resolved, which is read and replaced. */
   readonly real: string;
   /** Undefined if there is no file. */
   readonly text: string | undefined;
 }
 
-/** Reads a file of UTF-8 with its byte order mark, if it has one. */
+/** Reads a UTF-8 file, including its byte order mark. */
 export function readFile(path: string): TextFile {
   const real = onFile("read", path, () => realPathOf(path));
   return { real, text: readText(real, path) };
 }
 
-/** Reads a file without links; `shown` is the path in a refusal. */
+/** Reads a file by its resolved path; refusals name it `shown`. */
 export function readText(real: string, shown: string): string | undefined {
   const bytes = onFile("read", shown, () => {
     const info = unlessMissing(() => Deno.statSync(real));
@@ -51,10 +51,10 @@ export function readText(real: string, shown: string): string | undefined {
     }
     return unlessMissing(() => Deno.readFileSync(real));
   });
-  return bytes && decoded(bytes, shown);
+  return bytes && decode(bytes, shown);
 }
 
-function decoded(bytes: Uint8Array, shown: string): string {
+function decode(bytes: Uint8Array, shown: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
@@ -63,7 +63,10 @@ function decoded(bytes: Uint8Array, shown: string): string {
   }
 }
 
-/** The copy of the first version; undefined if there is none. A link there is no copy of ours. */
+/**
+ * The copy of the first version; undefined if it is missing, or if it is a link, which we never
+ * make.
+ */
 export function readBackup(real: string): string | undefined {
   const path = real + BACKUP;
   return hasBackup(real) ? readText(path, path) : undefined;
@@ -73,7 +76,7 @@ function hasBackup(real: string): boolean {
   return unlessMissing(() => Deno.lstatSync(real + BACKUP))?.isFile ?? false;
 }
 
-/** Follows links. Refuses a link to nothing, because a replacement would hide its target. */
+/** Resolves links. Refuses a dangling link, because a replacement would hide its target. */
 function realPathOf(path: string): string {
   const info = unlessMissing(() => Deno.lstatSync(path));
   if (!info) {
@@ -91,7 +94,7 @@ function refused(path: string, detail: string, hint: string): FileRefusal {
   return new FileRefusal(`Cannot use "${path}"`, detail, hint);
 }
 
-/** Refuses a file that `replaceFile` could not write, as far as this is known without writing. */
+/** Throws if `replaceFile` would fail, as far as can be known without writing. */
 export function mustBeWritable(real: string, shown: string): void {
   const named = real === shown ? shown : `${shown}", a link to "${real}`;
   onFile("write", named, () => {
@@ -103,11 +106,11 @@ export function mustBeWritable(real: string, shown: string): void {
 }
 
 interface Replacement {
-  /** The text that the change was made of. */
+  /** The text that the change is based on. */
   readonly before: string | undefined;
-  /** Undefined to remove the file. */
+  /** Undefined removes the file. */
   readonly after: string | undefined;
-  /** If true, the copy of the first version is removed afterwards, else it is made if missing. */
+  /** If true, the copy of the first version is deleted afterwards; else it is made if missing. */
   readonly undo: boolean;
   /** The path in a refusal. */
   readonly shown: string;
@@ -143,7 +146,7 @@ function swap(real: string, after: string, { before, shown }: Replacement): bool
   }
 }
 
-/** Copies bytes. A copy that was cut off would be taken for the first version, so it is removed. */
+/** Copies a file. Deletes a partial copy, which would later pass for the first version. */
 function copy(path: string, to: string): void {
   try {
     write(to, Deno.readFileSync(path), Deno.statSync(path));
@@ -154,9 +157,9 @@ function copy(path: string, to: string): void {
 }
 
 /**
- * Writes a new file with the mode and owner of the file it replaces. Root may run this in another
- * user's home, where that user may plant links. Therefore no link is followed, and mode and owner
- * are set on the open file.
+ * Writes a new file with the mode and owner of the replaced file. Root may run this in the home of
+ * another user, who may plant links. Therefore it follows no link, and sets mode and owner on the
+ * open file.
  */
 function write(path: string, bytes: Uint8Array, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });

@@ -5,7 +5,7 @@ import { Unchangeable } from "./json.ts";
 
 export type Toml = Readonly<Record<string, unknown>>;
 
-/** Throws `Unchangeable`, which names the line, for a text that is not TOML. */
+/** Throws `Unchangeable` with the line number if the text is not TOML. */
 export function parseToml(text: string): Toml {
   try {
     return parse(text);

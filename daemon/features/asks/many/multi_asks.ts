@@ -13,7 +13,7 @@ import * as rows from "./store.ts";
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
-/** A recipient as it is shown, and its id, or why it cannot be asked. */
+/** A recipient by its shown name, with its id, or with the reason why it cannot be asked. */
 interface Recipient {
   readonly peer: string;
   readonly to: string | Problem;
@@ -100,7 +100,7 @@ export class MultiAsks {
     });
   }
 
-  /** Each recipient once, as it was named first. The peers of a `@tag` are shown by their names. */
+  /** Each recipient once, under the name that came first. Peers of a `@tag` get their own names. */
   #recipientsOf(body: AskMany, requestContext: AskContext): Recipient[] {
     const recipients = new Map<string, Recipient>();
     for (const { peer, to_peer } of body.to_peers.flatMap((named) => this.#peersOf(named, body))) {
@@ -113,7 +113,7 @@ export class MultiAsks {
     return [...recipients.values()];
   }
 
-  /** The peers of a `@tag`; a tag without peers has a problem instead. Any other argument is one. */
+  /** The peers of a `@tag`, or one problem if it has none. Any other argument is one recipient. */
   #peersOf(
     peer: string,
     { from_peer, circle }: AskMany,
@@ -130,7 +130,7 @@ export class MultiAsks {
     }
   }
 
-  /** The id of the recipient that an argument names, or why that cannot be asked. */
+  /** The id of the recipient that an argument names, or the reason why it cannot be asked. */
   #resolve(
     to_peer: string,
     { from_peer, text, circle, reply_delivery }: AskMany,
@@ -174,7 +174,7 @@ export class MultiAsks {
   }
 }
 
-/** The id of the peer that a refusal is about; undefined if it is about no known peer. */
+/** The id of the known peer that a refusal names, if any. */
 function subjectOf({ fields }: Problem): string | undefined {
   return "peer_id" in fields && typeof fields.peer_id === "string" ? fields.peer_id : undefined;
 }

@@ -26,7 +26,7 @@ export const idsFrom = (db: Reader, short: string): string[] =>
 
 const Timeout = z.object({ parent_id: z.string(), created_at: z.number(), due_at: z.number() });
 
-/** The timeouts that are still to come, or have just passed. */
+/** Timeouts that are not handled yet. */
 export function timeouts(db: Reader): z.output<typeof Timeout>[] {
   const columns = "parent_id, created_at, due_at";
   return db.all(Timeout, `select ${columns} from ask_parents where due_at is not null`);

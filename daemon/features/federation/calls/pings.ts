@@ -9,7 +9,9 @@ import type { NamedMachine } from "./machine_names.ts";
 export const PING_EVERY_MS = 30_000;
 /** How many pings start in one second: with many machines, a round takes longer than 30 s. */
 export const PINGS_PER_TICK_MAX = 1;
-/** How long a round trip is shown, beyond the time in which each machine has its turn. */
+/**
+ * Time for which a round trip is shown, added to the time of one round of pings over all machines.
+ */
 export const LATENCY_MS_MAX = 90_000;
 /** How many measurements are kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
@@ -59,15 +61,15 @@ export class Pings {
       .forEach((machine) => void this.#ctx.background.track(this.#start(machine, now)));
   }
 
-  /** Measures a machine now, if it is online and was not just asked. */
+  /** Measures a machine now, if it is online and was not measured just before. */
   async measure(daemon_id: string): Promise<void> {
     const now = this.#ctx.clock.monotonic();
-    const machine = this.#deps.online().find((one) => one.daemon_id === daemon_id);
+    const machine = this.#deps.online().find((other) => other.daemon_id === daemon_id);
     if (machine && this.#isDue(machine, now)) await this.#start(machine, now);
     else await this.#measured.get(daemon_id)?.running;
   }
 
-  /** This machine's clock was set, so the others are ahead by so much less. */
+  /** Corrects the differences to other clocks after this machine's clock was set. */
   clockStepped(step_ms: number): void {
     for (const { ahead_ms } of this.#measured.values()) {
       ahead_ms.forEach((ms, at) => ahead_ms[at] = ms - step_ms);
@@ -116,7 +118,7 @@ export class Pings {
       record(measured, await this.#deps.client.ping(machine));
       measured.answered_at = this.#ctx.clock.monotonic();
     } catch (error) {
-      // An old latency says nothing of now, while its clock hardly changed.
+      // The latencies are out of date now; the clock difference has hardly changed.
       measured.latencies_ms.length = 0;
       if (!recoverableProblem(error)) this.#ctx.background.failed("A ping failed", error);
     }

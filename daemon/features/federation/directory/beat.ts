@@ -1,4 +1,4 @@
-/** Heartbeats: a few signed bytes that say which entry of the directory holds. */
+/** Heartbeats: a few signed bytes that name the current entry of a machine. */
 
 import * as z from "zod";
 import type { KeyObject } from "node:crypto";
@@ -13,14 +13,16 @@ const CONTEXT = "mesh beat 1";
 
 const Beat = z.object({
   run: Run,
-  /** As in the entries of the run: a repeat is not newer. */
+  /**
+   * The number of this announcement, as in entries: it rises within a run, so repeats are found.
+   */
   seq: z.number().int().nonnegative(),
-  /** Of the entry that holds. */
+  /** The revision of the current entry. */
   revision: z.number().int().nonnegative(),
 });
 export type Beat = z.output<typeof Beat>;
 
-/** A heartbeat whose signature is not checked yet. */
+/** A parsed heartbeat whose signature is not checked yet. */
 export interface ReadBeat extends Beat {
   readonly signature: Uint8Array;
   readonly signed: Uint8Array;
@@ -40,7 +42,7 @@ export function sealBeat(
   return seal(network.directory_key, CONTEXT, content, ids);
 }
 
-/** What a machine of the network sent as a heartbeat; undefined for anything else. */
+/** Parses a heartbeat from a machine of the network; undefined for anything else. */
 export function readBeat(network: NetworkKeys, bytes: Uint8Array): ReadBeat | undefined {
   const content = open(network.directory_key, CONTEXT, bytes);
   if (!content) return undefined;
@@ -49,7 +51,7 @@ export function readBeat(network: NetworkKeys, bytes: Uint8Array): ReadBeat | un
   return data && { ...data, signature: content.subarray(0, SIGNATURE_BYTES), signed };
 }
 
-/** Whether the machine with this key sent it. */
+/** Checks the signature with the machine's key. */
 export function isBeatOf(daemon_id: string, key: KeyObject, beat: ReadBeat): boolean {
   return verify(key, [CONTEXT, daemon_id], beat.signed, beat.signature);
 }

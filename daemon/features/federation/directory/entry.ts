@@ -20,13 +20,13 @@ export const Entry = z.object({
   human: sharedHuman().nullable(),
   /** The run of the daemon; absent in entries of versions without heartbeats. */
   run: Run.optional(),
-  /** Counts what the run has announced and the heartbeats that it has sent. */
+  /** Counts the entries and heartbeats that the run has sent. */
   seq: z.number().int().nonnegative().default(0),
-  /** Counts the contents that the run has announced. A heartbeat names the last one. */
+  /** Counts the changes of content in this run. A heartbeat names the last revision. */
   revision: z.number().int().nonnegative().default(0),
-  /** Whether the machine sends and hears heartbeats; it needs whole entries otherwise. */
+  /** True if the machine supports heartbeats; other machines need whole entries. */
   beats: z.boolean().default(false),
-  /** Whether the machine goes: the last entry of a run. */
+  /** True if the machine is leaving: the last entry of a run. */
   leaves: z.boolean().default(false),
 });
 export type Entry = z.output<typeof Entry>;

@@ -18,36 +18,36 @@ import { MachineRefusals, type RefusalText } from "./machine_refusals.ts";
 import { OwnEntry, type OwnEntryDeps } from "./own_entry.ts";
 import { describe, type EntryRefusal } from "./refusals.ts";
 
-/** How long a machine counts as online after its last sign of life. */
+/** Time for which a machine counts as online after its last sign of life. */
 export const LEASE_MS = 60_000;
 
-/** How long a shutdown waits until the bus has removed the entry of this machine. */
+/** Time for which a shutdown waits until the bus has removed the entry of this machine. */
 const LEAVE_MS_MAX = 2000;
 
-/** How often the sign of life of a machine is stored. */
+/** Interval at which the last sign of life of a machine is stored. */
 const TOUCHED_MS = 5 * 60_000;
-/** How many machines are asked for their entry, or are sent this machine's, in one second. */
+/** Maximum per second of requests for entries, and of own entries sent to single machines. */
 const ASKS_PER_TICK_MAX = 8;
 const SENT_PER_TICK_MAX = 32;
-/** How long a machine that did not send its entry is not asked again. */
+/** Pause before a machine that did not send its entry is asked again. */
 const ASK_AGAIN_MS = 10_000;
 const ANSWER_MS_MAX = 5000;
 
 /** The maximum number of machines of which refusals are remembered. */
 const REFUSED_MACHINES_MAX = 2000;
 
-/** The first byte of a call that is about the directory. Calls of routes begin with 1. */
+/** First byte of a call about the directory. Calls of routes begin with 1. */
 export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 
 export interface MachineDirectoryDeps extends OwnEntryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
   readonly remotePeers: RemotePeers;
   readonly trust: Pick<MachineTrust, "meet" | "touch">;
-  /** Whether this machine takes part in the bus. */
+  /** True while this machine takes part in the bus. */
   isConnected(): boolean;
   /** A machine came online or went offline; within the transaction that stores it. */
   changed(tx: Tx, machine: AnnouncingMachine, status: "online" | "offline"): void;
-  /** An entry of a machine that was offline came as the answer to a question. */
+  /** Called when the entry of an offline machine came as the answer to a request. */
   cameOnline?(daemon_id: string): void;
 }
 
@@ -63,11 +63,11 @@ interface Lease extends AnnouncingMachine {
   readonly revision: number;
   readonly beats: boolean;
   seq: number;
-  /** When its last sign of life came, by this machine's clock. */
+  /** Time of its last sign of life, by this machine's clock. */
   seen_at: number;
-  /** The same by the monotonic clock, from which the lease counts. */
+  /** The same instant by the monotonic clock, which the lease uses. */
   renewed_at: Monotonic;
-  /** When that was stored last. */
+  /** Time at which the sign of life was last stored. */
   touched_at: Monotonic;
 }
 
@@ -91,9 +91,9 @@ export class MachineDirectory {
   readonly #online = new Map<string, Lease>();
   /** Reasons that were logged, by machine. */
   readonly #logged = new Map<string, Set<string>>();
-  /** Machines whose entry is missing here, and when they were asked. */
+  /** Machines whose entry is missing here, with the time of the last request for it. */
   readonly #missing = new Map<string, number>();
-  /** Machines that cannot have seen this machine's entry at the bus. */
+  /** Machines that connected too late to see this machine's entry at the bus. */
   readonly #unsent = new Set<string>();
   readonly #own: OwnEntry;
   #sending: Promise<void> | undefined;
@@ -106,7 +106,7 @@ export class MachineDirectory {
     this.#own = new OwnEntry(ctx, deps);
   }
 
-  /** Run once a second: sends what has changed or is due, and ends leases. */
+  /** Called once a second: sends what is due, and expires leases. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
     for (const lease of [...this.#online.values()]) {
@@ -121,11 +121,12 @@ export class MachineDirectory {
     }
   }
 
-  /** Takes the entry of another machine; null if the bus has it no more. */
+  /** Handles the entry of another machine; null if the bus has removed it. */
   received(from: string, bytes: Uint8Array | null): Received {
     const before = this.#online.get(from);
     if (bytes === null) {
-      // A member can have the bus say so of any machine. A newer version says itself that it goes.
+      // Any member can make the bus report this, of any machine. Newer versions announce their end
+      // themselves, so the report is ignored for them.
       if (before && before.run === undefined) this.#end(before);
       return NOTHING;
     }
@@ -153,7 +154,10 @@ export class MachineDirectory {
     return { cameOnline: before === undefined, clock_ahead_ms };
   }
 
-  /** Takes an entry from the bus, where a machine that connects may look for this machine's own. */
+  /**
+   * Handles an entry that comes from the bus. If its machine has just started, it may need this
+   * machine's own entry from there.
+   */
   announced(from: string, bytes: Uint8Array | null): Received {
     const before = this.#online.get(from)?.run;
     const received = this.received(from, bytes);
@@ -163,7 +167,7 @@ export class MachineDirectory {
     return received;
   }
 
-  /** Takes the heartbeat of another machine. */
+  /** Handles the heartbeat of another machine. */
   heard(from: string, bytes: Uint8Array): void {
     const beat = readBeat(this.#deps.network, bytes);
     if (!beat) return void this.#refuse(from, "not_readable");
@@ -173,7 +177,7 @@ export class MachineDirectory {
     if (isBeatOf(from, lease.verify_key, beat)) this.#seen(lease, beat.seq);
   }
 
-  /** Answers a call about the directory; undefined for another one. */
+  /** Answers a call about the directory; undefined for any other call. */
   answer(from: string, frame: Uint8Array): Uint8Array | null | undefined {
     const [kind] = frame;
     const content = frame.subarray(1);
@@ -192,7 +196,7 @@ export class MachineDirectory {
     return this.#online.has(daemon_id);
   }
 
-  /** When the last sign of life of the machine came; undefined while it is offline. */
+  /** Time of the machine's last sign of life; undefined while it is offline. */
   lastSeen(daemon_id: string): number | undefined {
     return this.#online.get(daemon_id)?.seen_at;
   }
@@ -206,8 +210,8 @@ export class MachineDirectory {
   }
 
   /**
-   * Says that this machine goes, so that its peers are offline on the others at once. A daemon is
-   * shut down twice: before its requests end, and after.
+   * Announces that this machine is leaving, so that others see its peers offline at once. A
+   * shutdown calls this twice: before its requests end, and after.
    */
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
@@ -221,8 +225,8 @@ export class MachineDirectory {
     if (!isConnected()) return;
     try {
       await bus.announce(this.#own.seal({ leaves: true }));
-      await bus.withdraw(); // For machines of a version that knows nothing of `leaves`.
-    } catch (error) { // The others notice that no sign of life comes.
+      await bus.withdraw(); // For versions without the field `leaves`.
+    } catch (error) { // The lease on the other machines expires.
       this.#ctx.log.warn("The entry of this machine was not withdrawn", { why: messageOf(error) });
     }
   }
@@ -291,7 +295,7 @@ export class MachineDirectory {
     });
   }
 
-  /** A sign of life of an online machine. */
+  /** Records a sign of life of an online machine. */
   #seen(lease: Lease, seq: number): void {
     const now = this.#ctx.clock.monotonic();
     lease.seq = seq;
@@ -319,7 +323,7 @@ export class MachineDirectory {
     if (sent) this.#sending = this.#report(sent).finally(() => this.#sending = undefined);
   }
 
-  /** One that fails is sent again after the time of a renewal. */
+  /** Logs a failure. The entry is sent again after the time of a renewal. */
   async #report(sent: Promise<void>): Promise<void> {
     const { daemon_id } = this.#deps.card;
     try {
@@ -332,7 +336,7 @@ export class MachineDirectory {
     }
   }
 
-  /** The entry of a machine is missing here, or is not its last one. */
+  /** Records that the last entry of a machine is missing here. */
   #miss(daemon_id: string): void {
     if (this.#missing.has(daemon_id) || this.refusals.isRefused(daemon_id)) return;
     if (this.#missing.size < REFUSED_MACHINES_MAX) this.#missing.set(daemon_id, -Infinity);
@@ -378,7 +382,7 @@ export class MachineDirectory {
     void this.#call(to, CALL.refusal, notice);
   }
 
-  /** The answer of another machine; undefined without one: a later heartbeat leads here again. */
+  /** The answer of another machine; undefined after a failure, which the next heartbeat retries. */
   async #call(
     to: string,
     kind: (typeof CALL)[keyof typeof CALL],
@@ -406,13 +410,14 @@ export class MachineDirectory {
   ): Received {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
-    // An online machine is taken: this may be a copy of what it sent, or not from it at all.
+    // Does not refuse a machine that is online: the entry may be a repeat, or come from another
+    // sender.
     const isOnline = this.#online.has(from);
     if (!isOnline) this.refusals.refuse(from, text, { name: card?.name ?? null, can_hear });
     return NOTHING;
   }
 
-  /** A part of an entry that was taken is left out. */
+  /** Records that a part of an accepted entry is left out. */
   #leaveOut(from: string, { name }: SignedCard, { run }: Entry, reason: EntryRefusal): void {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
@@ -441,7 +446,7 @@ function isRepeat(lease: Lease, { at, run, revision }: Entry): boolean {
   return revision === lease.revision;
 }
 
-/** Within one run its counter decides, which no clock changes. */
+/** Within a run, the order is that of its counter, which clock changes do not affect. */
 function isOlder(lease: Lease, { at, run, revision }: Entry): boolean {
   if (run === undefined || run !== lease.run) return at < lease.made_at;
   return revision < lease.revision;

@@ -1,21 +1,19 @@
-/**
- * Refusals between machines: whom this machine refuses and tells so, and who refuses this machine.
- */
+/** Refusals between machines, in both directions, and the notices about them. */
 
 import * as z from "zod";
 import type { Monotonic } from "kit/core/clock.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Context } from "kit/data/context.ts";
 
-/** A machine that is refused is told so this often. */
+/** Interval at which a refused machine is notified. */
 export const TELL_MS = 60_000;
-/** A refusal that was neither repeated nor told again for this long is over. */
+/** A refusal ends after this time without a repetition or another notice. */
 export const REFUSAL_MS_MAX = 3 * TELL_MS;
-/** How many machines are remembered, here and there; further ones are not shown. */
+/** Maximum number of machines that are remembered, for each direction; others are not shown. */
 const MACHINES_MAX = 2000;
 const TEXT_LENGTH_MAX = 500;
 
-/** Why one machine refuses another one, or a part of what it announces. */
+/** The reason for which a machine refuses another one, or a part of what that one announces. */
 export interface RefusalText {
   readonly reason: string;
   readonly detail: string;
@@ -23,24 +21,24 @@ export interface RefusalText {
 }
 
 export interface MachineRefusal extends RefusalText {
-  /** The machine that is refused, or that refuses this one. */
+  /** The refused machine; or, for the other direction, the one that refuses this machine. */
   readonly daemon_id: string;
-  /** Its name; null where it could not be read. */
+  /** Its name; null if it could not be read. */
   readonly name: string | null;
-  /** When it was refused last, by this machine's clock. */
+  /** Time of the last refusal, by this machine's clock. */
   readonly at: number;
 }
 
 /** A refusal, with its time by the monotonic clock. */
-interface Recent extends MachineRefusal {
+interface TimedRefusal extends MachineRefusal {
   readonly renewed_at: Monotonic;
 }
 
-interface Refused extends Recent {
-  /** Whether the machine understands that it is told. */
+interface OwnRefusal extends TimedRefusal {
+  /** True if the machine's version understands notices of refusals. */
   readonly can_hear: boolean;
   readonly told_at: number;
-  /** A part of its entry is left out, and the machine itself is not refused. */
+  /** True if only a part of its entry is left out, so that the machine itself is accepted. */
   readonly is_partial: boolean;
 }
 
@@ -54,8 +52,8 @@ const Notice = z.object({
 export class MachineRefusals {
   readonly #ctx: Pick<Context, "clock" | "log">;
   readonly #me: string;
-  readonly #refused = new Map<string, Refused>();
-  readonly #refusedBy = new Map<string, Recent>();
+  readonly #refused = new Map<string, OwnRefusal>();
+  readonly #refusedBy = new Map<string, TimedRefusal>();
 
   constructor(ctx: Pick<Context, "clock" | "log">, daemon_id: string) {
     this.#ctx = ctx;
@@ -73,8 +71,8 @@ export class MachineRefusals {
   }
 
   /**
-   * Whether a machine was refused as a whole within the last minute. What could not be read at all
-   * may be from anybody, and refuses nobody.
+   * True if the machine was refused as a whole within the last minute. An entry that cannot be read
+   * may come from anybody, so it does not count.
    */
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);
@@ -82,7 +80,7 @@ export class MachineRefusals {
       this.#ctx.clock.monotonic() - refused.renewed_at < TELL_MS;
   }
 
-  /** This machine refuses another one, or a part of its entry. */
+  /** Records that this machine refuses another one, or a part of its entry. */
   refuse(
     daemon_id: string,
     text: RefusalText,
@@ -109,18 +107,18 @@ export class MachineRefusals {
     });
   }
 
-  /** A machine is taken, or forgotten. */
+  /** Removes the refusal of a machine that was accepted or forgotten. */
   accept(daemon_id: string): void {
     this.#refused.delete(daemon_id);
   }
 
-  /** A partial refusal holds while the machine is online. */
+  /** Renews a partial refusal, which lasts while the machine is online. */
   stillRefused(daemon_id: string): void {
     const refused = this.#refused.get(daemon_id);
     if (refused?.is_partial) this.#refused.set(daemon_id, { ...refused, ...this.#times() });
   }
 
-  /** The machines that are to be told now, with what. */
+  /** The notices that are due now. Counts them as sent. */
   takeDue(): { readonly to: string; readonly notice: Uint8Array }[] {
     const now = this.#ctx.clock.monotonic();
     const due = [...this.#current(this.#refused)].filter(({ can_hear, told_at }) =>
@@ -136,7 +134,7 @@ export class MachineRefusals {
     });
   }
 
-  /** Another machine says, as itself, that it refuses this one. */
+  /** Handles an authenticated notice of another machine that it refuses this one. */
   told(by: { readonly daemon_id: string; readonly name: string }, notice: Uint8Array): void {
     const { data } = Notice.safeParse(tryJson(new TextDecoder().decode(notice)));
     if (data?.to !== this.#me) return;
@@ -147,16 +145,16 @@ export class MachineRefusals {
     const detail = cleanLine(data.detail), hint = cleanLine(data.hint);
     this.#refusedBy.set(daemon_id, { daemon_id, name, reason, detail, hint, ...this.#times() });
     if (before?.reason === reason) return;
-    const what = "Another machine refuses this one";
-    this.#ctx.log.warn(what, { daemon_id, name, reason, detail, hint });
+    const message = "Another machine refuses this one";
+    this.#ctx.log.warn(message, { daemon_id, name, reason, detail, hint });
   }
 
-  #times(): Pick<Recent, "at" | "renewed_at"> {
+  #times(): Pick<TimedRefusal, "at" | "renewed_at"> {
     const { clock } = this.#ctx;
     return { at: clock.now(), renewed_at: clock.monotonic() };
   }
 
-  *#current<Kind extends Recent>(refusals: Map<string, Kind>): Generator<Kind> {
+  *#current<Kind extends TimedRefusal>(refusals: Map<string, Kind>): Generator<Kind> {
     const now = this.#ctx.clock.monotonic();
     for (const [daemon_id, refusal] of [...refusals]) {
       if (now - refusal.renewed_at >= REFUSAL_MS_MAX) refusals.delete(daemon_id);

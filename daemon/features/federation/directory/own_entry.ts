@@ -1,4 +1,4 @@
-/** What this machine says of itself: its entry when it changes or is needed, else heartbeats. */
+/** Announces this machine: its entry when that changes or somebody needs it, else heartbeats. */
 
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -13,13 +13,15 @@ import type { SharedPeers } from "../../peers/remote/shared_peers.ts";
 import { sealBeat } from "./beat.ts";
 import { toBytes } from "./entry.ts";
 
-/** A sign of life is sent this often: a heartbeat, or the entry for machines that hear none. */
+/**
+ * Interval of signs of life: heartbeats, or entries while a machine without heartbeats is online.
+ */
 export const RENEW_MS = 20_000;
 
-/** When peers were seen is announced this often, if nothing else changes. */
+/** Interval at which `last_seen` of peers is announced, if nothing else changes. */
 export const SEEN_MS = 10 * 60_000;
 
-/** For this long the bus shows an entry to machines that connect; beyond it they are sent one. */
+/** Time for which the bus keeps the entry for machines that connect; later ones get it directly. */
 const SHOWN_MS = 40_000;
 
 export interface OwnEntryDeps {
@@ -34,7 +36,7 @@ export interface OwnEntryDeps {
   human(): SharedHuman | null;
 }
 
-/** The content that this run announced last. */
+/** The content of the last announcement of this run. */
 interface Content {
   readonly peers: ReturnType<SharedPeers["list"]>;
   readonly human: SharedHuman | null;
@@ -43,20 +45,20 @@ interface Content {
 export class OwnEntry {
   readonly #ctx: Context;
   readonly #deps: OwnEntryDeps;
-  /** Others refuse an entry that is older than the last one. */
+  /** Never goes back, because other machines refuse an entry that is older than the last one. */
   readonly #time: ForwardTime;
-  /** What was announced last, without times. */
+  /** Digest of the last announcement, without its times. */
   #digest: string | undefined;
   #content: Content = { peers: [], human: null };
-  /** The entry as it was sealed last. */
+  /** The last sealed entry. */
   #sealed: Uint8Array | undefined;
   #seq = 0;
   #revision = 0;
-  /** When anything was sent last; undefined after the connection was lost. */
+  /** Time of the last announcement; undefined after the connection was lost. */
   #sent_at: number | undefined;
   #announced_at = -Infinity;
   #seen_announced_at = -Infinity;
-  /** The revision of the table `peers` when the peers were last read. */
+  /** Revision of the table `peers` at the last reading. */
   #read_revision = -1;
 
   constructor(ctx: Context, deps: OwnEntryDeps) {
@@ -65,29 +67,29 @@ export class OwnEntry {
     this.#time = new ForwardTime(ctx.clock);
   }
 
-  /** The entry as it was announced last, for a machine that asks. */
+  /** The last announced entry, for a machine that requests it. */
   get sealed(): Uint8Array | undefined {
     return this.#sealed;
   }
 
-  /** Whether a machine that connects now finds no entry at the bus. */
+  /** True if a machine that connects now finds no entry at the bus. */
   isHidden(now: Monotonic): boolean {
     return hasPassed(SHOWN_MS, this.#announced_at, now);
   }
 
-  /** The connection was lost: the bus and others may have forgotten the entry. */
+  /** Called after a lost connection: the bus and other machines may have dropped the entry. */
   lost(): void {
     this.#sent_at = undefined;
   }
 
-  /** Nobody has the entry: it could not be sent. */
+  /** Called if the entry could not be sent, so that no machine has it. */
   failed(): void {
     this.#digest = undefined;
   }
 
   /**
-   * Sends the entry if it has changed or if somebody needs it, else a heartbeat when it is due.
-   * Undefined if nothing is to be sent.
+   * Sends the entry if it has changed or somebody needs it, else a heartbeat if one is due. Returns
+   * undefined if nothing is due.
    */
   sendDue(now: Monotonic, isWholeNeeded: () => boolean): Promise<void> | undefined {
     const isNew = this.#sent_at === undefined;
@@ -108,7 +110,7 @@ export class OwnEntry {
   seal({ leaves = false } = {}): Uint8Array {
     const { bus, card, keys, network, run } = this.#deps;
     const at = this.#time.now();
-    // Others read `last_seen` as a time before `at`.
+    // Receivers convert `last_seen` relative to `at`.
     const behind_ms = at - this.#ctx.clock.now();
     const { human, peers } = this.#content;
     const shifted = peers.map((peer) => ({
@@ -129,7 +131,7 @@ export class OwnEntry {
     return this.#sealed = sealAnnouncement({ card, body }, keys, network, this.#ctx.ids);
   }
 
-  /** Whether this machine shares anything else than it has announced. */
+  /** True if the shared peers differ from the last announcement. */
   #readContent(now: Monotonic): boolean {
     const content: Content = { peers: this.#deps.shared.list(), human: this.#deps.human() };
     const { human, peers } = content;

@@ -44,7 +44,7 @@ export class Closings {
     if (known?.sent && !wasTakenBack) this.#tell(tx, ask, known);
   }
 
-  /** Tells the other machine again how an ask was closed. */
+  /** Reports to the other machine again how an ask was closed. */
   again(tx: Tx, known: rows.RemoteMessage): void {
     const message = ledger.findMessageBySeq(tx, known.seq);
     if (message?.kind !== "ask" || message.closed_at === null || !message.correlation_id) return;
@@ -119,7 +119,7 @@ export class Closings {
 
   /**
    * The other machine does not know the ask that was answered here: its database was restored, and
-   * the ask is of the time that was lost. Who answered is told.
+   * the ask was lost. Notifies the peer that answered.
    */
   refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
     const isOwnAnswer = !entry.sent && !entry.again;
@@ -153,7 +153,8 @@ export class Closings {
     { ask, entry, known }: { ask: Ask; entry: ClosedEntry; known: rows.RemoteMessage },
   ): void {
     if (entry.again) {
-      // Who answered was told that it came late, and this machine has lost that.
+      // The peer that answered already got a notice that it came late; this machine has lost that
+      // record.
       const isLate = entry.sent && ask.reply !== null && ask.close_reason !== entry.close_reason;
       return isLate ? this.applyLate(tx, machine, entry) : undefined;
     }

@@ -17,7 +17,9 @@ const Id = z.string().min(1).max(255);
 /** A code, or words of an agent; shown to people and to other agents as one line. */
 const Line = z.string().max(1000).transform(cleanLine);
 
-/** What a message says, so that no report of another one with its id is applied to it. */
+/**
+ * Digest of the message's content, so that a report about another message with this id is ignored.
+ */
 const Digest = z.string().max(255).optional();
 
 /** A message to a peer of the receiving machine. Ids are those of its origin. */
@@ -67,10 +69,12 @@ export type StepEntry = z.output<typeof StepEntry>;
 export const ClosedEntry = z.object({
   sent: z.boolean(),
   correlation_id: Id,
-  /** An asker may choose an id twice; the daemon gives that of the delivery once. */
+  /**
+   * The id of the delivery. It is unique, unlike the id of an ask, which an asker may choose twice.
+   */
   delivery_id: Id.optional(),
   digest: Digest,
-  /** Reported again, because the other machine may have lost the first report. */
+  /** True for a repeated report: the other machine may have lost the first one. */
   again: z.boolean().optional(),
   close_reason: CloseReasons,
   outcome: Outcome,

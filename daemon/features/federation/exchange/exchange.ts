@@ -19,9 +19,9 @@ import { OutgoingMessages } from "./outgoing.ts";
 import { Reports } from "./reports.ts";
 import * as rows from "./store.ts";
 
-/** How much earlier than a machine says its loss may begin: clocks are measured roughly. */
+/** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
 const LOST_MARGIN_MS = 600_000;
-/** How many messages are looked at for a machine that went back. */
+/** Maximum number of messages that are examined after a machine lost its recent state. */
 const SENT_AGAIN_MAX = 10_000;
 
 /** How many rows a pass looks at, and how long it pauses after all of them. */
@@ -112,8 +112,9 @@ export class Exchange implements LinkHandlers {
   }
 
   /**
-   * The other machine lost what it had applied after an instant. Sends again what waits there, and
-   * reports again how far its own messages are here and how asks between the two were closed.
+   * The other machine lost everything that it had applied after `since`. Sends again the messages
+   * that wait there, and reports again the state of its own messages here and the closings of asks
+   * between the two.
    */
   wentBack(tx: Tx, daemon_id: string, since: number | null): void {
     const machine = this.#deps.machine(daemon_id);

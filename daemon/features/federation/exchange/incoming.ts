@@ -173,8 +173,8 @@ export class IncomingMessages {
 }
 
 /**
- * Whether a message is the one that came with its id before, so that it is confirmed and not
- * applied again. The sender's machine may have given the id twice: its database was restored.
+ * True if this is the same message that came before with this id, so it is confirmed and not
+ * applied again. The sender may have given the id twice, if its database was restored.
  */
 function isRepeat(
   tx: Tx,
@@ -182,7 +182,7 @@ function isRepeat(
   { entry, digest }: { readonly entry: MessageEntry; readonly digest: string },
 ): boolean {
   if (before.digest !== null) return before.digest === digest;
-  // Of an earlier version: its text is followed by the lines for missing files.
+  // Stored by an earlier version, which appended lines about missing files to the text.
   const message = ledger.findMessageBySeq(tx, before.seq);
   const isSameText = message === undefined || message.text.startsWith(entry.text);
   return before.correlation_id === entry.correlation_id && isSameText;

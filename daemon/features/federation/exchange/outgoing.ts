@@ -134,9 +134,9 @@ export class OutgoingMessages implements RemoteDelivery {
   }
 
   /**
-   * Sends a message again that the other machine has confirmed and may have lost. One that it still
-   * has is confirmed by its id, and not applied again; one that an agent has seen is not sent,
-   * unless it is an ask that waits for its answer.
+   * Sends again a message that the other machine confirmed and may have lost. If it still has the
+   * message, it recognizes the id and only confirms. A message that an agent has seen is not sent
+   * again, unless it is an open ask.
    */
   sendAgain(tx: Tx, machine: KnownMachine, seq: number): void {
     const known = rows.bySeq(tx, seq);

@@ -49,8 +49,8 @@ export function toEntry(
 }
 
 /**
- * What a message says, in fields that both machines have exactly alike. Files and questions are
- * left out: each machine stores them in its own form.
+ * Digest of the content of a message, from fields that are identical on both machines. Leaves out
+ * files and questions, because each machine stores them in its own form.
  */
 export function digestOf(
   { kind, correlation_id, from, to_peer_id, text, created_at }:

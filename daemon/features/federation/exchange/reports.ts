@@ -44,7 +44,7 @@ export class Reports {
     if (known && !known.sent) this.#report(tx, known, message);
   }
 
-  /** Reports the state of a message again: its origin may have lost the first report. */
+  /** Reports the state of a message again, because its origin may have lost the first report. */
   again(tx: Tx, known: rows.RemoteMessage, message: StoredMessage): void {
     if (REPORTED.safeParse(message.state).success) this.#report(tx, known, message);
   }

@@ -16,7 +16,7 @@ export const RemoteMessage = z.object({
   /** The tag of its link entry while that may be withdrawn; null after that, and if received. */
   entry_tag: z.string().nullable(),
   reported: z.string().nullable(),
-  /** What the message says; null if it came from an earlier version of the daemon. */
+  /** Digest of the message's content; null if it came from an earlier version of the daemon. */
   digest: z.string().nullable(),
 });
 export type RemoteMessage = z.output<typeof RemoteMessage>;
@@ -55,8 +55,8 @@ export function byDelivery(
 }
 
 /**
- * The message that a report is about. Undefined if there is none, or if it is another one than that
- * of the report: the machine of either had its database restored, or an asker chose an id again.
+ * The message that a report is about. Undefined if it does not exist here, or if another message
+ * has its id: a database was restored, or an asker chose an id twice.
  */
 export function byReport(
   db: Reader,
@@ -64,7 +64,7 @@ export function byReport(
     readonly daemon_id: string;
     readonly sent: boolean;
     readonly correlation_id?: string;
-    /** Absent, as the digest, in reports of earlier versions. */
+    /** Absent in reports of earlier versions, like `digest`. */
     readonly delivery_id?: string | undefined;
     readonly digest?: string | undefined;
   },
@@ -121,8 +121,8 @@ export function unfinishedTo(db: Reader, daemon_id: string): number[] {
 }
 
 /**
- * Messages to or from a machine that were under way or changed after an instant, newest first:
- * their row numbers.
+ * Row numbers of messages to or from a machine that were under way at an instant or changed after
+ * it, newest first.
  */
 export function changedSince(
   db: Reader,

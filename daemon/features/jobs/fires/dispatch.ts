@@ -86,7 +86,7 @@ export class Dispatch {
     });
   }
 
-  /** The jobs whose lease is over. */
+  /** The jobs whose lease has expired. */
   leaseOver(): string[] {
     return rows.leases(this.#ctx.db).filter(({ job_id, lease_until }) =>
       this.#leases.of(job_id, lease_until - LEASE_MS) >= LEASE_MS

@@ -41,12 +41,12 @@ const Batch = z.object({
   /** Asks the receiver to begin a chain, because the sender misses some of its entries. */
   resend: z.boolean().default(false),
   /**
-   * When the sender applied `applied`, by its clock. If the receiver does not know that entry, the
-   * database of one of the two went back. Absent where `applied` is null for another reason than
-   * that nothing was applied.
+   * Time at which the sender applied `applied`, by its clock. If the receiver does not know that
+   * entry, the database of one of the two went back. Null if the sender has applied nothing; absent
+   * if `applied` is null for another reason.
    */
   applied_at: z.number().int().nullable().optional(),
-  /** The sender has found out that its own database went back. */
+  /** True if the sender has found that its own database went back to an earlier state. */
   lost: z.boolean().default(false),
   /** Asks the receiver to confirm what it has applied, even if this batch holds no entries. */
   confirm: z.boolean().default(false),

@@ -63,8 +63,8 @@ export interface LinkHandlers {
   expired(tx: Tx, to: string, entries: readonly LinkEntry[]): void;
   /**
    * The other machine has lost entries that it had confirmed: its database was restored, or its
-   * disk rolled back. What it had applied until `since`, by its clock, it still has; nothing where that
-   * is null. May be called again for the same loss.
+   * disk rolled back. It still has the entries that it applied until `since`, by its clock; none if
+   * `since` is null. May be called again for the same loss.
    */
   wentBack(tx: Tx, to: string, since: number | null): void;
 }
@@ -77,7 +77,10 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   /** Fetches what entries name, before they are applied. Rejects if that must be repeated later. */
   fetch(from: string, entries: readonly LinkEntry[]): Promise<void>;
   readonly clockAheadOf: (daemon_id: string) => ClockAhead;
-  /** Measures how far the machine's clock is ahead, if it answers. Never rejects. */
+  /**
+   * Measures the difference between the machine's clock and this one's, if it answers. Never
+   * rejects.
+   */
   readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
   readonly handlers: LinkHandlers;

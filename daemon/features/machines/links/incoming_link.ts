@@ -21,18 +21,18 @@ import * as store from "./store.ts";
 /** After this time an entry is not sent any more, and not applied. */
 export const ENTRY_MS_MAX = 30 * DAY_MS;
 
-/** How far an entry may be from the future while the other machine's clock is not measured. */
+/** Maximum time by which an entry may be ahead while the other machine's clock is not measured. */
 const AHEAD_MS_MAX = DAY_MS;
-/** The same of a measured clock, which may have been set back since it wrote the entry. */
+/** The same limit for a measured clock, which may have been set back since it wrote the entry. */
 const MEASURED_AHEAD_MS_MAX = ENTRY_MS_MAX;
-/** How far from the future a receipt may be. Beyond, no entry is believed in the meantime. */
+/** Maximum time by which a receipt may be ahead of this machine's clock. */
 const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
-/** An unmeasured clock is believed as long as its entries differ no more than this. */
+/** An unmeasured clock is trusted while its entries differ by at most this time. */
 const UNMEASURED_MS_MAX = 60_000;
 
 /**
- * How often a loss is made good in a time, and how many entries may wait then: a machine can say
- * what it likes, and an old batch that the bus repeats looks like a loss.
+ * Limits of repairs: how many within `LOSSES_MS`, and how many entries may wait at that time. A
+ * machine can claim any loss, and an old batch that the bus repeats looks like one.
  */
 const LOSSES_MAX = 20;
 const LOSSES_MS = 60_000;
@@ -53,7 +53,7 @@ export class IncomingLink {
   readonly #deps: LinksDeps;
   readonly #answers: Answers;
   #logged_at: number | undefined;
-  /** When a loss was made good. */
+  /** Times of the last repairs of losses. */
   #losses: Monotonic[] = [];
 
   constructor(daemonId: string, deps: LinksDeps, answers: Answers) {
@@ -88,8 +88,8 @@ export class IncomingLink {
   }
 
   /**
-   * Compares what the other machine has applied with what it has confirmed. An entry that this one
-   * does not know shows that the database of either went back, so both make the loss good.
+   * Compares the last entry that the other machine applied with the last one that it confirmed. An
+   * unknown entry shows that the database of one of the two went back, so both repair the loss.
    */
   #compare(tx: Tx, { applied, applied_at, lost }: Batch): void {
     if (applied_at === undefined) return;
@@ -101,7 +101,7 @@ export class IncomingLink {
     this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
   }
 
-  /** Has sent again what may be lost. Returns false where that was done too often. */
+  /** Has lost messages sent again. Returns false if that happened too often. */
   #makeGood(tx: Tx, applied_at: number | null): boolean {
     const { handlers, clock, log } = this.#deps;
     const daemon_id = this.#daemonId;
@@ -116,7 +116,9 @@ export class IncomingLink {
     return true;
   }
 
-  /** Whether the times of a batch cannot be judged before the other machine's clock is measured. */
+  /**
+   * True if the times in a batch can be judged only after the other machine's clock is measured.
+   */
   isInDoubt({ entries }: Batch): boolean {
     if (this.#deps.clockAheadOf(this.#daemonId) !== null) return false;
     const now = this.#deps.clock.now();
@@ -130,7 +132,7 @@ export class IncomingLink {
     return store.knownTags(db, this.#daemonId, [previous]).has(previous);
   }
 
-  /** Returns whether any was new. */
+  /** Returns true if any entry was new. */
   #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
     const { clock } = this.#deps;
     const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
@@ -154,9 +156,9 @@ export class IncomingLink {
   }
 
   /**
-   * All entries of a batch were applied before. The sender may have had its database restored, so
-   * that it does not know the last entry that was applied: name the last one that it knows. A batch
-   * that the bus repeats may do so, too; the next entry, or the next probe, ends that.
+   * All entries of a batch were applied before. Perhaps the sender's database was restored, and it
+   * does not know the last entry that was applied; then confirm the last one that it knows. A batch
+   * that the bus repeats looks the same; the next entry or probe corrects this.
    */
   #goBack(tx: Tx, { previous, entries, confirm, applied_at = null }: Batch): void {
     const last = entries.at(-1)?.tag ?? previous;
@@ -204,7 +206,8 @@ export class IncomingLink {
     if (!refused || refused.kind === REFUSED) return;
     this.#removeThrough(tx, refused.entry_id - 1);
     store.deleteEntry(tx, refused.entry_id);
-    // An entry that was too old was not applied, so the other machine does not name it as the last.
+    // An entry that was too old was not applied, so the other machine does not report it as its
+    // last.
     if (refusal.reason !== "expired") store.setConfirmedTag(tx, this.#daemonId, refused.tag);
     callHandler(this.#deps, "refused", (nested) => {
       this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
@@ -236,8 +239,9 @@ export class IncomingLink {
 }
 
 /**
- * A receipt lasts for a day longer than any clock makes its entry acceptable: also if the other
- * machine's clock was ahead when it wrote the entry, and is right when the bus repeats it.
+ * A receipt is kept a day longer than any clock could make its entry acceptable: for example, if
+ * the other machine's clock was ahead when it wrote the entry, and is right when the bus repeats
+ * it.
  */
 function receiptTime(at: number, now: number): number {
   return Math.min(Math.max(at, now), now + RECEIPT_AHEAD_MS_MAX);

@@ -165,7 +165,7 @@ export class Links {
     });
   }
 
-  /** Gives up the entries that were appended before a time; their owner is told the reason. */
+  /** Drops the entries that were appended before a time. Their owner gets the reason. */
   leaveBefore(at: number, reason: string): void {
     const { db, handlers } = this.#deps;
     for (let isMore = true; isMore;) {

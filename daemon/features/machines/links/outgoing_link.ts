@@ -24,7 +24,7 @@ const ANSWER_MS = 20;
 const RETRY_MS = { first: 1000, max: 60_000 };
 /** A week of probes is 200 batches; an entry that the bus lost is late by an hour at most. */
 export const PROBE_MS = { first: 30_000, max: 3_600_000 };
-/** How often a run tells its position, and how far apart. */
+/** Number of times that a run reports its position, and the pause between two reports. */
 const POSITIONS = 3;
 const POSITION_MS = 40_000;
 /** How often a request to resend is followed, because each batch behind a lost one causes one. */
@@ -59,7 +59,7 @@ export class OutgoingLink {
   readonly #retry: BackOff;
   readonly #probe: BackOff;
   #due = { resend: false, confirmation: false, probe: false, position: false, lost: false };
-  /** How often the position was told in this run. */
+  /** Number of position reports in this run. */
   #positions = 0;
   #cancelPosition: (() => void) | undefined;
   #cancelAnswer: (() => void) | undefined;
@@ -86,14 +86,17 @@ export class OutgoingLink {
   }
 
   /**
-   * Tells the other machine in each run up to where this one has its entries. Some times, because
-   * the bus may lose or reorder batches, and no entry follows that would show the loss.
+   * Reports the last applied entry to the other machine in each run. Repeats the report, because
+   * the bus may lose or reorder batches, and no later entry would reveal the loss.
    */
   tellPosition(): void {
     if (this.#positions === 0) this.#repeatPosition();
   }
 
-  /** The other machine has applied what this one does not remember: its own database went back. */
+  /**
+   * Reports that this machine's own database went back: the other machine has applied entries that
+   * this one does not know.
+   */
   tellLoss(): void {
     this.#due.lost = true;
     this.wake();

@@ -217,7 +217,10 @@ export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
   );
 }
 
-/** When the last entry of a machine was applied; null without one, or without its receipt. */
+/**
+ * Time at which the last entry of a machine was applied; null without an entry, or without its
+ * receipt.
+ */
 export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
   return db.value(
     z.number(),
@@ -227,7 +230,7 @@ export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
   ) ?? null;
 }
 
-/** The last of our entries that a machine has confirmed. */
+/** The tag of our last entry that a machine has confirmed. */
 export function confirmedTag(db: Reader, daemon_id: string): string | undefined {
   const sql = "select confirmed_tag from link_positions where daemon_id = :daemon_id";
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;

@@ -8,7 +8,7 @@ import type { NetworkKeys } from "./network.ts";
 import { open, seal } from "./sealing.ts";
 
 const LINE_BREAK = 10;
-/** The purpose, which is signed and sealed. Names no machine, because the signed card does. */
+/** The purpose, which is signed and sealed. It names no machine, because the signed card does. */
 export type Purpose = "mesh directory 1" | "mesh refusal 1";
 const DIRECTORY: Purpose = "mesh directory 1";
 

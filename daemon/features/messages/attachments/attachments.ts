@@ -27,12 +27,15 @@ const FORM_OVERHEAD_BYTES_MAX = 65_536;
  * uploads.
  */
 const IDLE_MS_MAX = 30_000;
-/** An upload that takes longer than that must be as fast as this: few may run at once. */
+/** Minimum speed of an upload that takes longer, because few uploads may run at one time. */
 const BYTES_PER_SECOND_MIN = 1024;
 const UPLOADS_MAX = 64;
-/** How much longer an expired file stays if a message carries it that is not delivered yet. */
+/** Extra time for an expired file that an undelivered message carries. */
 const IN_USE_MS = 3_600_000;
-/** How long before its end that is checked, so that such a file is never gone for a moment. */
+/**
+ * Time before the expiry of a file at which its messages are checked, so that such a file never
+ * disappears, even briefly.
+ */
 const IN_USE_CHECK_MS = 60_000;
 /** How much of a file that is in memory is hashed and written at once. */
 const CHUNK_BYTES = 262_144;
@@ -135,7 +138,7 @@ export class Attachments {
 
   /**
    * Deletes the row and the file. Messages that carried the file keep its record. A file that a
-   * recipient is still to read is not deleted.
+   * recipient has not read yet is not deleted.
    */
   delete(attachment: string): void {
     const { db } = this.#ctx;
@@ -160,7 +163,7 @@ export class Attachments {
     }
   }
 
-  /** Deletes expired files, a few per tick. Those that a recipient is still to read stay longer. */
+  /** Deletes expired files, a few per tick. Files that a recipient has not read yet stay longer. */
   tick(now: number): void {
     const { db } = this.#ctx;
     const soon = rows.overdue(db, now + IN_USE_CHECK_MS, EXPIRE_ROWS_MAX);

@@ -35,7 +35,7 @@ const PROBLEM = `case
     or state = 'seen' and seen_at is null then 'step_without_instant'
   end`;
 
-/** The messages of a range and a scope. */
+/** Condition for the messages of a range and a scope. */
 const IN_SCOPE = `seq >= :floor and seq < :before
   and (:peer_id is null or to_peer_id = :peer_id) and (:state is null or state = :state)`;
 
@@ -43,7 +43,7 @@ const StateAudit = StateCount.extend({ contradictory: z.number(), unproved: z.nu
 type StateAudit = z.output<typeof StateAudit>;
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
-/** Which deliveries to count; null matches any. */
+/** The deliveries to count; null matches any. */
 export interface DeliveryScope {
   /** The recipient. */
   readonly peer_id: string | null;
@@ -52,7 +52,7 @@ export interface DeliveryScope {
 
 const ALL: DeliveryScope = { peer_id: null, state: null };
 
-/** Which deliveries to list. */
+/** The deliveries to list. */
 export interface DeliveryFilter extends DeliveryScope {
   readonly limit: number;
 }
@@ -106,8 +106,8 @@ export class DeliveryAudit {
 
   /**
    * Counts the messages of a scope by state, and lists those whose state contradicts their row,
-   * their recipient or the inbox. A message that changes meanwhile is counted once all the same,
-   * because its row number stays.
+   * their recipient or the inbox. A message that changes during the audit is counted once, because
+   * its row number stays.
    */
   async audit({ peer_id, state }: DeliveryScope = ALL) {
     const { db, clock } = this.#ctx;

@@ -1,17 +1,17 @@
-/** SQL that finds the messages whose recipients are still to read a file. */
+/** SQL that finds the messages that carry a file which their recipients have not read yet. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 import { DELIVERY_ID } from "./rows.ts";
 
-/** The maximum number of messages that are found. */
+/** Maximum number of messages that are returned. */
 const FOUND_MAX = 100;
 
 const CARRIES = `instr(attachments, :attachment)`;
 
 /**
- * The ids of the messages with an attachment that are not delivered, or are asks that are not
- * answered. Each part reads an index of few rows.
+ * Ids of the messages with an attachment that are not delivered, or are unanswered asks. Each part
+ * of the query reads an index of few rows.
  */
 export function carriersOf(db: Reader, attachment: string): string[] {
   return db.values(

@@ -52,7 +52,7 @@ export class Indexer {
     if (this.#isBehind()) this.#step(++this.#tickCount, { rows: 0, ms: 0 });
   }
 
-  /** A run of the daemon begins far after the last number, so numbers alone tell no flood. */
+  /** Each run skips many numbers, so a large number alone is not a flood of messages. */
   #isFlood(lastSeq: number): boolean {
     if (lastSeq - this.#lastSeq <= FLOOD_ROWS) return false;
     return rows.countAfter(this.#ctx.db, this.#lastSeq, FLOOD_ROWS + 1) > FLOOD_ROWS;

@@ -17,10 +17,13 @@ import { type Search, snippetOf, toSearch } from "./search_terms.ts";
  * continues there.
  */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/** How many messages one scan reads at most, and how many one page. They bound a request's time. */
+/**
+ * Maximum number of messages that one scan reads, and that one page has. Both bound a request's
+ * time.
+ */
 const SCANNED_MAX = 5000;
 const PAGE_SCANNED_MAX = 8 * SCANNED_MAX;
-/** A scan costs as much as reading this many messages, however few there are between two gaps. */
+/** Minimum cost of a scan, in messages, however few messages lie between two gaps. */
 const SCAN_COST = 50;
 /** How far row numbers and instants may be out of order because the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
@@ -42,7 +45,7 @@ export interface MessagesDeps {
 /** The result of one scan. `next` is where the next scan starts; null at the end. */
 interface PageScan {
   readonly hits: readonly Hit[];
-  /** How many messages it may have read. */
+  /** Upper bound of the messages that it has read. */
   readonly scanned: number;
   readonly next: number | null;
 }
@@ -139,7 +142,7 @@ export class Messages {
     return { hits, next };
   }
 
-  /** Scans downwards by number, and skips gaps: of deleted messages, and before each run. */
+  /** Scans downwards by number. Skips gaps, left by deleted messages and before each run. */
   #scan(request: PageRequest): PageScan {
     const { db } = this.#ctx;
     const newest = rows.newestBelow(db, request.before);

@@ -22,8 +22,8 @@ export function find(db: Reader, id: string): Row | undefined {
 }
 
 /**
- * The numbers of messages whose ids begin with these digits: among the `scanned_max` newest ones,
- * and among as many of the open asks.
+ * Row numbers of messages whose ids begin with these digits: among the newest `scanned_max`
+ * messages, and among as many open asks.
  */
 export function startingWith(
   db: Reader,
@@ -163,7 +163,7 @@ export function lastScanned(
 
 const Position = z.object({ seq: z.number(), created_at: z.number() });
 
-/** The number of the oldest message from a number on. */
+/** The smallest row number at or above `floor`. */
 export function oldestFrom(db: Reader, floor: number): number {
   const oldest = "select min(seq) from messages where seq >= :floor";
   return db.value(z.number().nullable(), oldest, { floor }) ?? floor;
@@ -205,7 +205,7 @@ export function textsAfter(db: Reader, seq: number, limit: number): MessageTexts
   );
 }
 
-/** How many messages come after a number; counts up to `limit` only. */
+/** Number of messages after a row number; counts at most `limit`. */
 export function countAfter(db: Reader, seq: number, limit: number): number {
   return db.value(
     z.number(),

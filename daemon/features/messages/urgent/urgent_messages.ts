@@ -45,7 +45,7 @@ export class UrgentMessages {
     { urgent, created_at }: Pick<StoredMessage, "urgent" | "created_at">,
   ): boolean {
     const age_ms = this.#ctx.clock.now() - created_at;
-    // A negative age means that the clock was set back; holding on might take as long.
+    // The age is negative after the clock was set back; holding the message could last as long.
     if (!urgent || age_ms < 0 || age_ms >= HOLD_MS_MAX) return false;
     return this.#toolContextAtWork(peer) !== undefined;
   }

@@ -46,10 +46,12 @@ export function circleOf(
   return window_circle ?? (sanitizeName(tmux_session) || DEFAULT_CIRCLE);
 }
 
-/** Room for `-` and a number that no limit on peers lets grow longer. */
+/** Maximum length of a suffix: `-` and a number. The limits on peers keep the number shorter. */
 const SUFFIX_LENGTH_MAX = 6;
 
-/** `name`, or `name-2`, `name-3`… if a live peer has it in the circle: the first that is free. */
+/**
+ * The first free name of `name`, `name-2`, `name-3`… in the circle. Names of live peers are taken.
+ */
 export function freeName(
   db: Database,
   { name, circle, peer_id }: { name: string; circle: string; peer_id: string },
@@ -61,13 +63,13 @@ export function freeName(
   return withSuffix(name, suffix);
 }
 
-/** A long name loses its end to the suffix. */
+/** Appends a suffix, and shortens a name that is too long for it. */
 function withSuffix(name: string, suffix: number): string {
   const text = `-${suffix}`;
   return name.slice(0, NAME_LENGTH_MAX - text.length) + text;
 }
 
-/** The numbers that follow a name in the names of other live peers of the circle. */
+/** The suffixes of a name that other live peers of the circle use. */
 function takenSuffixes(
   db: Database,
   { name, ...others }: { name: string; circle: string; peer_id: string },
@@ -77,12 +79,12 @@ function takenSuffixes(
   return new Set(names.map((taken) => suffixOf(taken, name)));
 }
 
-/** The part of a name that no suffix replaces. */
+/** The part of a name that stays when a suffix is added. */
 export function unsuffixedPart(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX - SUFFIX_LENGTH_MAX);
 }
 
-/** The number that `freeName` has added to a wanted name; undefined for any other name. */
+/** The suffix that `freeName` added to a wanted name; undefined for any other name. */
 function suffixOf(name: string, wanted: string): number | undefined {
   const suffix = Number(name.slice(name.lastIndexOf("-") + 1));
   return suffix >= 2 && name === withSuffix(wanted, suffix) ? suffix : undefined;

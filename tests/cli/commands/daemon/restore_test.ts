@@ -1,4 +1,6 @@
-/** `mesh restore`: what it checks, keeps and reports; a real daemon is stopped and started again. */
+/**
+ * `mesh restore`: its checks, the copies that it keeps, its report; stops and starts a real daemon.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -39,7 +41,7 @@ function setup() {
       const code = await runCli(args, env, terminal);
       return { code, ...lines };
     },
-    /** The same as a process of its own, which can start a daemon. */
+    /** The same command as a separate process, which can start a daemon. */
     async program(...args: string[]) {
       const main = join(REPO_ROOT, "main.ts");
       const run = ["run", "-A", "--cached-only", "--config", join(REPO_ROOT, "deno.json"), main];
@@ -85,7 +87,7 @@ Deno.test("a backup takes the place of the database, which is kept; what is gone
   const found = await texts(p);
   assert.deepEqual(found.texts, ["one"]);
   assert.equal(found.restored.lost_messages, 2);
-  // The kept one is whole, and can be put back in turn.
+  // The kept database is complete, and can be restored in turn.
   assert.equal((await p.mesh("restore", replaced)).code, 0);
   assert.deepEqual((await texts(p)).texts, ["three", "two", "one"]);
 });

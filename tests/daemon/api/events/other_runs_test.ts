@@ -1,4 +1,4 @@
-/** Positions in the event log after the database was restored, or went on with another run. */
+/** Positions in the event log after a restore of the database, and after a restart. */
 
 import assert from "node:assert/strict";
 import { backedUpState } from "../../../support/daemon/rolled_back.ts";

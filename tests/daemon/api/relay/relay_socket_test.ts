@@ -40,7 +40,7 @@ async function withRelay(
   }
 }
 
-/** The first message of the relay, or why there is none. */
+/** The first message of the relay, or the reason why none came. */
 function firstMessage(env: Record<string, string>, host: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     const open = socketsOf({ env, clock: systemClock });

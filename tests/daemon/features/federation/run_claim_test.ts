@@ -1,4 +1,4 @@
-/** Two daemons with one id: which of them takes part in the bus. */
+/** Two daemons with one id: only one takes part in the bus. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -19,7 +19,7 @@ import { makeNetwork } from "../../../support/federation/trusted_machines.ts";
 const NETWORK = makeNetwork();
 const KEYS = makeMachineKeys(randomIds);
 
-/** A server to which runs of one id are connected, and what it sends to each. */
+/** A server with connected runs of one id, and the frames that it sends to each. */
 class Server {
   readonly clock = new FakeClock();
   readonly #listening = new Set<Run>();
@@ -51,7 +51,7 @@ class Server {
 class Run {
   readonly claim: RunClaim;
   readonly #server: Server;
-  /** What came while the process was stopped; undefined while it runs. */
+  /** Frames that came while the process was stopped; undefined while it runs. */
   #unread: Uint8Array[] | undefined;
 
   constructor(server: Server, place: string, keys: MachineKeys) {

@@ -1,4 +1,4 @@
-/** No id is given twice, whatever happens to the file; and numbers that jump disturb nothing. */
+/** No id is used twice, whatever happens to the file, and gaps in numbers change nothing else. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
@@ -28,8 +28,8 @@ async function idsOf(w: World, count = 20): Promise<string[]> {
   return [...found.map((id) => id.slice(-12)), ...w.events.map(({ id }) => `event ${id}`)];
 }
 
-const shared = (one: readonly string[], other: readonly string[]) =>
-  one.filter((id) => other.includes(id));
+const shared = (first: readonly string[], second: readonly string[]) =>
+  first.filter((id) => second.includes(id));
 
 async function runOf(state: ReturnType<typeof backedUpState>, count?: number): Promise<string[]> {
   await using w = state.start();
@@ -61,16 +61,16 @@ Deno.test("a backup of a daemon that had sent nothing makes no id twice, either"
 Deno.test("two daemons that run at once on copies of one file give different ids", async () => {
   using state = backedUpState();
   await runOf(state);
-  await using one = state.startCopy("one");
-  await using other = state.startCopy("other");
-  assert.deepEqual(shared(await idsOf(one), await idsOf(other)), []);
+  await using first = state.startCopy("one");
+  await using second = state.startCopy("other");
+  assert.deepEqual(shared(await idsOf(first), await idsOf(second)), []);
 });
 
 Deno.test("a machine that goes on from a memory image gives other ids once its clock is set", async () => {
   const clocks = [new FakeClock(), new FakeClock()];
   using state = backedUpState();
   await runOf(state, 1);
-  // Two copies of one memory: all that is random has been drawn already.
+  // Two copies of one memory, with the same random bytes drawn ahead.
   const copies = clocks.map((clock, index) => {
     const ids = { ...skippingIds(), distance: (max: number) => Math.ceil(max / 2) };
     return { clock, ids, w: state.startCopy(`copy${index}`, { clock, ids }) };

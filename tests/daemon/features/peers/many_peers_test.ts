@@ -7,7 +7,7 @@ import { addPeer, connectPeer, post } from "../../../support/daemon/peer_clients
 import { copyPeer } from "../../../support/daemon/many_peers.ts";
 import { type World, world } from "../../../support/world.ts";
 
-/** How many statements the work sends to SQLite. */
+/** The number of SQLite statements that the work runs. */
 async function statementsOf(w: World, work: () => unknown): Promise<number> {
   const { db } = w.daemon.ctx;
   const reads = ["get", "all", "values"] as const;

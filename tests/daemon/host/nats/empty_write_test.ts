@@ -9,7 +9,7 @@ import { natsTest } from "../../../support/nats/nats_tests.ts";
 
 const HUNG_MS = 300;
 
-/** What the client writes at the end of a stale connection, and at the end of its server's half. */
+/** The client writes this at the end of a stale connection, and when the server ends its half. */
 const EMPTY = [new TextEncoder().encode(""), new Uint8Array(0)];
 
 /** Fails in the commit that raises the version of Deno, which is the place to remove the mend. */

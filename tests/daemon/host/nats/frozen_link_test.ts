@@ -6,7 +6,7 @@ import { BusMachine } from "../../../support/nats/bus_machine.ts";
 import { until } from "../../../support/waiting.ts";
 import { stopwatch } from "kit/core/clock.ts";
 
-/** Three of these without a word, and the link is frozen. */
+/** After three of these intervals of silence, the link counts as frozen. */
 const PING_MS = 100;
 const NOTICED_MS_MAX = 3000;
 
@@ -71,7 +71,7 @@ function caOf(network: Network, tls: boolean) {
   return tls ? { ca_path: network.server.ca } : {};
 }
 
-/** What waits at a frozen proxy passes nowhere: the old connections end. */
+/** Drops the bytes that wait at a frozen proxy: its old connections end. */
 function thaw(proxy: FrozenProxy, to?: Freeze): void {
   proxy.frozen = to;
 }

@@ -1,4 +1,4 @@
-/** What a member of the network can do to what others stored, with all that its user permits. */
+/** Attacks by a member of the network on data of others, with all permissions of its user. */
 
 import assert from "node:assert/strict";
 import { jetstreamManager } from "@nats-io/jetstream";
@@ -40,11 +40,11 @@ async function withStored() {
       for (const subject of subjects) thief.publish(subject, "x", options);
       await thief.flush();
       await admin.flush();
-      // The server handles what a stream answers after it has answered the ping.
+      // The server handles a stream's answers only after it has answered the ping.
       for (const name of STREAMS) await streams.info(name);
     },
     thief,
-    /** What is left of what gamma stored. */
+    /** The data of gamma that is still there. */
     async left(): Promise<string[]> {
       const found: string[] = [];
       for (const stream of STREAMS) {

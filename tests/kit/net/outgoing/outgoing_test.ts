@@ -16,7 +16,7 @@ const STEP_MS_MAX = 250;
 const RELAY = "relay.example";
 type Env = Record<string, string>;
 
-/** A server with one of the certificates below a new authority. */
+/** A server with a certificate from a new authority. */
 class SecureServer implements AsyncDisposable {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly ca: string;
@@ -56,7 +56,7 @@ class SecureServer implements AsyncDisposable {
 const socketsOf = (env: Env) =>
   new OutgoingSockets({ env, clock: systemClock, step_ms_max: STEP_MS_MAX });
 
-/** Both ways out of this process: each one's answer, or why there is none. */
+/** The results of both kinds of outgoing connections: an answer, or the reason for the failure. */
 const WAYS: Readonly<Record<string, (env: Env, host: string, port: number) => Promise<string>>> = {
   fetch: async (env, host, port) => {
     const fetch = outgoingFetch(env, systemClock.now);

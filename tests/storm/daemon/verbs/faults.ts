@@ -138,8 +138,8 @@ async function receiptsOutOfOrder(storm: Storm): Promise<void> {
 }
 
 /**
- * Sets the clock forwards or backwards, as by hand, by a time server, or by a machine's sleep. The
- * daemon's own loop runs meanwhile: monotonic time goes on, and so does the loop.
+ * Sets the clock forwards or backwards, as a user, a time server or a suspension does. Meanwhile
+ * the daemon's own loop runs: monotonic time goes on.
  */
 async function jump(storm: Storm): Promise<void> {
   const { chance, runs, w } = storm;

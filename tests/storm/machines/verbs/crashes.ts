@@ -36,7 +36,9 @@ const WORK: readonly Work[] = [
   },
 ];
 
-/** What happens beside a copy: no time passes in which the first run would lose its place. */
+/**
+ * Verbs that may run beside a copy: they take no time, in which the first run would lose its place.
+ */
 const COPIED: readonly Work[] = [
   (storm) => send(storm, "ask"),
   (storm) => send(storm, "notify"),
@@ -85,8 +87,8 @@ export async function crashAtCommit(storm: MachinesStorm): Promise<void> {
 }
 
 /**
- * A copy of a machine runs for a while beside the first one, which takes part: the copy is refused,
- * says so, and gets nothing.
+ * A copy of a machine runs for a while beside the original, which takes part. The copy is refused,
+ * reports that, and gets nothing.
  */
 export async function copy(storm: MachinesStorm): Promise<void> {
   const machine = storm.anyMachine();

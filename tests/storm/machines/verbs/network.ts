@@ -10,7 +10,7 @@ export function setReachable(storm: MachinesStorm, isReachable: boolean): Promis
   return storm.clock.settle();
 }
 
-/** A link passes nothing, for less or for more than the client takes to notice it. */
+/** Freezes a link for a time shorter or longer than the client needs to notice. */
 export async function freeze(storm: MachinesStorm): Promise<void> {
   storm.bus.freeze(storm.anyMachine().daemon_id);
   await storm.tick(storm.chance.pick([1, 20, 60]));

@@ -5,7 +5,7 @@ import { ignoreErrors, later, readText, type Timer } from "./ignore_errors.ts";
 
 /** The daemon pings every 20 s. After three missing pings, the connection counts as lost. */
 const SILENCE_MS_MAX = 65_000;
-/** How long the daemon may take to accept a connection. */
+/** Time limit for the daemon to accept a connection. */
 const HANDSHAKE_MS_MAX = 10_000;
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
 /**

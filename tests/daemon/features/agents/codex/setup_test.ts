@@ -13,7 +13,7 @@ import { runSetup } from "../../../../../cli/setup/setup_command.ts";
 
 const PLAN = planOf(["/opt/my tools/mesh"]);
 const NEWER_PLAN = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);
-// Setup learns what our mark in the file names.
+// Setup learns the program that our mark in the file names.
 NEWER_PLAN.programs.add(PLAN.mesh);
 
 /** A user's settings with a layout of their own. */

@@ -24,7 +24,7 @@ const EDITS: Readonly<Record<string, Edits>> = {
 };
 
 const agents = fc.constantFrom(...HOOK_AGENTS);
-/** Programs of others, and of an older mesh. */
+/** Other programs, and an older mesh. */
 const others = fc.constantFrom(
   "limem",
   "mesh",

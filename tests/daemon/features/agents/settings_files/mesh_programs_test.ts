@@ -1,4 +1,4 @@
-/** Our program is known by itself, wherever and under whatever name it was installed. */
+/** Our program is recognized by its content, at any path and under any name. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -56,7 +56,7 @@ Deno.test("our sources, an executable of any name, and a package are ours", () =
   const binary = machine.write("opt/agent", executable(SIGNATURE, 1000));
   assert.ok(programs.includes([binary]));
   assert.ok(programs.includes(["env", "X=1", "timeout", "5", binary]));
-  // The text lies across two chunks of what is read.
+  // The signature spans two chunks.
   const split = machine.write("opt/split", executable(SIGNATURE, 4 * MEGABYTE - 7));
   assert.ok(programs.includes([split]));
   assert.ok(programs.includes(["$HOME/opt/split"]) && programs.includes(["~/opt/agent"]));

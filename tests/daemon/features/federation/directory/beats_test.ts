@@ -1,4 +1,4 @@
-/** Heartbeats: what they prove, and how machines get the entries that they name. */
+/** Heartbeats: their meaning, and how machines get the entries that they name. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";

@@ -1,4 +1,4 @@
-/** A machine that another one refuses is told so, and why. */
+/** A machine that another one refuses gets a notice with the reason. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -12,7 +12,10 @@ import { type Member, member, NETWORK } from "../../../../support/federation/dir
 import { sharedPeer } from "../../../../support/federation/remote_peers.ts";
 import { makeMachine } from "../../../../support/federation/trusted_machines.ts";
 
-/** A machine, and another one that announces itself with any content and hears what it is told. */
+/**
+ * A machine, and a newcomer that announces itself with any content and records the notices that it
+ * gets.
+ */
 function withNewcomer(content: Record<string, unknown> = {}, name = "buildbox") {
   const a = member({ name: "laptop" });
   const b = member({ name, beside: a.w });

@@ -1,4 +1,6 @@
-/** Machines whose clocks differ, or are set, exchange messages and answers as with one clock. */
+/**
+ * Machines with different clocks, or clocks that are set, exchange messages and answers as usual.
+ */
 
 import assert from "node:assert/strict";
 import { listMachines } from "../../../../../daemon/features/federation/contract.ts";

@@ -59,8 +59,8 @@ Deno.test("an ask that was cancelled is closed again at a machine that was resto
   await mesh.pass(2);
   await mesh.restore("buildbox");
   await mesh.pass(2);
-  const there = await mesh.asked("buildbox", asked?.correlation_id ?? "");
-  assert.deepEqual([there.state, there.close_reason], ["closed", "cancelled"]);
+  const received = await mesh.asked("buildbox", asked?.correlation_id ?? "");
+  assert.deepEqual([received.state, received.close_reason], ["closed", "cancelled"]);
 });
 
 Deno.test("a machine that goes back without a start is noticed with the next message", async () => {

@@ -25,7 +25,8 @@ Deno.test("after the sender was restored, each new message arrives and has a new
     ...NUMBERS.map((n) => `A${n}`),
     ...NUMBERS.map((n) => `B${n}`),
   ]);
-  // The answer to the ask that laptop has lost closes no other ask, and who gave it is told.
+  // laptop has lost the ask. Its answer closes no other ask, and the peer that answered is
+  // notified.
   await mesh.answer("buildbox", "AQ", "for the lost ask");
   await mesh.pass(2);
   assert.equal((await mesh.asked("laptop", asked)).state, "open");
@@ -116,7 +117,7 @@ Deno.test("what was on its way when the sender was restored arrives once, and is
   await mesh.pass(2);
   await mesh.notify("laptop", "after it");
   await mesh.pass(2);
-  await mesh.restore("laptop"); // The confirmation is of the time that is lost.
+  await mesh.restore("laptop"); // The restored database lacks the confirmation.
   await mesh.pass(2);
   assert.deepEqual(mesh.got("buildbox", "notify"), ["before the backup", "after it"]);
   assert.equal(await mesh.stateOf("laptop", waiting), "accepted");

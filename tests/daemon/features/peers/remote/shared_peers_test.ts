@@ -1,4 +1,4 @@
-/** Which peers a machine shares with the others, and how many. */
+/** The peers that a machine shares with others, and their maximum number. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";

@@ -16,7 +16,7 @@ Deno.test("a daemon that falls silent is connected again, before and after it ac
   await daemon.turn("pending_first_turn", daemon.received.all.length);
 });
 
-/** Timers of these lengths are shorter: the plugin runs in opencode, without a clock of ours. */
+/** Shortens timers of these lengths: the plugin runs in opencode, without an injected clock. */
 function shortTimers(lengths: ReadonlyMap<number, number>): Disposable {
   const original = globalThis.setTimeout;
   const replaced = (work: () => void, ms = 0) => original(work, lengths.get(ms) ?? ms);
