@@ -3,13 +3,14 @@
  * to know of its own entries.
  *
  * Batches form a chain: each names the entry before its first one, so that the receiver notices a
- * lost batch and asks to resend. A chain begins after the last confirmed entry at the start, and
- * after the last entry that the receiver has applied when that asks: so each gap is noticed, even if
- * the receiver's database went back while this machine was off. Where nothing else goes out, a probe
- * finds a loss: a batch without entries that names the last one published. The receiver confirms it
- * or asks to resend. A probe costs 300 bytes, so a machine that is off for a week finds its entries
- * in the stream once, and not again for each reconnection; and a bus that lost its store is noticed
- * by the next probe.
+ * lost batch and asks to resend. At the start, a chain begins after the last confirmed entry, so
+ * that each gap is noticed, even if the receiver's database went back in the meantime. When the
+ * receiver asks, it begins after the last entry that the receiver has applied.
+ *
+ * Where nothing else goes out, a probe finds a loss: a batch without entries that names the last
+ * one published. The receiver confirms it or asks to resend. A probe costs 300 bytes, so a machine
+ * that is off for a week finds its entries in the stream once, and not again for each reconnection;
+ * and a bus that lost its store is noticed by the next probe.
  */
 
 import { messageOf } from "kit/core/text.ts";
