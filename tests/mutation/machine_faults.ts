@@ -213,8 +213,23 @@ const LINK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a request to resend changes nothing",
-        "this.#chain = newChain();\n    this.wake();",
-        "this.wake();",
+        "this.#chain = { published: published ?? 0, previous: applied };",
+        "void published;",
+      ],
+      [
+        "the first batch of a run hides that entries before it are missing",
+        "previous: store.confirmedTag(db, daemon_id) ?? null,",
+        "previous: null,",
+      ],
+      [
+        "a repeat of entries begins where the receiver may not be",
+        "{ published: published ?? 0, previous: applied }",
+        "{ published: published ?? 0, previous: null }",
+      ],
+      [
+        "a request to resend does not say from where",
+        "due.resend && position.applied_at !== undefined",
+        "due.resend",
       ],
       [
         "each batch behind a lost one causes everything to be sent again",

@@ -11,7 +11,7 @@ import { countingIds } from "../ids.ts";
 import type { FakeSocket } from "../world.ts";
 import { MemoryNetwork, type NetworkedWorld, pass } from "./memory_network.ts";
 
-type MachineName = "laptop" | "buildbox";
+export type MachineName = "laptop" | "buildbox";
 
 interface Machine {
   readonly world: NetworkedWorld;
@@ -28,7 +28,7 @@ interface RestorableOptions {
   readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
 }
 
-class RestorableMachines implements AsyncDisposable {
+export class RestorableMachines implements AsyncDisposable {
   readonly network = new MemoryNetwork();
   readonly #directory = Deno.makeTempDirSync();
   readonly #options: RestorableOptions;

@@ -33,7 +33,10 @@ const BatchEntry = z.object({
 export type BatchEntry = z.output<typeof BatchEntry>;
 
 const Batch = z.object({
-  /** The entry before the first of this batch; null where a chain of batches begins. */
+  /**
+   * The entry before the first of this batch; null where a chain of batches begins, and the sender
+   * knows of no entry before it. Earlier versions begin each chain with null.
+   */
   previous: Tag.nullable(),
   entries: z.array(BatchEntry).max(BATCH_ENTRIES_MAX),
   /** The last entry that the sender has applied from the receiver, with all before it. */

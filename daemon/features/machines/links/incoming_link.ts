@@ -78,7 +78,7 @@ export class IncomingLink {
       // would ask each other for ever. The next batch with entries, or a probe, finds the loss.
       db.afterCommit(() => outgoing.answer("resend"));
     }
-    if (batch.resend) db.afterCommit(() => outgoing.resend());
+    if (batch.resend) db.afterCommit(() => outgoing.resend(batch.applied));
   }
 
   /** Whether a batch needs no answer. */

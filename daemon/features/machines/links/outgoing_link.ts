@@ -3,11 +3,14 @@
  * to know of its own entries.
  *
  * Batches form a chain: each names the entry before its first one, so that the receiver notices a
- * lost batch and asks to resend. A chain begins with the oldest entry that is not confirmed: after
- * the start, and when the receiver asks. Where nothing else goes out, a probe finds a loss: a batch
- * without entries that names the last one published. The receiver confirms it or asks to resend. A
- * probe costs 300 bytes, so a machine that is off for a week finds its entries in the stream once,
- * and not again for each reconnection; and a bus that lost its store is noticed by the next probe.
+ * lost batch and asks to resend. At the start, a chain begins after the last confirmed entry, so
+ * that each gap is noticed, even if the receiver's database went back in the meantime. When the
+ * receiver asks, it begins after the last entry that the receiver has applied.
+ *
+ * Where nothing else goes out, a probe finds a loss: a batch without entries that names the last
+ * one published. The receiver confirms it or asks to resend. A probe costs 300 bytes, so a machine
+ * that is off for a week finds its entries in the stream once, and not again for each reconnection;
+ * and a bus that lost its store is noticed by the next probe.
  */
 
 import { messageOf } from "kit/core/text.ts";
@@ -30,11 +33,14 @@ const POSITION_MS = 40_000;
 /** How often a request to resend is followed, because each batch behind a lost one causes one. */
 const RESEND_MS_MIN = 5000;
 
+/** What a batch is due for besides entries. */
+const NOTHING = { resend: false, confirmation: false, probe: false, position: false, lost: false };
+
 /** Batches of which each continues the one before. */
 interface Chain {
-  /** The last entry that was published. */
+  /** The last entry that was published; 0 if none was, and all that wait are to be. */
   published: number;
-  /** Its tag. */
+  /** The tag of the last one that was published, or of the one after which the chain begins. */
   previous: string | null;
 }
 
@@ -49,7 +55,8 @@ interface PendingBatch {
 export class OutgoingLink {
   readonly #daemonId: string;
   readonly #deps: LinksDeps;
-  #chain: Chain = newChain();
+  /** Begins with the first batch of a run: what is confirmed before that is not a part of it. */
+  #chain: Chain | undefined;
   /** The batch that is being published, or is published again after an unclear attempt. */
   #pending: PendingBatch | undefined;
   /** The last entry that was put into a batch since the start. */
@@ -58,7 +65,7 @@ export class OutgoingLink {
   #isConnected = false;
   readonly #retry: BackOff;
   readonly #probe: BackOff;
-  #due = { resend: false, confirmation: false, probe: false, position: false, lost: false };
+  #due = { ...NOTHING };
   /** Number of position reports in this run. */
   #positions = 0;
   #cancelPosition: (() => void) | undefined;
@@ -146,13 +153,18 @@ export class OutgoingLink {
     });
   }
 
-  /** The other machine misses entries. */
-  resend(): void {
+  /**
+   * The other machine misses entries after this one, the last that it has applied. Beginning there,
+   * and not after the last confirmed one, ends the requests also where the two differ.
+   */
+  resend(applied: string | null): void {
     const now = this.#deps.clock.monotonic();
     const at = this.#resentAt;
     if (at !== undefined && now - at < RESEND_MS_MIN) return;
     this.#resentAt = now;
-    this.#chain = newChain();
+    const { db } = this.#deps;
+    const published = applied === null ? undefined : store.idOfTag(db, this.#daemonId, applied);
+    this.#chain = { published: published ?? 0, previous: applied };
     this.wake();
   }
 
@@ -185,25 +197,32 @@ export class OutgoingLink {
   #build(): PendingBatch | undefined {
     const { db, ids, sealing } = this.#deps;
     const daemon_id = this.#daemonId;
-    const chain = this.#chain;
+    const chain = this.#chain ??= {
+      published: 0,
+      previous: store.confirmedTag(db, daemon_id) ?? null,
+    };
     const after = chain.published;
     const entries = readPortion(db, { daemon_id, after, entries_max: this.#entriesMax });
-    const confirm = entries.length === 0 && this.#due.probe && this.#isUnconfirmed(chain);
-    const isAnswerDue = !this.#cancelAnswer && (this.#due.confirmation || this.#due.resend);
-    const { resend, position, lost } = this.#due;
-    if (entries.length === 0 && !confirm && !isAnswerDue && !position && !lost) return undefined;
+    const due = this.#due;
+    const confirm = due.position ||
+      entries.length === 0 && due.probe && this.#isUnconfirmed(chain);
+    const isAnswerDue = !this.#cancelAnswer && (due.confirmation || due.resend);
+    if (entries.length === 0 && !confirm && !isAnswerDue && !due.lost) return undefined;
+    const position = this.#applied(entries.at(-1)?.entry_id ?? after);
+    // The other machine resends from the position that the batch tells.
+    const resend = due.resend && position.applied_at !== undefined;
     const batch: Batch = {
       previous: chain.previous,
       entries: entries.map(toLinkEntry),
-      ...this.#applied(entries.at(-1)?.entry_id ?? after),
+      ...position,
       resend,
-      lost,
-      confirm: confirm || position,
+      lost: due.lost,
+      confirm,
     };
     this.#handed = Math.max(this.#handed, entries.at(-1)?.entry_id ?? 0);
     const bytes = sealing.seal(daemon_id, encodeBatch(batch));
     if (!bytes) throw new Error("No key of this machine is known");
-    this.#due = { resend: false, confirmation: false, probe: false, position: false, lost: false };
+    this.#due = { ...NOTHING, resend: due.resend && !resend };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
     // The id is random, because a batch of a new chain may equal one that the receiver has dropped,
@@ -293,8 +312,4 @@ export class OutgoingLink {
       });
     });
   }
-}
-
-function newChain(): Chain {
-  return { published: 0, previous: null };
 }

@@ -298,7 +298,7 @@ Deno.test("an incomplete upgrade request is refused as such, and is no internal 
   const wireOn = () => {
     throw new Error("There is no line");
   };
-  assert.throws(() => upgrade(asked, wireOn), /upgrade_required/);
+  assert.throws(() => upgrade(asked, wireOn), { code: "upgrade_required" });
 });
 
 Deno.test("a request to /ws without an upgrade is refused as such", async () => {

@@ -224,6 +224,6 @@ Deno.test("the endpoint receives only committed data", async () => {
   });
   const body = { from_peer: "ada", text: "Who can?", reply_delivery: "push" as const };
   const opened = daemon.router?.find(body, { proven_human: false }, daemon.shutdownSignal);
-  await assert.rejects(async () => await opened, /storage_failed/);
+  await assert.rejects(async () => await opened, { code: "storage_failed" });
   assert.equal(fixture.requests.length, 0);
 });

@@ -17,6 +17,7 @@ Deno.test("A peer of a circle that is not shared asks elsewhere and gets its ans
   await using two = await laptopAndBuildbox({ laptop: ONLY_WORK });
   const { laptop, buildbox, network, api } = two;
   await using third = network.join("third");
+  await pass([laptop, buildbox, third], 3); // Each tells the others its position.
   const recipients = new Set<string>();
   network.bus.onPublish = (from, to) => {
     if (from === laptop.daemon_id) recipients.add(to);

@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { restorableMachines } from "../../../../support/federation/restored_machines.ts";
+import {
+  type MachineName,
+  type RestorableMachines,
+  restorableMachines,
+} from "../../../../support/federation/restored_machines.ts";
 
 Deno.test("an ask that was read before its machine was restored is there again, and answered once", async () => {
   await using mesh = await restorableMachines();
@@ -82,6 +86,31 @@ Deno.test("a machine that goes back without a start is noticed with the next mes
   ]);
 });
 
+Deno.test("a machine that goes back is noticed by a sender that was started again, too", async () => {
+  await using mesh = await restorableMachines();
+  await mesh.backUp("buildbox");
+  const lost = await mesh.ask("laptop", "lost");
+  await mesh.pass(2);
+  await restoreUnheard(mesh, { restarted: "laptop", restored: "buildbox" });
+  const next = await mesh.ask("laptop", "next");
+  await mesh.pass(70);
+  assert.deepEqual(mesh.got("buildbox", "ask").toSorted(), ["lost", "next"]);
+  for (const id of [lost, next]) assert.equal(await mesh.stateOf("laptop", id), "accepted");
+});
+
+Deno.test("an answer is told again by a machine that was started again before the asker's lost it", async () => {
+  await using mesh = await restorableMachines();
+  const id = await mesh.ask("laptop", "Which port?");
+  await mesh.pass(2);
+  await mesh.backUp("laptop");
+  await mesh.answer("buildbox", "Which port?", "8377");
+  await mesh.pass(2);
+  await restoreUnheard(mesh, { restarted: "buildbox", restored: "laptop" });
+  await mesh.notify("buildbox", "next");
+  await mesh.pass(70);
+  assert.equal((await mesh.asked("laptop", id)).reply, "8377");
+});
+
 Deno.test("a machine that is only started again gets nothing twice, and nothing is sent again", async () => {
   await using mesh = await restorableMachines();
   const id = await mesh.ask("laptop", "Which port?");
@@ -91,3 +120,16 @@ Deno.test("a machine that is only started again gets nothing twice, and nothing 
   await mesh.pass(2);
   assert.doesNotMatch(await mesh.stages("laptop", id), /sent_again/);
 });
+
+/** Starts one machine again and restores the other one, whose first batches never arrive. */
+async function restoreUnheard(
+  mesh: RestorableMachines,
+  { restarted, restored }: { restarted: MachineName; restored: MachineName },
+): Promise<void> {
+  await mesh.stop(restarted);
+  await mesh.start(restarted);
+  await mesh.pass(3);
+  mesh.network.bus.onPublish = (from) => from !== mesh.machine(restored).world.daemon_id;
+  await mesh.restore(restored);
+  mesh.network.bus.onPublish = () => true;
+}

@@ -6,6 +6,7 @@ import {
   DAY_MS,
   LinkFixture,
   OTHER,
+  tagOf,
 } from "../../../../support/links/link_fixture.ts";
 import { SqliteFaults } from "../../../../support/storage/sqlite_faults.ts";
 
@@ -143,6 +144,51 @@ Deno.test("a request to resend begins a chain, also while a batch is under way",
   assert.equal(f.published.length, 3, "one chain in 5 s");
 });
 
+Deno.test("the first chain of a run begins after the last confirmed entry", async () => {
+  using f = connectedLink();
+  await f.append(2);
+  const [one = "", two = ""] = tagsOf(f);
+  await f.receive({ applied: one });
+  f.crash();
+  f.machine.connect();
+  await f.clock.settle();
+  assert.equal(f.batches.at(-1)?.previous, one);
+  assert.deepEqual(f.numbers.at(-1), [2]);
+  f.crash();
+  // What is confirmed before the first batch of the run is not a part of the chain.
+  await f.receive({ applied: two });
+  f.machine.connect();
+  await f.append(1);
+  assert.equal(f.batches.at(-1)?.previous, two);
+});
+
+Deno.test("a chain begins where the machine is that asks, whatever it has confirmed", async () => {
+  using f = connectedLink();
+  await f.append(3);
+  const [one = "", two = ""] = tagsOf(f);
+  await f.receive({ applied: one });
+  // Of a version that does not tell when it has applied the entry, so that no loss is noticed.
+  for (const applied of [null, tagOf(9), two]) {
+    await f.clock.advance(5000);
+    await f.receive({ previous: tagOf(1), applied, resend: true });
+    await f.clock.settle();
+    assert.equal(f.batches.at(-1)?.previous, applied);
+  }
+  assert.deepEqual(f.numbers.slice(-3), [[2, 3], [2, 3], [3]]);
+});
+
+Deno.test("a request to resend goes out with the position, after the refusals that wait", async () => {
+  using f = new LinkFixture();
+  const entries = Array.from({ length: 100 }, (_, n) => f.entry(n + 1, { refuse: true }));
+  await f.receive({ entries: entries.slice(0, 64) });
+  await f.receive({ previous: tagOf(64), entries: entries.slice(64) });
+  await f.receive({ previous: tagOf(200), entries: [] });
+  f.machine.connect();
+  await f.clock.advance(2000);
+  const asked = f.batches.filter(({ resend }) => resend);
+  assert.deepEqual(asked.map(({ applied }) => applied), [tagOf(100)]);
+});
+
 Deno.test("what is not confirmed is asked for by probes, at doubling intervals", async () => {
   using f = connectedLink();
   await f.append(1);
@@ -171,3 +217,8 @@ Deno.test("a reconnection sends a probe instead of all entries again", async () 
   assert.deepEqual(f.numbers.slice(before), [[]]);
   assert.equal(f.batches.at(-1)?.confirm, true);
 });
+
+/** The tags of the entries in the batches so far. */
+function tagsOf({ batches }: LinkFixture): string[] {
+  return batches.flatMap(({ entries }) => entries.map(({ tag }) => tag));
+}
