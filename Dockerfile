@@ -35,4 +35,4 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8378
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["deno", "eval", "const { ok } = await fetch(`http://127.0.0.1:${Deno.env.get('RELAY_PORT')}/health`); Deno.exit(ok ? 0 : 1)"]
-ENTRYPOINT ["deno", "run", "--no-config", "--no-prompt", "--unstable-no-legacy-abort", "--allow-net", "--allow-env", "--allow-read=/data", "--allow-write=/data", "/opt/mesh/mesh.js", "relay"]
+ENTRYPOINT ["deno", "run", "--no-config", "--no-prompt", "--unstable-no-legacy-abort", "--allow-net", "--allow-env", "--allow-read=/data", "--allow-write=/data", "--allow-sys=osUptime", "/opt/mesh/mesh.js", "relay"]
