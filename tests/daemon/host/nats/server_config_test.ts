@@ -78,8 +78,8 @@ natsTest("machines at a leaf node reach those of the hub, over TLS", async () =>
   assert.equal(await beta.call(alpha, "ping"), `${BETA} asked ping`);
   await beta.announce("at the leaf");
   await until("the entry", () => alpha.announced.includes(`${BETA} at the leaf`));
-  await beta.bus.putFile(`${ALPHA}.file`, new Uint8Array(300_000));
-  assert.equal((await alpha.bus.getFile(`${ALPHA}.file`, 2_000_000))?.length, 300_000);
+  await beta.bus.putFile(`${BETA}.file`, new Uint8Array(300_000));
+  assert.equal((await alpha.bus.getFile(`${BETA}.file`, 2_000_000))?.length, 300_000);
 });
 
 natsTest("a leaf node without its hub is down, and works again when the hub is back", async () => {
