@@ -73,18 +73,6 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "kit/http/serve.ts",
-    tests: ["tests/kit/http", "tests/daemon/api/allowed_methods_test.ts"],
-    faults: [
-      ["Allow leaves out HEAD", '["GET", "HEAD"]', '["GET"]'],
-      [
-        "Allow names methods that are refused",
-        '!contract.fails?.includes("method_not_allowed")',
-        "contract !== undefined",
-      ],
-    ],
-  },
-  {
     file: "kit/core/background.ts",
     tests: ["tests/daemon/app/shutdown_moments_test.ts"],
     faults: [

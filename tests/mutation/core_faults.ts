@@ -160,7 +160,7 @@ export const TIME_TARGETS: readonly Target[] = [
   },
   {
     file: "kit/core/clock.ts",
-    tests: [STEPS, "tests/relay/app/clock_steps_test.ts", "tests/daemon/features/federation"],
+    tests: ["tests/kit/core/clock_test.ts", STEPS, "tests/relay/app/clock_steps_test.ts"],
     faults: [
       [
         "the age of a record follows the time of day",

@@ -88,6 +88,12 @@ export const DATA_TARGETS: readonly Target[] = [
         "await guard.whenDurable();",
         "",
       ],
+      ["Allow leaves out HEAD", '["GET", "HEAD"]', '["GET"]'],
+      [
+        "Allow names methods that are refused",
+        '!contract.fails?.includes("method_not_allowed")',
+        "contract !== undefined",
+      ],
     ],
   },
   {

@@ -58,17 +58,6 @@ const MESSAGE_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/federation/exchange/exchange.ts",
-    tests: [`${FEDERATION}/exchange/restored_receiver_test.ts`],
-    faults: [
-      [
-        "a restored machine gets nothing again",
-        "for (const seq of seqs.toReversed()) {",
-        "for (const seq of seqs.slice(0, 0)) {",
-      ],
-    ],
-  },
-  {
     file: "daemon/features/federation/exchange/outgoing.ts",
     tests: EXCHANGE,
     faults: [
@@ -93,6 +82,11 @@ const MESSAGE_TARGETS: readonly Target[] = [
     file: "daemon/features/federation/exchange/exchange.ts",
     tests: EXCHANGE,
     faults: [
+      [
+        "a restored machine gets nothing again",
+        "for (const seq of seqs.toReversed()) {",
+        "for (const seq of seqs.slice(0, 0)) {",
+      ],
       [
         "a peer whose answer came too late does not hear of it",
         "} else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));",

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { briefClock, randomIds, systemClock } from "kit/core/clock.ts";
+import { briefClock, ForwardTime, randomIds, systemClock } from "kit/core/clock.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 
@@ -84,4 +84,16 @@ Deno.test("a brief timer calls back, unless it is cancelled first", async () => 
   await new Promise<void>((resolve) => void briefClock.setTimer(0, resolve));
   assert.deepEqual(called, ["slept"]);
   await assert.rejects(briefClock.sleep(60_000, AbortSignal.abort(new Error("ended"))), /ended/);
+});
+
+Deno.test("a forward time goes on from its last value after the clock was set back", async () => {
+  const clock = new FakeClock();
+  const time = new ForwardTime(clock);
+  const before = time.now();
+  clock.step(-7_200_000);
+  assert.equal(time.now(), before);
+  await clock.advance(1500);
+  assert.equal(time.now(), before + 1500);
+  clock.step(9_000_000);
+  assert.equal(time.now(), clock.now());
 });

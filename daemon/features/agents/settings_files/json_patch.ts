@@ -198,12 +198,13 @@ class Patch {
   /** Removes items, each with the blanks before it and its comma. */
   #remove(items: readonly Item[]): void {
     const last = items.at(-1);
-    for (const { node, next } of items) {
+    for (const [at, { node, next }] of items.entries()) {
       if (next !== undefined) continue;
       const from = this.#text.slice(0, node.offset).trimEnd().length;
       // The line break after a line comment ends the comment.
       const endsComment = this.#comments.some(({ to, isLine }) => isLine && to === from);
-      this.#edit(endsComment && this.#hasMoreInLine(node) ? node.offset : from, endOf(node), "");
+      const isKept = endsComment && this.#hasMoreInLine(items.slice(at));
+      this.#edit(isKept ? node.offset : from, endOf(node), "");
       this.#removeComma(node);
     }
     const kept = items.findLast(({ next }) => next !== undefined);
@@ -211,9 +212,16 @@ class Patch {
     if (kept && kept !== last && !endsWithComma) this.#removeComma(kept.node);
   }
 
-  #hasMoreInLine(node: Node): boolean {
-    const comma = this.#commaAfter(node);
-    const [rest = ""] = this.#text.slice((comma ?? endOf(node) - 1) + 1).split("\n", 1);
+  /** Whether the line of the first item goes on once it and the removed ones after it are gone. */
+  #hasMoreInLine(items: readonly Item[]): boolean {
+    const keptAt = items.findIndex(({ next }) => next !== undefined);
+    let end = 0;
+    for (const { node } of keptAt < 0 ? items : items.slice(0, keptAt)) {
+      const isNext = end === 0 || this.#text.slice(end, node.offset).trim() === "";
+      if (!isNext) break;
+      end = (this.#commaAfter(node) ?? endOf(node) - 1) + 1;
+    }
+    const [rest = ""] = this.#text.slice(end).split("\n", 1);
     return rest.trim() !== "";
   }
 

@@ -124,6 +124,12 @@ function roundTrip(text: string, edit: (text: string) => string): string {
   }
 }
 
+Deno.test("the line break after a comment stays when all members behind it are removed", () => {
+  const text = '{ // mine\n"a": 1,\n"b": 2}';
+  assert.equal(parseJson(patchJson(text, {}))["a"], undefined);
+  assert.equal(parseJson(patchJson(text, { b: 2 }))["b"], 2);
+});
+
 Deno.test("any settings are restored byte for byte", () => {
   fc.assert(fc.property(settings, (text) => assert.equal(roundTrip(text, (same) => same), text)));
 });
