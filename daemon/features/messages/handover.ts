@@ -135,18 +135,17 @@ export class Handover {
     const now = this.#ctx.clock.now();
     const handedOver = this.#handOver(message, true);
     const { seq, sent_at } = handedOver;
-    this.#deps.leases.of(String(seq), sent_at ?? now);
+    this.#deps.leases.of(String(seq), sent_at);
     return {
       ...handedOver,
       attempts: message.attempts + 1,
       attempted_at: now,
-      sent_at: now,
       reason: null,
       redelivered: message.attempts > 0,
     };
   }
 
-  #handOver(message: StoredMessage, repeatable: boolean): StoredMessage {
+  #handOver(message: StoredMessage, repeatable: boolean) {
     const { steps } = this.#deps;
     return steps.written(steps.attempted(message, "hook", repeatable));
   }

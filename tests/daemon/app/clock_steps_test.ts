@@ -5,6 +5,7 @@ import { getHealth } from "../../../daemon/api/events/contract.ts";
 import { addPeer, connectPeer, eventData, get, notify } from "../../support/daemon/peer_clients.ts";
 import { connectWorker, create, job, stateOf } from "../../support/daemon/jobs.ts";
 import { readSchedule, schedule } from "../../support/daemon/schedules.ts";
+import { FakeClock } from "../../support/clock.ts";
 import { type World, world } from "../../support/world.ts";
 
 const HOUR_MS = 3_600_000;
@@ -190,3 +191,24 @@ for (const [name, ms] of Object.entries(STEPS_MS)) {
     assert.equal(await send(), 200);
   });
 }
+
+/** A clock on which time passes between any two readings. */
+class RunningClock extends FakeClock {
+  #readings = 0;
+
+  override now(): number {
+    return super.now() + this.#readings++;
+  }
+}
+
+Deno.test("a lease goes on over a step also where time passes while it is written", async () => {
+  await using w = world({ clock: new RunningClock() });
+  const { peer_id } = await addPeer(w, "box");
+  await notify(w, "ada", "box");
+  const pending = async () =>
+    (await get(w, `/deliveries/pending?peer_id=${peer_id}`)).deliveries.length;
+  assert.equal(await pending(), 1);
+  w.clock.step(2 * HOUR_MS);
+  await w.tick(5);
+  assert.equal(await pending(), 0);
+});

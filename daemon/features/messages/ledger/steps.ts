@@ -69,8 +69,12 @@ export class Steps {
   }
 
   /** The message went out, or may have. If the outcome is unclear, `reason` says why. */
-  written<M extends SteppedMessage>(message: M, reason: Reason | null = null): M {
-    return this.#step(message, "written", { sent_at: this.#now(), reason });
+  written<M extends SteppedMessage>(
+    message: M,
+    reason: Reason | null = null,
+  ): M & { readonly sent_at: number } {
+    const sent_at = this.#now();
+    return { ...this.#step(message, "written", { sent_at, reason }), sent_at };
   }
 
   /** Queues a message again with the same id. Allowed only if the receiver drops repeats. */
