@@ -67,6 +67,18 @@ export interface AgentFiles {
   readonly server: string;
 }
 
+/** The change of a file that holds hooks and no server. */
+export function hooksEdit(path: string, hooks: MeshHooks, plan: SetupPlan): Edit {
+  return {
+    path,
+    format: "json",
+    add: (settings) => hooks.install(settings, plan),
+    remove: (settings) => hooks.remove(settings, plan),
+    learn: (settings) => hooks.learn(settings, plan),
+    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
+  };
+}
+
 export function editsOf(
   files: AgentFiles,
   { hooks, server }: {
@@ -75,14 +87,7 @@ export function editsOf(
   },
   plan: SetupPlan,
 ): readonly Edit[] {
-  return [{
-    path: files.hooks,
-    format: "json",
-    add: (settings) => hooks.install(settings, plan),
-    remove: (settings) => hooks.remove(settings, plan),
-    learn: (settings) => hooks.learn(settings, plan),
-    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
-  }, {
+  return [hooksEdit(files.hooks, hooks, plan), {
     path: files.server,
     format: "json",
     add: (settings) => server.install(settings, plan),

@@ -1,4 +1,4 @@
-/** What section 11 of the contract adds about ids, runs of a daemon, and event streams. */
+/** Requirements of section 11 of the contract: ids, runs of a daemon, and event streams. */
 
 import type { Requirement } from "./requirement.ts";
 

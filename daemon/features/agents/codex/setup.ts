@@ -7,7 +7,13 @@ import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
 import { Unchangeable } from "../settings_files/json.ts";
 import type { Argv } from "../settings_files/shell_words.ts";
-import { type AgentFiles, foreignServer, programBefore, SERVER_NAME } from "../mcp_server_entry.ts";
+import {
+  type AgentFiles,
+  foreignServer,
+  hooksEdit,
+  programBefore,
+  SERVER_NAME,
+} from "../mcp_server_entry.ts";
 
 /** Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most. */
 const HOOK_SECONDS_MAX = 3;
@@ -56,14 +62,7 @@ export const hooks = new MeshHooks({
 type Toml = Readonly<Record<string, unknown>>;
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
-  return [{
-    path: files.hooks,
-    format: "json",
-    add: (settings) => hooks.install(settings, plan),
-    remove: (settings) => hooks.remove(settings, plan),
-    learn: (settings) => hooks.learn(settings, plan),
-    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
-  }, {
+  return [hooksEdit(files.hooks, hooks, plan), {
     path: files.server,
     format: "text",
     add: (text) => installServer(text, plan),

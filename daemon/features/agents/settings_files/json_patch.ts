@@ -212,7 +212,7 @@ class Patch {
     if (kept && kept !== last && !endsWithComma) this.#removeComma(kept.node);
   }
 
-  /** Whether the line of the first item goes on once it and the removed ones after it are gone. */
+  /** True if text follows on the line after the first item and the removed items behind it. */
   #hasMoreInLine(items: readonly Item[]): boolean {
     const keptAt = items.findIndex(({ next }) => next !== undefined);
     let end = 0;

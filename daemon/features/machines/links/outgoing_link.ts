@@ -33,7 +33,7 @@ const POSITION_MS = 40_000;
 /** How often a request to resend is followed, because each batch behind a lost one causes one. */
 const RESEND_MS_MIN = 5000;
 
-/** What a batch is due for besides entries. */
+/** The reasons to send a batch besides entries. */
 const NOTHING = { resend: false, confirmation: false, probe: false, position: false, lost: false };
 
 /** Batches of which each continues the one before. */

@@ -155,7 +155,7 @@ Deno.test("the first chain of a run begins after the last confirmed entry", asyn
   assert.equal(f.batches.at(-1)?.previous, one);
   assert.deepEqual(f.numbers.at(-1), [2]);
   f.crash();
-  // What is confirmed before the first batch of the run is not a part of the chain.
+  // Entries that were confirmed before the first batch of the run are not a part of the chain.
   await f.receive({ applied: two });
   f.machine.connect();
   await f.append(1);
