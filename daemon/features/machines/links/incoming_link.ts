@@ -18,13 +18,13 @@ import type { OutgoingLink } from "./outgoing_link.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 
-/** After this time an entry is not sent any more, and not applied. */
+/**
+ * After this time an entry is not sent any more, and not applied. An entry may be ahead by as much:
+ * one of the two clocks may have been set back since it was written, and reports of a state are not
+ * repeated.
+ */
 export const ENTRY_MS_MAX = 30 * DAY_MS;
 
-/** Maximum time by which an entry may be ahead while the other machine's clock is not measured. */
-const AHEAD_MS_MAX = DAY_MS;
-/** The same limit for a measured clock, which may have been set back since it wrote the entry. */
-const MEASURED_AHEAD_MS_MAX = ENTRY_MS_MAX;
 /** Maximum time by which a receipt may be ahead of this machine's clock. */
 const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
 /** An unmeasured clock is trusted while its entries differ by at most this time. */
@@ -248,9 +248,7 @@ function receiptTime(at: number, now: number): number {
 }
 
 function isInTime(at: number, ahead_ms: ClockAhead, now: number): boolean {
-  const own_at = toOwnClock(at, ahead_ms);
-  const ahead_ms_max = ahead_ms === null ? AHEAD_MS_MAX : MEASURED_AHEAD_MS_MAX;
-  return now - own_at <= ENTRY_MS_MAX && own_at - now <= ahead_ms_max;
+  return Math.abs(now - toOwnClock(at, ahead_ms)) <= ENTRY_MS_MAX;
 }
 
 function reasonOf(error: unknown): string {
