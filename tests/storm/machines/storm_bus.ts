@@ -162,9 +162,10 @@ export class StormBus {
     for (const machine of [...this.#entries.keys()]) this.lapse(machine);
   }
 
-  /** True if a run of a machine is connected and can be reached. */
+  /** True if a run of a machine is connected and can be reached. A copy shares its frozen link. */
   takesPart(machine: string): boolean {
-    return this.#listeners.has(machine) && !this.#cut.has(machine);
+    const isAway = this.#cut.has(machine) || this.#frozen.has(machine);
+    return this.#listeners.has(machine) && !isAway;
   }
 
   waitingFor(machine: string): number {
