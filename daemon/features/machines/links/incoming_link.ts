@@ -37,6 +37,10 @@ const UNMEASURED_MS_MAX = 60_000;
 const LOSSES_MAX = 20;
 const LOSSES_MS = 60_000;
 const LOSS_ENTRIES_MAX = 10_000;
+/** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
+const LOST_MARGIN_MS = 600_000;
+/** How many refusals are repeated after a loss, the newest ones. */
+const REFUSED_AGAIN_MAX = 1000;
 
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
@@ -45,7 +49,7 @@ const LOG_MS = 10_000;
 export interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
-  appendRefusal(tx: Tx, tag: string, reason: string): void;
+  appendRefusal(tx: Tx, refusal: RefusedBody): void;
 }
 
 export class IncomingLink {
@@ -110,10 +114,16 @@ export class IncomingLink {
     if (this.#losses.push(now) > LOSSES_MAX) return false;
     if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return false;
     log.warn("The database of one of two machines went back", { daemon_id, applied_at });
-    callHandler(this.#deps, "wentBack", (nested) => {
-      handlers.wentBack(nested, daemon_id, applied_at);
-    });
+    const since = this.#startOfLoss(applied_at);
+    this.#refuseAgain(tx, store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX }));
+    callHandler(this.#deps, "wentBack", (nested) => handlers.wentBack(nested, daemon_id, since));
     return true;
+  }
+
+  #startOfLoss(applied_at: number | null): number {
+    const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
+    const at = applied_at === null ? 0 : toOwnClock(applied_at, ahead_ms) - LOST_MARGIN_MS;
+    return Math.max(at, this.#deps.clock.now() - ENTRY_MS_MAX);
   }
 
   /**
@@ -136,7 +146,9 @@ export class IncomingLink {
   #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
     const { clock } = this.#deps;
     const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
-    const known = store.knownTags(tx, this.#daemonId, entries.map(({ tag }) => tag));
+    const tags = entries.map(({ tag }) => tag);
+    const known = store.knownTags(tx, this.#daemonId, tags);
+    if (known.size > 0) this.#refuseAgain(tx, store.refusalsOf(tx, this.#daemonId, tags));
     const isNew = entries.some(({ tag }) => !known.has(tag));
     let lastApplied: string | undefined;
     for (const entry of entries) {
@@ -146,7 +158,7 @@ export class IncomingLink {
       if (entry.kind === REFUSED) this.#takeRefusal(tx, entry);
       // The receipt of an older entry may have been deleted, so it may have been applied before.
       else if (!isInTime(entry.at, ahead_ms, clock.now())) {
-        this.#answers.appendRefusal(tx, entry.tag, "expired");
+        this.#refuse(tx, { tag: entry.tag, reason: "expired" });
         continue;
       } else this.#apply(tx, entry);
       lastApplied = entry.tag;
@@ -184,8 +196,22 @@ export class IncomingLink {
           error,
         });
       }
-      this.#answers.appendRefusal(tx, entry.tag, reason);
+      this.#refuse(tx, { tag: entry.tag, reason });
     }
+  }
+
+  /** Refuses an entry that has a receipt, and keeps the reason for repeats of the entry. */
+  #refuse(tx: Tx, refusal: RefusedBody): void {
+    store.setRefused(tx, this.#daemonId, refusal);
+    this.#answers.appendRefusal(tx, refusal);
+  }
+
+  /**
+   * Repeats refusals that the other machine has lost. Without them, the next confirmation would
+   * cover the refused entries.
+   */
+  #refuseAgain(tx: Tx, refusals: readonly RefusedBody[]): void {
+    for (const refusal of refusals) this.#answers.appendRefusal(tx, refusal);
   }
 
   /** A machine can send thousands of entries in a second that are refused. */

@@ -229,10 +229,9 @@ export class Links {
   #linkTo(daemonId: string): Link {
     return this.#links.getOrInsertComputed(daemonId, () => {
       const outgoing = new OutgoingLink(daemonId, this.#deps);
-      const appendRefusal = (tx: Tx, tag: string, reason: string) => {
+      const appendRefusal = (tx: Tx, refusal: RefusedBody) => {
         if (store.hasRefusals(tx, daemonId, REFUSALS_MAX)) return;
-        const body: RefusedBody = { tag, reason };
-        this.#append(tx, daemonId, REFUSED, body);
+        this.#append(tx, daemonId, REFUSED, refusal);
       };
       const incoming = new IncomingLink(daemonId, this.#deps, { outgoing, appendRefusal });
       if (this.#isConnected) outgoing.connect();

@@ -182,6 +182,36 @@ export function knownTags(db: Reader, daemon_id: string, tags: readonly string[]
   ));
 }
 
+const Refusal = z.object({ tag: z.string(), reason: z.string() });
+type Refusal = z.output<typeof Refusal>;
+
+/** Entries of a machine that were refused, except those whose refusal waits to be confirmed. */
+const REFUSALS = `select tag, refused as reason from link_receipts
+  where daemon_id = :daemon_id and refused is not null and tag not in
+    (select body ->> 'tag' from link_entries where daemon_id = :daemon_id and kind = 'refused')`;
+
+/** The refused ones of these entries. */
+export function refusalsOf(db: Reader, daemon_id: string, tags: readonly string[]): Refusal[] {
+  const sql = `${REFUSALS} and tag in (select value from json_each(:tags))`;
+  return db.all(Refusal, sql, { daemon_id, tags: JSON.stringify(tags) });
+}
+
+/** The newest refusals since an instant. */
+export function refusalsSince(
+  db: Reader,
+  params: { readonly daemon_id: string; readonly since: number; readonly limit: number },
+): Refusal[] {
+  const sql = `${REFUSALS} and received_at >= :since order by received_at desc limit :limit`;
+  return db.all(Refusal, sql, params);
+}
+
+export function setRefused(tx: Tx, daemon_id: string, { tag, reason }: Refusal): void {
+  tx.run(
+    "update link_receipts set refused = :reason where daemon_id = :daemon_id and tag = :tag",
+    { daemon_id, tag, reason },
+  );
+}
+
 const receipts = bulkInsert("link_receipts", ["daemon_id", "tag", "received_at"]);
 
 /** Stores the receipt of an entry which has none. */

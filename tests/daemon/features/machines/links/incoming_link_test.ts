@@ -75,6 +75,46 @@ Deno.test("an entry that cannot be applied is reported, and the next ones are ap
   ]);
 });
 
+/** Confirms the refusals that are published next, and returns them. */
+async function takeRefusals(f: LinkFixture, work: Promise<void>) {
+  const before = f.batches.length;
+  await work;
+  await f.clock.advance(20);
+  const batches = f.batches.slice(before);
+  const refusals = batches.flatMap(({ entries }) => entries);
+  const isConfirmed = batches.findIndex(({ applied }) => applied !== null);
+  assert.ok(batches.slice(isConfirmed + 1).every(({ entries }) => entries.length === 0));
+  await f.receive({ applied: refusals.at(-1)?.tag ?? null });
+  return refusals.map(({ body }) => body);
+}
+
+Deno.test("a refused entry that is repeated is refused again, with the same reason", async () => {
+  using f = connectedLink();
+  const old = { ...f.entry(3), at: f.clock.now() - 31 * DAY_MS };
+  const entries = [f.entry(1), f.entry(2, { refuse: true }), old, f.entry(4)];
+  const refusals = await takeRefusals(f, f.receive({ entries }));
+  assert.deepEqual(refusals, [
+    { tag: tagOf(2), reason: "unknown_peer" },
+    { tag: tagOf(3), reason: "expired" },
+  ]);
+  // The other machine has lost the refusals, and knows of none.
+  assert.deepEqual(await takeRefusals(f, f.receive({ entries })), refusals);
+  assert.deepEqual(f.applied(), [1, 4]);
+});
+
+Deno.test("a machine that went back gets the lost refusals before any confirmation", async () => {
+  using f = connectedLink();
+  const entries = [f.entry(1), f.entry(2, { refuse: true }), f.entry(3)];
+  const refusals = await takeRefusals(f, f.receive({ entries }));
+  assert.equal(refusals.length, 1);
+  const lost = { previous: tagOf(3), applied: tagOf(9), confirm: true };
+  const applied_at = f.clock.now();
+  assert.deepEqual(await takeRefusals(f, f.receive({ ...lost, applied_at })), refusals);
+  await f.clock.advance(3_600_000);
+  const since = { applied: tagOf(8), applied_at: f.clock.now() };
+  assert.deepEqual(await takeRefusals(f, f.receive({ ...lost, ...since })), []);
+});
+
 Deno.test("a confirmation waits until the refusals before it are published", async () => {
   using f = new LinkFixture();
   await f.append(64);
