@@ -15,7 +15,7 @@ import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
 import { type ClockAhead, toOwnClock } from "../other_clock.ts";
 import { callHandler, EntryRefused, type LinksDeps } from "./handlers.ts";
 import type { OutgoingLink } from "./outgoing_link.ts";
-import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
+import { isOwn, ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 
 /** After this time an entry is not sent any more, and not applied. */
@@ -40,7 +40,7 @@ const LOSS_ENTRIES_MAX = 10_000;
 /** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
 const LOST_MARGIN_MS = 600_000;
 /** How many refusals are repeated after a loss, the newest ones. */
-const REFUSED_AGAIN_MAX = 1000;
+const REFUSED_AGAIN_MAX = 10_000;
 
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
@@ -72,7 +72,7 @@ export class IncomingLink {
     const { outgoing } = this.#answers;
     this.#compare(tx, batch);
     if (this.#isInOrder(tx, batch.previous)) {
-      if (!this.#applyNew(tx, batch.entries)) this.#goBack(tx, batch);
+      if (!this.#applyNew(tx, batch)) this.#goBack(tx, batch);
       if (batch.applied !== null) this.#confirm(tx, batch.applied);
       if (batch.entries.length > 0 || batch.confirm) {
         db.afterCommit(() => outgoing.answer("confirmation"));
@@ -143,13 +143,15 @@ export class IncomingLink {
   }
 
   /** Returns true if any entry was new. */
-  #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
+  #applyNew(tx: Tx, batch: Batch): boolean {
     const { clock } = this.#deps;
+    const { entries } = batch;
     const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
     const tags = entries.map(({ tag }) => tag);
     const known = store.knownTags(tx, this.#daemonId, tags);
     if (known.size > 0) this.#refuseAgain(tx, store.refusalsOf(tx, this.#daemonId, tags));
     const isNew = entries.some(({ tag }) => !known.has(tag));
+    if (isNew && this.#hasForgotten(tx, batch, known)) this.#makeGood(tx, batch.applied_at ?? null);
     let lastApplied: string | undefined;
     for (const entry of entries) {
       if (known.has(entry.tag)) continue;
@@ -165,6 +167,21 @@ export class IncomingLink {
     }
     if (lastApplied !== undefined) store.setLastTag(tx, this.#daemonId, lastApplied);
     return isNew;
+  }
+
+  /**
+   * True if the new entries of a batch do not follow the last one that was applied: the sender has
+   * lost the entries in between, because its database was restored. Earlier versions, which know
+   * of no `applied_at`, begin each chain with null.
+   */
+  #hasForgotten(tx: Tx, batch: Batch, known: ReadonlySet<string>): boolean {
+    const { previous, entries, applied_at } = batch;
+    const before = entries.findLast(({ tag }) => known.has(tag))?.tag ?? previous;
+    const last = store.lastTag(tx, this.#daemonId);
+    if (last === undefined || before === last) return false;
+    // An entry that was too old does not count as applied.
+    if (before !== null) return !store.wasTooOld(tx, this.#daemonId, before);
+    return applied_at !== undefined;
   }
 
   /**
@@ -223,18 +240,17 @@ export class IncomingLink {
   }
 
   /**
-   * The other machine does not apply one of our entries, and has applied those before it. A refusal
-   * that is malformed is not refused in turn.
+   * The other machine does not apply one of our entries. The entry keeps its place until it is
+   * confirmed, because the other machine may name it as its last one, or refuse entries before it
+   * later: a repeated refusal comes in any order. A malformed refusal is not refused in turn.
    */
   #takeRefusal(tx: Tx, { body }: BatchEntry): void {
     const refusal = RefusedBody.safeParse(body).data;
     const refused = refusal && store.entryByTag(tx, this.#daemonId, refusal.tag);
-    if (!refused || refused.kind === REFUSED) return;
-    this.#removeThrough(tx, refused.entry_id - 1);
-    store.deleteEntry(tx, refused.entry_id);
-    // An entry that was too old was not applied, so the other machine does not report it as its
-    // last.
-    if (refusal.reason !== "expired") store.setConfirmedTag(tx, this.#daemonId, refused.tag);
+    if (!refused || !isOwn(refused)) return;
+    // The other machine never names an entry that was too old as its last one.
+    if (refusal.reason === "expired") store.deleteEntry(tx, refused.entry_id);
+    else store.endEntry(tx, refused.entry_id);
     callHandler(this.#deps, "refused", (nested) => {
       this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
     });

@@ -162,6 +162,13 @@ export function deleteEntry(tx: Tx, entry_id: number): void {
   tx.run("delete from link_entries where entry_id = :entry_id", { entry_id });
 }
 
+/** Leaves only the place of an entry. */
+export function endEntry(tx: Tx, entry_id: number): void {
+  tx.run("update link_entries set kind = 'ended', body = 'null' where entry_id = :entry_id", {
+    entry_id,
+  });
+}
+
 /** Deletes a machine's entries up to and including `last`. */
 export function deleteThrough(tx: Tx, daemon_id: string, last: number): void {
   const sql = "delete from link_entries where daemon_id = :daemon_id and entry_id <= :last";
@@ -203,6 +210,12 @@ export function refusalsSince(
 ): Refusal[] {
   const sql = `${REFUSALS} and received_at >= :since order by received_at desc limit :limit`;
   return db.all(Refusal, sql, params);
+}
+
+export function wasTooOld(db: Reader, daemon_id: string, tag: string): boolean {
+  const sql = `select 1 from link_receipts
+    where daemon_id = :daemon_id and tag = :tag and refused = 'expired'`;
+  return db.value(z.number(), sql, { daemon_id, tag }) !== undefined;
 }
 
 export function setRefused(tx: Tx, daemon_id: string, { tag, reason }: Refusal): void {

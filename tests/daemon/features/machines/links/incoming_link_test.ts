@@ -124,7 +124,7 @@ Deno.test("a confirmation waits until the refusals before it are published", asy
   assert.deepEqual(f.batches.map(({ applied }) => applied), [null, tagOf(1)]);
 });
 
-Deno.test("a refusal by the other machine confirms the entries before it", async () => {
+Deno.test("a refusal by the other machine does not confirm the entries before it", async () => {
   using f = new LinkFixture();
   await f.append(3);
   f.machine.connect();
@@ -133,8 +133,44 @@ Deno.test("a refusal by the other machine confirms the entries before it", async
   const report = { tag: tagOf(9), kind: "refused", at: f.clock.now(), body: { tag, reason: "no" } };
   await f.receive({ entries: [report] });
   await f.receive({ entries: [report] });
+  assert.deepEqual([f.outcomes("confirmed"), f.outcomes("no")], [[], [2]]);
+  await f.receive({ applied: tag ?? null });
   assert.deepEqual([f.outcomes("confirmed"), f.outcomes("no")], [[1], [2]]);
   assert.equal(f.machine.links.waiting(f.machine.db, OTHER).entries, 1);
+});
+
+Deno.test("refusals that come in another order end their entries, and confirm none", async () => {
+  using f = new LinkFixture();
+  await f.append(4);
+  f.machine.connect();
+  await f.clock.settle();
+  const tags = f.batches[0]?.entries.map(({ tag }) => tag) ?? [];
+  const refusal = (n: number) => {
+    const body = { tag: tags[n - 1], reason: "no" };
+    return { tag: tagOf(n), kind: "refused", at: f.clock.now(), body };
+  };
+  await f.receive({ entries: [refusal(3)] });
+  await f.receive({ previous: tagOf(3), entries: [refusal(2)], applied: tags[2] ?? null });
+  assert.deepEqual([f.outcomes("confirmed"), f.outcomes("no")], [[1], [2, 3]]);
+  assert.equal(f.machine.links.waiting(f.machine.db, OTHER).entries, 1);
+});
+
+Deno.test("a new entry that does not follow the last one shows that its sender went back", async () => {
+  using f = connectedLink();
+  await f.receive({ entries: [f.entry(1)], applied_at: null });
+  await f.receive({ previous: tagOf(1), entries: [f.entry(2)], applied_at: null });
+  assert.equal(f.machine.losses, 0);
+  // Its database is as it was after the first entry, and its first batch is lost.
+  await f.receive({ previous: tagOf(1), entries: [f.entry(3)], applied_at: null });
+  assert.equal(f.machine.losses, 1);
+  await f.receive({ previous: tagOf(1), entries: [f.entry(3), f.entry(4)], applied_at: null });
+  assert.equal(f.machine.losses, 1, "a repeat and the next entry");
+  await f.receive({ entries: [f.entry(5)], applied_at: null });
+  assert.equal(f.machine.losses, 2, "it knows of no entry at all");
+  const old = { ...f.entry(6), at: f.clock.now() - 31 * DAY_MS };
+  await f.receive({ previous: tagOf(5), entries: [old], applied_at: null });
+  await f.receive({ previous: tagOf(6), entries: [f.entry(7)], applied_at: null });
+  assert.equal(f.machine.losses, 2, "an entry that is too old does not count");
 });
 
 Deno.test("a batch that the disk refuses is rejected, and applied when it is repeated", async () => {
