@@ -77,7 +77,7 @@ Deno.test("a message that was refused ends as failed also after its sender went 
   const id = await mesh.notify("laptop", "for a peer that leaves");
   await mesh.backUp("laptop");
   const { world } = mesh.machine("buildbox");
-  await world.call(closePeer, { params: { id: "api" } });
+  await world.call(closePeer, { params: { id: "api" }, query: {} });
   mesh.network.bus.setReachable(world.daemon_id, true);
   await mesh.pass(5);
   assert.equal(await mesh.stateOf("laptop", id), "failed unknown_peer");
