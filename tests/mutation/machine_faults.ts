@@ -169,6 +169,11 @@ const LINK_TARGETS: readonly Target[] = [
         "else store.deleteEntry(tx, refused.entry_id);",
       ],
       [
+        "a machine that went back believes the time of an entry that it has lost",
+        "const isBefore = at < (store.confirmedAt(db, daemon_id) ?? Infinity);",
+        "const isBefore = true;",
+      ],
+      [
         "a sender that went back is not noticed by its new entries",
         "return !store.wasTooOld(tx, this.#daemonId, before);",
         "return false;",

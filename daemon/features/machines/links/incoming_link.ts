@@ -101,7 +101,7 @@ export class IncomingLink {
     const isKnown = (store.confirmedTag(tx, daemon_id) ?? null) === applied ||
       (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined);
     if (isKnown && !lost || !this.#makeGood(tx, applied_at) || isKnown) return;
-    store.setConfirmedTag(tx, daemon_id, applied);
+    this.#setConfirmed(tx, applied);
     this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
   }
 
@@ -114,16 +114,28 @@ export class IncomingLink {
     if (this.#losses.push(now) > LOSSES_MAX) return false;
     if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return false;
     log.warn("The database of one of two machines went back", { daemon_id, applied_at });
-    const since = this.#startOfLoss(applied_at);
+    const since = this.#startOfLoss(tx, applied_at);
     this.#refuseAgain(tx, store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX }));
     callHandler(this.#deps, "wentBack", (nested) => handlers.wentBack(nested, daemon_id, since));
     return true;
   }
 
-  #startOfLoss(applied_at: number | null): number {
-    const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
-    const at = applied_at === null ? 0 : toOwnClock(applied_at, ahead_ms) - LOST_MARGIN_MS;
-    return Math.max(at, this.#deps.clock.now() - ENTRY_MS_MAX);
+  /**
+   * The other machine has what it applied before this time. An entry that it applied after its last
+   * known confirmation is unknown here because this database went back; then its time does not tell
+   * what the other machine lost before, and everything counts as lost.
+   */
+  #startOfLoss(db: Reader, applied_at: number | null): number {
+    const daemon_id = this.#daemonId;
+    const at = toOwnClock(applied_at ?? 0, this.#deps.clockAheadOf(daemon_id));
+    const isBefore = at < (store.confirmedAt(db, daemon_id) ?? Infinity);
+    const since = applied_at !== null && isBefore ? at - LOST_MARGIN_MS : 0;
+    return Math.max(since, this.#deps.clock.now() - ENTRY_MS_MAX);
+  }
+
+  #setConfirmed(tx: Tx, confirmed_tag: string | null): void {
+    const confirmed_at = this.#deps.clock.now();
+    store.setConfirmed(tx, { daemon_id: this.#daemonId, confirmed_tag, confirmed_at });
   }
 
   /**
@@ -271,7 +283,7 @@ export class IncomingLink {
       const lastConfirmed = confirmed.at(-1);
       if (!lastConfirmed) break;
       store.deleteThrough(tx, daemon_id, lastConfirmed.entry_id);
-      store.setConfirmedTag(tx, daemon_id, lastConfirmed.tag);
+      this.#setConfirmed(tx, lastConfirmed.tag);
       callHandler(this.#deps, "confirmed", (nested) => {
         handlers.confirmed(nested, daemon_id, ownEntries(confirmed));
       });

@@ -279,15 +279,26 @@ export function confirmedTag(db: Reader, daemon_id: string): string | undefined 
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-export function setConfirmedTag(
+/** When a machine last confirmed an entry of ours. */
+export function confirmedAt(db: Reader, daemon_id: string): number | undefined {
+  const sql = "select confirmed_at from link_positions where daemon_id = :daemon_id";
+  return db.value(z.number().nullable(), sql, { daemon_id }) ?? undefined;
+}
+
+export function setConfirmed(
   tx: Tx,
-  daemon_id: string,
-  confirmed_tag: string | null,
+  params: {
+    readonly daemon_id: string;
+    readonly confirmed_tag: string | null;
+    readonly confirmed_at: number;
+  },
 ): void {
   tx.run(
-    `insert into link_positions (daemon_id, confirmed_tag) values (:daemon_id, :confirmed_tag)
-     on conflict (daemon_id) do update set confirmed_tag = excluded.confirmed_tag`,
-    { daemon_id, confirmed_tag },
+    `insert into link_positions (daemon_id, confirmed_tag, confirmed_at)
+     values (:daemon_id, :confirmed_tag, :confirmed_at)
+     on conflict (daemon_id) do update
+       set confirmed_tag = excluded.confirmed_tag, confirmed_at = excluded.confirmed_at`,
+    params,
   );
 }
 

@@ -111,8 +111,15 @@ Deno.test("a machine that went back gets the lost refusals before any confirmati
   const applied_at = f.clock.now();
   assert.deepEqual(await takeRefusals(f, f.receive({ ...lost, applied_at })), refusals);
   await f.clock.advance(3_600_000);
-  const since = { applied: tagOf(8), applied_at: f.clock.now() };
-  assert.deepEqual(await takeRefusals(f, f.receive({ ...lost, ...since })), []);
+  const recent = { ...lost, applied: tagOf(8), applied_at: f.clock.now() };
+  await f.clock.advance(1000);
+  await f.append(1);
+  await f.receive({ applied: f.lastTag() });
+  assert.deepEqual(await takeRefusals(f, f.receive(recent)), [], "it was refused long before");
+  // It applied an entry that this machine has lost, so this one went back.
+  await f.clock.advance(1000);
+  const later = { ...lost, applied: tagOf(7), applied_at: f.clock.now() };
+  assert.deepEqual(await takeRefusals(f, f.receive(later)), refusals);
 });
 
 Deno.test("a confirmation waits until the refusals before it are published", async () => {
