@@ -2,7 +2,7 @@
 
 import { dirname } from "kit/core/path.ts";
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
+import type { Clock, Ids } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { copyBeforeMigration, copyFor } from "kit/host/migration_copies.ts";
@@ -10,19 +10,25 @@ import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { relayMigrations } from "./migrations/migrations.ts";
+import { RunMark } from "./run_mark.ts";
 
 export interface DatabaseDeps {
   readonly clock: Clock;
   readonly log: Log;
 }
 
+interface LockDeps extends DatabaseDeps {
+  readonly ids: Pick<Ids, "hex">;
+}
+
 /** The open database. Disposing it also releases the lock. */
 export interface LockedDatabase extends Disposable {
   readonly db: Database;
+  readonly mark: RunMark;
 }
 
 /** Opens and locks the file. The error message is one sentence for the operator. */
-export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
+export function lockDatabase(path: string, issuer: string, deps: LockDeps): LockedDatabase {
   try {
     return openLocked(path, issuer, deps);
   } catch (error) {
@@ -32,7 +38,7 @@ export function lockDatabase(path: string, issuer: string, deps: DatabaseDeps): 
   }
 }
 
-function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDatabase {
+function openLocked(path: string, issuer: string, deps: LockDeps): LockedDatabase {
   makeDirectory(dirname(path));
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   // SQLite's other files are made private too. All of them are named after the real path, so that a
@@ -49,9 +55,12 @@ function openLocked(path: string, issuer: string, deps: DatabaseDeps): LockedDat
       );
     }
     const db = openDatabase(realPath, issuer, deps);
+    const mark = new RunMark({ ...deps, db, path: `${realPath}.mark` });
     return {
       db,
+      mark,
       [Symbol.dispose]() {
+        mark.renew();
         db[Symbol.dispose]();
         lock.close();
       },

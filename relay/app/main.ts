@@ -26,8 +26,8 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     const { host, port, proxy, oauth: oauthConfig, telemetry: options } = readRelayConfig(env);
     using _faults = catchUnhandledErrors(log);
     using database = oauthConfig &&
-      lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, log });
-    const oauth = oauthConfig && database && { issuer: oauthConfig.issuer, db: database.db };
+      lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, ids, log });
+    const oauth = oauthConfig && database && { ...database, issuer: oauthConfig.issuer };
     const send = outgoingFetch(env, clock.now);
     const telemetry = options && await openTelemetry(options, { clock, ids, log, send });
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept, telemetry });

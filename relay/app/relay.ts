@@ -8,6 +8,7 @@ import { Problem } from "kit/core/problem.ts";
 import { type Route, route, type RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";
+import type { RunMark } from "./run_mark.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
@@ -35,7 +36,9 @@ export interface RelayPlatform {
   readonly log: Log;
   readonly proxy: Proxy;
   /** The issuer and its database. Undefined if remote MCP is switched off. */
-  readonly oauth: { readonly issuer: string; readonly db: Database } | undefined;
+  readonly oauth:
+    | { readonly issuer: string; readonly db: Database; readonly mark?: Pick<RunMark, "renew"> }
+    | undefined;
   /** Undefined without a collector of traces. */
   readonly telemetry?: RelayTelemetry | undefined;
   /** Upgrades a request to a WebSocket. */
@@ -133,6 +136,7 @@ export class Relay implements AsyncDisposable {
     this.features.tick();
     this.#bodyLimiter.tick(monotonic);
     this.platform.telemetry?.tick(monotonic);
+    this.platform.oauth?.mark?.renew();
   }
 
   #clockStepped(step_ms: number): void {

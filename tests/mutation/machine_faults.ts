@@ -150,13 +150,33 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "the sender of a refused entry does not hear of it",
-        "this.#answers.appendRefusal(tx, entry.tag, reason);",
+        "this.#refuse(tx, { tag: entry.tag, reason });",
         "",
       ],
       [
-        "a refusal removes the entries before it without confirming them",
-        "this.#removeThrough(tx, refused.entry_id - 1);",
-        "store.deleteThrough(tx, this.#daemonId, refused.entry_id - 1);",
+        "a repeat of a refused entry is confirmed",
+        "if (known.size > 0) this.#refuseAgain(tx, store.refusalsOf(tx, this.#daemonId, tags));",
+        "",
+      ],
+      [
+        "a machine that went back does not get the refusals that it lost",
+        "store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX })",
+        "[]",
+      ],
+      [
+        "a refused entry loses its place before it is confirmed",
+        "else store.endEntry(tx, refused.entry_id);",
+        "else store.deleteEntry(tx, refused.entry_id);",
+      ],
+      [
+        "a machine that went back believes the time of an entry that it has lost",
+        "const isBefore = at < (store.confirmedAt(db, daemon_id) ?? Infinity);",
+        "const isBefore = true;",
+      ],
+      [
+        "a sender that went back is not noticed by its new entries",
+        "return !store.wasTooOld(tx, this.#daemonId, before);",
+        "return false;",
       ],
       [
         "nobody asks for a missing batch",

@@ -7,6 +7,27 @@ const TUNNEL = ["tests/relay/daemons/tunnel_test.ts", "tests/relay/daemons"];
 
 export const RELAY_TARGETS: readonly Target[] = [
   {
+    file: "relay/app/run_mark.ts",
+    tests: ["tests/relay/app/run_mark_test.ts"],
+    faults: [
+      [
+        "the grants of an earlier copy are valid",
+        "return isNew ? 0 : revokeAll(tx);",
+        "return 0;",
+      ],
+      [
+        "a kill between the database and the file revokes every grant",
+        "if (this.#isInFile || (inFile !== undefined && inFile === marks?.mark_before)) return;",
+        "if (this.#isInFile) return;",
+      ],
+      [
+        "a change leaves the mark as it is",
+        "if (this.#isInFile) db.transactNow((tx) => this.#renewMark(tx));",
+        "",
+      ],
+    ],
+  },
+  {
     file: "relay/oauth/grants/store.ts",
     tests: GRANTS,
     faults: [

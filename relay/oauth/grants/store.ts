@@ -187,6 +187,10 @@ export function spendForm(tx: Tx, form_id: string, expires_at: number): void {
   );
 }
 
+export function revokeAll(tx: Tx): number {
+  return tx.run(`update oauth_grants set state = 'revoked' where state <> 'revoked'`, {});
+}
+
 /** Limits the remaining lifetime of every code, grant and token to its maximum. */
 export function limitLifetimes(
   tx: Tx,

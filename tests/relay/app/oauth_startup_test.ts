@@ -12,7 +12,7 @@ import { ISSUER, oauthWorld, RESOURCE } from "../../support/relay/oauth_world.ts
 
 const CLOCK = new FakeClock();
 const LOG = jsonLog(CLOCK, "error", () => undefined);
-const DEPS = { clock: CLOCK, log: LOG };
+const DEPS = { clock: CLOCK, log: LOG, ids: countingIds() };
 const DB = { RELAY_OAUTH_DB: "/var/lib/relay/oauth.db" };
 
 // deno-fmt-ignore
@@ -201,7 +201,13 @@ Deno.test("the database and SQLite's other files are readable by their owner onl
   using held = lockDatabase(path, ISSUER, DEPS);
   assert.equal(held.db.commits > 0, true);
   const files = [...Deno.readDirSync(join(dir.path, "deep/er"))].map(({ name }) => name).sort();
-  assert.deepEqual(files, ["oauth.db", "oauth.db-shm", "oauth.db-wal", "oauth.db.lock"]);
+  assert.deepEqual(files, [
+    "oauth.db",
+    "oauth.db-shm",
+    "oauth.db-wal",
+    "oauth.db.lock",
+    "oauth.db.mark",
+  ]);
   for (const name of files) {
     assert.equal((Deno.statSync(join(dir.path, "deep/er", name)).mode ?? 0) & 0o777, 0o600, name);
   }

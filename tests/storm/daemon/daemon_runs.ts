@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import type { Ids } from "kit/core/clock.ts";
 import type { DeliveryStep } from "kit/data/events.ts";
 import { countingIds } from "../../support/ids.ts";
 import { SwiftClock } from "../../support/swift_clock.ts";
@@ -48,13 +49,17 @@ export class DaemonRuns implements AsyncDisposable {
   readonly #root = makeMemoryDir("mesh-storm-");
   /** Agents are spawned here. The name of the folder is the same in every storm. */
   readonly directory = join(this.#root, "project");
-  readonly #ids = countingIds();
+  readonly #ids: Ids;
+  /** Whether runs skip numbers, which they do once the database has gone back. */
+  #skips = false;
   #terminals!: StormTerminals;
   #run = 0;
   #reported: DeliveryStep[] = [];
 
   constructor(deps: RunsDeps) {
     this.#deps = deps;
+    const distance = (max: number) => this.#skips ? 1 + deps.chance.below(max) : 1;
+    this.#ids = { ...countingIds(), distance };
     this.tmux = new StormTmux(this.processes, deps.chance);
     Deno.mkdirSync(this.directory);
     this.files.write({ main: migratedImage() });
@@ -105,6 +110,12 @@ export class DaemonRuns implements AsyncDisposable {
     this.adapter.end();
     this.#terminals.end();
     return this.w;
+  }
+
+  /** Puts an earlier image in the place of the database; returns the daemon that had the later one. */
+  goBack(image: DatabaseImage): World {
+    this.#skips = true;
+    return this.cutPower(image);
   }
 
   /** Sends a request. The answer is an internal error only if a statement has failed. */

@@ -10,6 +10,7 @@ import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";
 import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
 import { Expectations } from "./expectations.ts";
+import type { DatabaseCopy } from "./restores.ts";
 import {
   seedOfStep,
   type Simulation,
@@ -73,6 +74,10 @@ export class Storm extends Expectations implements Simulation {
   /** How many messages were typed into panes. */
   typed = 0;
   before: Snapshot;
+  /** Earlier states of the database. */
+  readonly copies: DatabaseCopy[] = [];
+  /** The ids that a restore has removed. */
+  readonly lost = new Set<string>();
   /** The number and the name of each verb so far. */
   readonly verbNames: string[] = [];
   readonly #options: StormOptions;
@@ -99,6 +104,11 @@ export class Storm extends Expectations implements Simulation {
 
   get processes(): FakeProcesses {
     return this.runs.processes;
+  }
+
+  /** The deliveries of which transports have written bytes. */
+  get written(): Set<string> {
+    return this.#events.written;
   }
 
   /** The directory of the database, in which agents are spawned too. */

@@ -59,6 +59,8 @@ export const reversing: LinkSealing = {
 export class LinkedMachine implements Disposable {
   readonly name: string;
   readonly errors: string[] = [];
+  /** How often it repaired what a machine had lost. */
+  losses = 0;
   /** Called in each transaction that applies an entry. */
   beforeApply: () => void = () => undefined;
   #deps: LinkedMachineDeps;
@@ -148,7 +150,7 @@ export class LinkedMachine implements Disposable {
             tx.run("insert or ignore into published (tag) values (:tag)", { tag });
           }
         },
-        wentBack: () => undefined,
+        wentBack: () => void this.losses++,
         confirmed: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "confirmed")),
         refused: (tx, _to, entry, reason) => record(tx, entry, reason),
         expired: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "dropped")),

@@ -8,10 +8,8 @@ import type { Tx } from "kit/data/sqlite.ts";
 import type { Ask } from "../../asks/contract.ts";
 import type { DeliveryState } from "../../messages/machine.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
-import { ENTRY_MS_MAX } from "../../machines/links/incoming_link.ts";
 import { EntryRefused, type LinkEntry, type LinkHandlers } from "../../machines/links/handlers.ts";
 import { Closings } from "./closings.ts";
-import { toOwnClock } from "../../machines/other_clock.ts";
 import type { ExchangeDeps, KnownMachine } from "./deps.ts";
 import { ENTRIES, type EntryKind, MessageEntry } from "./entries.ts";
 import { IncomingMessages } from "./incoming.ts";
@@ -19,8 +17,6 @@ import { OutgoingMessages } from "./outgoing.ts";
 import { Reports } from "./reports.ts";
 import * as rows from "./store.ts";
 
-/** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
-const LOST_MARGIN_MS = 600_000;
 /** Maximum number of messages that are examined after a machine lost its recent state. */
 const SENT_AGAIN_MAX = 10_000;
 
@@ -116,12 +112,10 @@ export class Exchange implements LinkHandlers {
    * that wait there, and reports again the state of its own messages here and the closings of asks
    * between the two.
    */
-  wentBack(tx: Tx, daemon_id: string, since: number | null): void {
+  wentBack(tx: Tx, daemon_id: string, since: number): void {
     const machine = this.#deps.machine(daemon_id);
     if (!machine) return;
-    const now = this.#ctx.clock.now();
-    const lost = since === null ? 0 : toOwnClock(since, machine.clock_ahead_ms) - LOST_MARGIN_MS;
-    const params = { daemon_id, since: Math.max(lost, now - ENTRY_MS_MAX), limit: SENT_AGAIN_MAX };
+    const params = { daemon_id, since, limit: SENT_AGAIN_MAX };
     const seqs = rows.changedSince(tx, params);
     if (seqs.length === SENT_AGAIN_MAX) {
       this.#ctx.log.warn("Only the newest messages are sent again", params);

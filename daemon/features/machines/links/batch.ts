@@ -16,6 +16,8 @@ const ENTRY_OVERHEAD_BYTES = 256;
 
 /** The kind of the entry that reports a refused entry to its sender. */
 export const REFUSED = "refused";
+/** The kind of an entry that was refused, and waits for a confirmation of those before it. */
+export const ENDED = "ended";
 
 const Tag = z.string().regex(/^[0-9a-f]{16}$/);
 const Kind = z.string().regex(/^[a-z_.]{1,64}$/);

@@ -63,10 +63,10 @@ export interface LinkHandlers {
   expired(tx: Tx, to: string, entries: readonly LinkEntry[]): void;
   /**
    * The other machine has lost entries that it had confirmed: its database was restored, or its
-   * disk rolled back. It still has the entries that it applied until `since`, by its clock; none if
-   * `since` is null. May be called again for the same loss.
+   * disk rolled back. It still has the entries that it applied before `since`. May be called again
+   * for the same loss.
    */
-  wentBack(tx: Tx, to: string, since: number | null): void;
+  wentBack(tx: Tx, to: string, since: number): void;
 }
 
 export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log"> {

@@ -15,7 +15,7 @@ import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
 import { type ClockAhead, toOwnClock } from "../other_clock.ts";
 import { callHandler, EntryRefused, type LinksDeps } from "./handlers.ts";
 import type { OutgoingLink } from "./outgoing_link.ts";
-import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
+import { isOwn, ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 
 /**
@@ -37,6 +37,10 @@ const UNMEASURED_MS_MAX = 60_000;
 const LOSSES_MAX = 20;
 const LOSSES_MS = 60_000;
 const LOSS_ENTRIES_MAX = 10_000;
+/** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
+const LOST_MARGIN_MS = 600_000;
+/** How many refusals are repeated after a loss, the newest ones. */
+const REFUSED_AGAIN_MAX = 10_000;
 
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
@@ -45,7 +49,7 @@ const LOG_MS = 10_000;
 export interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
-  appendRefusal(tx: Tx, tag: string, reason: string): void;
+  appendRefusal(tx: Tx, refusal: RefusedBody): void;
 }
 
 export class IncomingLink {
@@ -68,7 +72,7 @@ export class IncomingLink {
     const { outgoing } = this.#answers;
     this.#compare(tx, batch);
     if (this.#isInOrder(tx, batch.previous)) {
-      if (!this.#applyNew(tx, batch.entries)) this.#goBack(tx, batch);
+      if (!this.#applyNew(tx, batch)) this.#goBack(tx, batch);
       if (batch.applied !== null) this.#confirm(tx, batch.applied);
       if (batch.entries.length > 0 || batch.confirm) {
         db.afterCommit(() => outgoing.answer("confirmation"));
@@ -97,7 +101,7 @@ export class IncomingLink {
     const isKnown = (store.confirmedTag(tx, daemon_id) ?? null) === applied ||
       (applied !== null && store.idOfTag(tx, daemon_id, applied) !== undefined);
     if (isKnown && !lost || !this.#makeGood(tx, applied_at) || isKnown) return;
-    store.setConfirmedTag(tx, daemon_id, applied);
+    this.#setConfirmed(tx, applied);
     this.#deps.db.afterCommit(() => this.#answers.outgoing.tellLoss());
   }
 
@@ -110,10 +114,28 @@ export class IncomingLink {
     if (this.#losses.push(now) > LOSSES_MAX) return false;
     if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return false;
     log.warn("The database of one of two machines went back", { daemon_id, applied_at });
-    callHandler(this.#deps, "wentBack", (nested) => {
-      handlers.wentBack(nested, daemon_id, applied_at);
-    });
+    const since = this.#startOfLoss(tx, applied_at);
+    this.#refuseAgain(tx, store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX }));
+    callHandler(this.#deps, "wentBack", (nested) => handlers.wentBack(nested, daemon_id, since));
     return true;
+  }
+
+  /**
+   * The other machine has what it applied before this time. An entry that it applied after its last
+   * known confirmation is unknown here because this database went back; then its time does not tell
+   * what the other machine lost before, and everything counts as lost.
+   */
+  #startOfLoss(db: Reader, applied_at: number | null): number {
+    const daemon_id = this.#daemonId;
+    const at = toOwnClock(applied_at ?? 0, this.#deps.clockAheadOf(daemon_id));
+    const isBefore = at < (store.confirmedAt(db, daemon_id) ?? Infinity);
+    const since = applied_at !== null && isBefore ? at - LOST_MARGIN_MS : 0;
+    return Math.max(since, this.#deps.clock.now() - ENTRY_MS_MAX);
+  }
+
+  #setConfirmed(tx: Tx, confirmed_tag: string | null): void {
+    const confirmed_at = this.#deps.clock.now();
+    store.setConfirmed(tx, { daemon_id: this.#daemonId, confirmed_tag, confirmed_at });
   }
 
   /**
@@ -133,11 +155,15 @@ export class IncomingLink {
   }
 
   /** Returns true if any entry was new. */
-  #applyNew(tx: Tx, entries: readonly BatchEntry[]): boolean {
+  #applyNew(tx: Tx, batch: Batch): boolean {
     const { clock } = this.#deps;
+    const { entries } = batch;
     const ahead_ms = this.#deps.clockAheadOf(this.#daemonId);
-    const known = store.knownTags(tx, this.#daemonId, entries.map(({ tag }) => tag));
+    const tags = entries.map(({ tag }) => tag);
+    const known = store.knownTags(tx, this.#daemonId, tags);
+    if (known.size > 0) this.#refuseAgain(tx, store.refusalsOf(tx, this.#daemonId, tags));
     const isNew = entries.some(({ tag }) => !known.has(tag));
+    if (isNew && this.#hasForgotten(tx, batch, known)) this.#makeGood(tx, batch.applied_at ?? null);
     let lastApplied: string | undefined;
     for (const entry of entries) {
       if (known.has(entry.tag)) continue;
@@ -146,13 +172,28 @@ export class IncomingLink {
       if (entry.kind === REFUSED) this.#takeRefusal(tx, entry);
       // The receipt of an older entry may have been deleted, so it may have been applied before.
       else if (!isInTime(entry.at, ahead_ms, clock.now())) {
-        this.#answers.appendRefusal(tx, entry.tag, "expired");
+        this.#refuse(tx, { tag: entry.tag, reason: "expired" });
         continue;
       } else this.#apply(tx, entry);
       lastApplied = entry.tag;
     }
     if (lastApplied !== undefined) store.setLastTag(tx, this.#daemonId, lastApplied);
     return isNew;
+  }
+
+  /**
+   * True if the new entries of a batch do not follow the last one that was applied: the sender has
+   * lost the entries in between, because its database was restored. Earlier versions, which know
+   * of no `applied_at`, begin each chain with null.
+   */
+  #hasForgotten(tx: Tx, batch: Batch, known: ReadonlySet<string>): boolean {
+    const { previous, entries, applied_at } = batch;
+    const before = entries.findLast(({ tag }) => known.has(tag))?.tag ?? previous;
+    const last = store.lastTag(tx, this.#daemonId);
+    if (last === undefined || before === last) return false;
+    // An entry that was too old does not count as applied.
+    if (before !== null) return !store.wasTooOld(tx, this.#daemonId, before);
+    return applied_at !== undefined;
   }
 
   /**
@@ -184,8 +225,22 @@ export class IncomingLink {
           error,
         });
       }
-      this.#answers.appendRefusal(tx, entry.tag, reason);
+      this.#refuse(tx, { tag: entry.tag, reason });
     }
+  }
+
+  /** Refuses an entry that has a receipt, and keeps the reason for repeats of the entry. */
+  #refuse(tx: Tx, refusal: RefusedBody): void {
+    store.setRefused(tx, this.#daemonId, refusal);
+    this.#answers.appendRefusal(tx, refusal);
+  }
+
+  /**
+   * Repeats refusals that the other machine has lost. Without them, the next confirmation would
+   * cover the refused entries.
+   */
+  #refuseAgain(tx: Tx, refusals: readonly RefusedBody[]): void {
+    for (const refusal of refusals) this.#answers.appendRefusal(tx, refusal);
   }
 
   /** A machine can send thousands of entries in a second that are refused. */
@@ -197,18 +252,17 @@ export class IncomingLink {
   }
 
   /**
-   * The other machine does not apply one of our entries, and has applied those before it. A refusal
-   * that is malformed is not refused in turn.
+   * The other machine does not apply one of our entries. The entry keeps its place until it is
+   * confirmed, because the other machine may name it as its last one, or refuse entries before it
+   * later: a repeated refusal comes in any order. A malformed refusal is not refused in turn.
    */
   #takeRefusal(tx: Tx, { body }: BatchEntry): void {
     const refusal = RefusedBody.safeParse(body).data;
     const refused = refusal && store.entryByTag(tx, this.#daemonId, refusal.tag);
-    if (!refused || refused.kind === REFUSED) return;
-    this.#removeThrough(tx, refused.entry_id - 1);
-    store.deleteEntry(tx, refused.entry_id);
-    // An entry that was too old was not applied, so the other machine does not report it as its
-    // last.
-    if (refusal.reason !== "expired") store.setConfirmedTag(tx, this.#daemonId, refused.tag);
+    if (!refused || !isOwn(refused)) return;
+    // The other machine never names an entry that was too old as its last one.
+    if (refusal.reason === "expired") store.deleteEntry(tx, refused.entry_id);
+    else store.endEntry(tx, refused.entry_id);
     callHandler(this.#deps, "refused", (nested) => {
       this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
     });
@@ -229,7 +283,7 @@ export class IncomingLink {
       const lastConfirmed = confirmed.at(-1);
       if (!lastConfirmed) break;
       store.deleteThrough(tx, daemon_id, lastConfirmed.entry_id);
-      store.setConfirmedTag(tx, daemon_id, lastConfirmed.tag);
+      this.#setConfirmed(tx, lastConfirmed.tag);
       callHandler(this.#deps, "confirmed", (nested) => {
         handlers.confirmed(nested, daemon_id, ownEntries(confirmed));
       });

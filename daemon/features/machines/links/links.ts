@@ -17,7 +17,7 @@ import {
 import { callHandler, type LinksDeps } from "./handlers.ts";
 import { ENTRY_MS_MAX, IncomingLink } from "./incoming_link.ts";
 import { OutgoingLink } from "./outgoing_link.ts";
-import { toLinkEntry } from "./reading.ts";
+import { isOwn, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 
 /** Longer than entries are sent, because the clocks of two machines may differ by some hours. */
@@ -57,7 +57,7 @@ export class Links {
    * stored as JSON. Returns the tag of the entry. Throws `body_too_large` above 1 MB.
    */
   append(tx: Tx, daemonId: string, kind: string, body: object): string {
-    if (kind === REFUSED || !isKind(kind)) throw new Error(`Not a kind of entry: ${kind}`);
+    if (!isOwn({ kind }) || !isKind(kind)) throw new Error(`Not a kind of entry: ${kind}`);
     return this.#append(tx, daemonId, kind, body);
   }
 
@@ -175,7 +175,7 @@ export class Links {
         );
         for (const entry of entries) {
           store.deleteEntry(tx, entry.entry_id);
-          if (entry.kind === REFUSED) continue;
+          if (!isOwn(entry)) continue;
           callHandler(
             this.#deps,
             "refused",
@@ -206,7 +206,7 @@ export class Links {
 
   #expire(tx: Tx, entry: store.StoredEntry): void {
     store.deleteEntry(tx, entry.entry_id);
-    if (entry.kind === REFUSED) return;
+    if (!isOwn(entry)) return;
     callHandler(this.#deps, "expired", (nested) => {
       this.#deps.handlers.expired(nested, entry.daemon_id, [toLinkEntry(entry)]);
     });
@@ -229,10 +229,9 @@ export class Links {
   #linkTo(daemonId: string): Link {
     return this.#links.getOrInsertComputed(daemonId, () => {
       const outgoing = new OutgoingLink(daemonId, this.#deps);
-      const appendRefusal = (tx: Tx, tag: string, reason: string) => {
+      const appendRefusal = (tx: Tx, refusal: RefusedBody) => {
         if (store.hasRefusals(tx, daemonId, REFUSALS_MAX)) return;
-        const body: RefusedBody = { tag, reason };
-        this.#append(tx, daemonId, REFUSED, body);
+        this.#append(tx, daemonId, REFUSED, refusal);
       };
       const incoming = new IncomingLink(daemonId, this.#deps, { outgoing, appendRefusal });
       if (this.#isConnected) outgoing.connect();

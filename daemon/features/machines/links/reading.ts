@@ -1,7 +1,7 @@
 /** Reads a machine's waiting entries in portions of one batch, which bounds what memory holds. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import { BATCH_ENTRIES_MAX, countFitting, REFUSED } from "./batch.ts";
+import { BATCH_ENTRIES_MAX, countFitting, ENDED, REFUSED } from "./batch.ts";
 import type { LinkEntry } from "./handlers.ts";
 import * as store from "./store.ts";
 
@@ -24,7 +24,11 @@ export function toLinkEntry({ tag, kind, body, created_at: at }: store.StoredEnt
   return { tag, kind, body, at };
 }
 
-/** The entries that the owner of the links appended: all except reports of refused entries. */
+/** Whether the owner of the links appended an entry and has not learned its end. */
+export function isOwn({ kind }: Pick<store.StoredEntry, "kind">): boolean {
+  return kind !== REFUSED && kind !== ENDED;
+}
+
 export function ownEntries(entries: readonly store.StoredEntry[]): LinkEntry[] {
-  return entries.filter(({ kind }) => kind !== REFUSED).map(toLinkEntry);
+  return entries.filter(isOwn).map(toLinkEntry);
 }

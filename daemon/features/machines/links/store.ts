@@ -162,6 +162,13 @@ export function deleteEntry(tx: Tx, entry_id: number): void {
   tx.run("delete from link_entries where entry_id = :entry_id", { entry_id });
 }
 
+/** Leaves only the place of an entry. */
+export function endEntry(tx: Tx, entry_id: number): void {
+  tx.run("update link_entries set kind = 'ended', body = 'null' where entry_id = :entry_id", {
+    entry_id,
+  });
+}
+
 /** Deletes a machine's entries up to and including `last`. */
 export function deleteThrough(tx: Tx, daemon_id: string, last: number): void {
   const sql = "delete from link_entries where daemon_id = :daemon_id and entry_id <= :last";
@@ -180,6 +187,42 @@ export function knownTags(db: Reader, daemon_id: string, tags: readonly string[]
      where daemon_id = :daemon_id and tag in (select value from json_each(:tags))`,
     { daemon_id, tags: JSON.stringify(tags) },
   ));
+}
+
+const Refusal = z.object({ tag: z.string(), reason: z.string() });
+type Refusal = z.output<typeof Refusal>;
+
+/** Entries of a machine that were refused, except those whose refusal waits to be confirmed. */
+const REFUSALS = `select tag, refused as reason from link_receipts
+  where daemon_id = :daemon_id and refused is not null and tag not in
+    (select body ->> 'tag' from link_entries where daemon_id = :daemon_id and kind = 'refused')`;
+
+/** The refused ones of these entries. */
+export function refusalsOf(db: Reader, daemon_id: string, tags: readonly string[]): Refusal[] {
+  const sql = `${REFUSALS} and tag in (select value from json_each(:tags))`;
+  return db.all(Refusal, sql, { daemon_id, tags: JSON.stringify(tags) });
+}
+
+/** The newest refusals since an instant. */
+export function refusalsSince(
+  db: Reader,
+  params: { readonly daemon_id: string; readonly since: number; readonly limit: number },
+): Refusal[] {
+  const sql = `${REFUSALS} and received_at >= :since order by received_at desc limit :limit`;
+  return db.all(Refusal, sql, params);
+}
+
+export function wasTooOld(db: Reader, daemon_id: string, tag: string): boolean {
+  const sql = `select 1 from link_receipts
+    where daemon_id = :daemon_id and tag = :tag and refused = 'expired'`;
+  return db.value(z.number(), sql, { daemon_id, tag }) !== undefined;
+}
+
+export function setRefused(tx: Tx, daemon_id: string, { tag, reason }: Refusal): void {
+  tx.run(
+    "update link_receipts set refused = :reason where daemon_id = :daemon_id and tag = :tag",
+    { daemon_id, tag, reason },
+  );
 }
 
 const receipts = bulkInsert("link_receipts", ["daemon_id", "tag", "received_at"]);
@@ -236,15 +279,26 @@ export function confirmedTag(db: Reader, daemon_id: string): string | undefined 
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-export function setConfirmedTag(
+/** When a machine last confirmed an entry of ours. */
+export function confirmedAt(db: Reader, daemon_id: string): number | undefined {
+  const sql = "select confirmed_at from link_positions where daemon_id = :daemon_id";
+  return db.value(z.number().nullable(), sql, { daemon_id }) ?? undefined;
+}
+
+export function setConfirmed(
   tx: Tx,
-  daemon_id: string,
-  confirmed_tag: string | null,
+  params: {
+    readonly daemon_id: string;
+    readonly confirmed_tag: string | null;
+    readonly confirmed_at: number;
+  },
 ): void {
   tx.run(
-    `insert into link_positions (daemon_id, confirmed_tag) values (:daemon_id, :confirmed_tag)
-     on conflict (daemon_id) do update set confirmed_tag = excluded.confirmed_tag`,
-    { daemon_id, confirmed_tag },
+    `insert into link_positions (daemon_id, confirmed_tag, confirmed_at)
+     values (:daemon_id, :confirmed_tag, :confirmed_at)
+     on conflict (daemon_id) do update
+       set confirmed_tag = excluded.confirmed_tag, confirmed_at = excluded.confirmed_at`,
+    params,
   );
 }
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { peerMachine } from "../../../../daemon/features/peers/machine.ts";
+import { checkLost } from "../restores.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 import { SECRET_WORD } from "../texts.ts";
@@ -9,6 +10,7 @@ import { SECRET_WORD } from "../texts.ts";
 export const DAEMON_INVARIANTS: readonly Invariant[] = [
   { name: "no error has ended the daemon", check: ({ uncaught }) => uncaught.check() },
   { name: "event ids rise, and no event holds a text", check: checkEvents },
+  { name: "no id of a lost time is given again", check: checkLost },
   {
     name: "a peer's status follows its transition table, and a closed peer stays closed",
     check: checkPeerTransitions,

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { closePeer } from "../../../../../daemon/features/peers/contract.ts";
 import {
   type MachineName,
   type RestorableMachines,
@@ -51,6 +52,38 @@ Deno.test("an answer that the asker's machine lost is told to it again", async (
   await mesh.pass(2);
   assert.equal((await mesh.asked("laptop", id)).reply, "8377");
   assert.doesNotMatch(JSON.stringify(mesh.got("buildbox", "notify")), /not delivered/);
+});
+
+Deno.test("a peer whose answer was refused is told again after both machines went back", async () => {
+  await using mesh = await restorableMachines();
+  await mesh.backUp("laptop");
+  await mesh.ask("laptop", "Which port?");
+  await mesh.pass(2);
+  mesh.network.bus.setReachable(mesh.machine("buildbox").world.daemon_id, false);
+  await mesh.answer("buildbox", "Which port?", "8377");
+  await mesh.backUp("buildbox"); // The answer is on its way.
+  await mesh.restore("laptop"); // The ask is gone.
+  mesh.network.bus.setReachable(mesh.machine("buildbox").world.daemon_id, true);
+  await mesh.pass(40);
+  assert.match(JSON.stringify(mesh.got("buildbox", "notify")), /8377|not delivered/);
+  await mesh.restore("buildbox");
+  await mesh.pass(40);
+  assert.match(JSON.stringify(mesh.got("buildbox", "notify")), /not delivered/);
+});
+
+Deno.test("a message that was refused ends as failed also after its sender went back", async () => {
+  await using mesh = await restorableMachines();
+  mesh.network.bus.setReachable(mesh.machine("buildbox").world.daemon_id, false);
+  const id = await mesh.notify("laptop", "for a peer that leaves");
+  await mesh.backUp("laptop");
+  const { world } = mesh.machine("buildbox");
+  await world.call(closePeer, { params: { id: "api" }, query: {} });
+  mesh.network.bus.setReachable(world.daemon_id, true);
+  await mesh.pass(5);
+  assert.equal(await mesh.stateOf("laptop", id), "failed unknown_peer");
+  await mesh.restore("laptop");
+  await mesh.pass(5);
+  assert.equal(await mesh.stateOf("laptop", id), "failed unknown_peer");
 });
 
 Deno.test("an ask that was cancelled is closed again at a machine that was restored to before that", async () => {

@@ -1,6 +1,7 @@
 /** Messages between two machines after the sender's database was restored from a backup. */
 
 import assert from "node:assert/strict";
+import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
 import { listInbox, replyInboxItem } from "../../../../../daemon/features/inbox/contract.ts";
 import { startAskBlocking } from "../../../../support/daemon/blocking_questions.ts";
 import { TERMINAL_PROGRAM_PID } from "../../../../support/world.ts";
@@ -61,6 +62,23 @@ Deno.test("an id that another message had is refused, told to the sender, and co
   await mesh.pass(2);
   assert.equal((await mesh.asked("laptop", third)).state, "open");
   assert.equal((await mesh.asked("laptop", again[1] ?? "")).close_reason, "send_failed");
+});
+
+Deno.test("an ask that its restored sender shows as open is closed there, although a new one came first", async () => {
+  await using mesh = await restorableMachines();
+  const id = await mesh.ask("laptop", "AQ");
+  await mesh.pass(2);
+  await mesh.backUp("laptop");
+  await mesh.machine("laptop").world.call(cancelAsk, { params: { id }, body: { peer_id: "web" } });
+  await mesh.pass(2);
+  // The batches in which it reports its position are lost.
+  const { daemon_id } = mesh.machine("laptop").world;
+  mesh.network.bus.onPublish = (from) => from !== daemon_id;
+  await mesh.restore("laptop");
+  mesh.network.bus.onPublish = () => true;
+  await mesh.ask("laptop", "BQ");
+  await mesh.pass(5);
+  assert.equal((await mesh.asked("laptop", id)).close_reason, "cancelled");
 });
 
 Deno.test("an answer that meets another open ask under its id does not close it", async () => {

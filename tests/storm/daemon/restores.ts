@@ -1,0 +1,95 @@
+/**
+ * The database goes back to an earlier copy, while clients, processes and panes go on. What was
+ * given to anybody in the lost time is never given again.
+ */
+
+import assert from "node:assert/strict";
+import type { DatabaseImage } from "../database_files.ts";
+import { identOf, type Snapshot, takeSnapshot } from "./snapshot.ts";
+import type { Storm } from "./storm.ts";
+
+/** Number of earlier moments that a restore may choose from. */
+const COPIES_MAX = 3;
+const PROVED = new Set(["accepted", "seen"]);
+
+/** A copy of the database, and what was expected of the daemon at that moment. */
+export interface DatabaseCopy {
+  readonly image: DatabaseImage;
+  readonly last_event: number;
+  readonly ended: ReadonlyMap<string, string>;
+}
+
+/** Copies the database, as `mesh backup` does. */
+export function copyDatabase({ copies, runs, last_event, ended }: Storm): Promise<void> {
+  copies.push({ image: runs.files.read(), last_event, ended: new Map(ended) });
+  copies.splice(0, copies.length - COPIES_MAX);
+  return Promise.resolve();
+}
+
+/** Puts a copy in the place of the database: nothing there remembers what came later. */
+export async function goBack(storm: Storm): Promise<void> {
+  const { copies, runs, chance, leases, actors } = storm;
+  if (copies.length === 0) return await copyDatabase(storm);
+  const copy = chance.pick(copies);
+  const lost = takeSnapshot(storm.w.daemon);
+  const lostEvents = storm.w.daemon.ctx.events.read({ since: copy.last_event, limit: 100_000 });
+  for (const actor of actors) actor.stopListening();
+  const old = runs.goBack(copy.image);
+  storm.last_event = copy.last_event;
+  storm.ended.clear();
+  for (const [id, reason] of copy.ended) storm.ended.set(id, reason);
+  const lateLeases = [...leases];
+  storm.startAgain();
+  leases.push(...lateLeases); // Their receipts come all the same.
+  await old[Symbol.asyncDispose]();
+  const now = takeSnapshot(storm.w.daemon);
+  for (const { id } of lostEvents) storm.lost.add(`event ${id}`);
+  for (const id of idsOf(lost)) storm.lost.add(id);
+  // A copy may be newer than the state before it, and bring back what an earlier restore removed.
+  for (const id of idsOf(now)) storm.lost.delete(id);
+  for (const { id } of storm.w.daemon.ctx.events.read({ since: 0, limit: 1_000_000 })) {
+    if (id <= copy.last_event) storm.lost.delete(`event ${id}`);
+  }
+  forgetLost(storm, now);
+  storm.before = now;
+}
+
+/** Forgets what the restore itself has removed: it is no loss. */
+function forgetLost(storm: Storm, { byIdent }: Snapshot): void {
+  const { accepted, keyed, received, written } = storm;
+  for (const ident of accepted.keys()) if (!byIdent.has(ident)) accepted.delete(ident);
+  for (const request of keyed) {
+    if (request.id !== undefined && !byIdent.has(identOf(request.id))) request.id = undefined;
+  }
+  for (const { texts, plain, lateIds, receipted } of received.values()) {
+    plain.clear();
+    for (const id of receipted) {
+      if (!PROVED.has(byIdent.get(identOf(id))?.state ?? "")) receipted.delete(id);
+    }
+    for (const id of texts.keys()) {
+      if (byIdent.has(identOf(id))) lateIds.add(id);
+      else texts.delete(id);
+    }
+  }
+  written.clear();
+}
+
+/** The ids that a daemon has given. A peer that is lost may register under its id again. */
+function idsOf({ messages, inboxItems, jobs, attempts, templates }: Snapshot): Set<string> {
+  return new Set([
+    ...messages.map(({ ident }) => ident),
+    ...inboxItems.map(({ item_id }) => item_id),
+    ...jobs.keys(),
+    ...attempts.map(({ attempt_id }) => attempt_id),
+    ...templates.keys(),
+  ]);
+}
+
+/** No id of the lost time is given again, to whatever. */
+export function checkLost(storm: Storm, now: Snapshot): void {
+  if (storm.lost.size === 0) return;
+  for (const id of idsOf(now)) assert.ok(!storm.lost.has(id), `${id} is given twice`);
+  for (const { id } of storm.w.daemon.ctx.events.read({ since: 0, limit: 1_000_000 })) {
+    assert.ok(!storm.lost.has(`event ${id}`), `Event ${id} is given twice`);
+  }
+}
