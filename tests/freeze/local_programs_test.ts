@@ -7,10 +7,11 @@ import { AgentProcess } from "../../cli/acp/agent_process.ts";
 import { DaemonUnreachable } from "../../cli/client/daemon_client.ts";
 import { ANSWER_MS_MAX, sendLocally } from "../../cli/client/local_http.ts";
 import { uploadContent } from "../../cli/client/uploads.ts";
-import { AppServer, socketPath } from "../../daemon/features/agents/codex/app_server.ts";
+import { AppServer } from "../../daemon/features/agents/codex/app_server.ts";
 import { callKitty } from "../../daemon/host/kitty/remote_control.ts";
 import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";
-import { CodexHome, THREAD, thread } from "../support/agents/codex_server.ts";
+import { THREAD } from "../support/agents/codex_server.ts";
+import { FrozenCodex } from "../support/agents/frozen_codex.ts";
 import { FakeClock } from "../support/clock.ts";
 import { FakeKitty } from "../support/host/fake_kitty.ts";
 import { SEARCH_PATH, silent, withTmux } from "../support/host/private_tmux.ts";
@@ -20,22 +21,9 @@ import { until } from "../support/waiting.ts";
 
 const WAYS = ["up", "down", "both"] as const;
 
-/** Codex's server behind a proxy. */
-function frozenCodex() {
-  const home = new CodexHome().listen({ "thread/read": thread({ type: "idle" }) });
-  const path = Deno.realPathSync(socketPath(home.dir));
-  const link = new FrozenProxy(() => ({ path }), `${home.dir}/proxy`);
-  Deno.removeSync(socketPath(home.dir));
-  Deno.symlinkSync(`${home.dir}/proxy`, socketPath(home.dir));
-  const stack = new AsyncDisposableStack();
-  stack.use(home);
-  stack.use(link);
-  return { home, link, [Symbol.asyncDispose]: () => stack.disposeAsync() };
-}
-
 for (const way of WAYS) {
   Deno.test(`a connection to Codex's server that is frozen ${way} ends, however often it is tried`, async () => {
-    await using codex = frozenCodex();
+    await using codex = new FrozenCodex();
     const { home, link } = codex;
     const clock = new FakeClock();
     for (let attempt = 1; attempt <= 3; attempt++) {
@@ -54,7 +42,7 @@ for (const way of WAYS) {
   });
 
   Deno.test(`a connection to Codex's server that is frozen ${way} from its start ends`, async () => {
-    await using codex = frozenCodex();
+    await using codex = new FrozenCodex();
     const { home, link } = codex;
     const clock = new FakeClock();
     link.frozen = way;

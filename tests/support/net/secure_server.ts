@@ -20,19 +20,17 @@ export interface SecureServerOptions {
 export class SecureServer implements AsyncDisposable {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly ca: string;
+  /** The certificate and its key, in PEM. */
+  readonly tls: { readonly cert: string; readonly key: string };
   readonly #dir: string;
 
   private constructor(dir: string, name: string, handle: Handle) {
     this.#dir = dir;
     this.ca = `${dir}/authority.pem`;
     const read = (file: string) => Deno.readTextFileSync(`${dir}/${file}`);
-    this.#server = Deno.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      cert: read(`${name}.pem`),
-      key: read(`${name}.key`),
-      onListen: () => undefined,
-    }, handle);
+    this.tls = { cert: read(`${name}.pem`), key: read(`${name}.key`) };
+    const address = { hostname: "127.0.0.1", port: 0 };
+    this.#server = Deno.serve({ ...address, ...this.tls, onListen: () => undefined }, handle);
   }
 
   static async start({ fault, handle = () => new Response("reached") }: SecureServerOptions = {}) {
