@@ -1,4 +1,4 @@
-/** Programs of this machine that freeze: each call of them ends in time, and each connection too. */
+/** Programs of this machine that freeze: each call of them ends in time, and each connection. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";

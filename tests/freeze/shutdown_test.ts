@@ -1,4 +1,4 @@
-/** A daemon whose links and programs are all frozen at once ends in time, and leaves its network. */
+/** A daemon whose links and programs are all frozen at once ends in time, and can leave. */
 
 import assert from "node:assert/strict";
 import { stopwatch } from "kit/core/clock.ts";
