@@ -39,8 +39,9 @@ export class AgentProcess {
    * Waits until the agent ends. After the time limit, ends it with every process that it started.
    */
   async end(): Promise<void> {
-    // The pipe may be broken, if it has ended already.
-    await this.#writer.close().catch(() => undefined);
+    // Not awaited: a stopped agent does not take what was written before. The pipe may be broken,
+    // if the agent has ended already.
+    this.#writer.close().catch(() => undefined);
     if (await timeout(this.#clock, END_MS_MAX, this.#group.child.status)) return;
     // The group has the launcher, the MCP servers, and the processes that tools start.
     const left = await this.#group.end(this.#clock);

@@ -37,8 +37,13 @@ export async function sendLocally(request: LocalRequest): Promise<LocalResponse>
   const { url, signal, deadline } = request;
   signal?.throwIfAborted();
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
-  const connection = await Deno.connect({ hostname, port: Number(url.port || 80) });
-  const abort = () => close(connection);
+  // A stopped daemon takes no connection once many wait for it.
+  const connecting = Deno.connect({ hostname, port: Number(url.port || 80) });
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = () => {
+    reject(new Error("The request was aborted"));
+    void connecting.then(close, () => undefined);
+  };
   signal?.addEventListener("abort", abort, { once: true });
   let isLate = false;
   const cancel = deadline?.clock.setTimer(deadline.ms, () => {
@@ -46,8 +51,7 @@ export async function sendLocally(request: LocalRequest): Promise<LocalResponse>
     abort();
   });
   try {
-    await writeAll(connection, encodeRequest(request));
-    return parseResponse(await readAll(connection));
+    return await Promise.race([exchange(connecting, request), aborted]);
   } catch (error) {
     if (!isLate) throw error;
     const seconds = (deadline?.ms ?? 0) / 1000;
@@ -55,6 +59,18 @@ export async function sendLocally(request: LocalRequest): Promise<LocalResponse>
   } finally {
     cancel?.();
     signal?.removeEventListener("abort", abort);
+  }
+}
+
+async function exchange(
+  connecting: Promise<Deno.TcpConn>,
+  request: LocalRequest,
+): Promise<LocalResponse> {
+  const connection = await connecting;
+  try {
+    await writeAll(connection, encodeRequest(request));
+    return parseResponse(await readAll(connection));
+  } finally {
     close(connection);
   }
 }

@@ -112,12 +112,15 @@ class StdioProxy {
     work.finally(() => this.#pending.delete(work));
   }
 
-  /** Waits briefly for requests in flight, then aborts them. */
+  /**
+   * Waits briefly for requests in flight, then aborts them. An agent that reads nothing does not
+   * take their answers.
+   */
   async finish(): Promise<void> {
     const all = Promise.allSettled(this.#pending);
     await timeout(systemClock, FINISH_MS_MAX, all);
     this.#inFlight.forEach((controller) => controller.abort());
-    await all;
+    await timeout(systemClock, FINISH_MS_MAX, all);
   }
 
   async #forward(line: string, messages: readonly JsonObject[]): Promise<void> {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf, tryJson } from "kit/core/text.ts";
+import { hideCredentials, messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
 import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
@@ -53,7 +53,8 @@ export async function joinRelay(options: JoinOptions): Promise<Joined> {
   const url = RelayUrl.safeParse(options.url);
   if (!url.success) {
     const allowed = url.error.issues[0]?.message ?? "";
-    throw new RelayJoinError(`--relay: "${options.url}" is not allowed; use ${allowed}`, true);
+    const given = hideCredentials(options.url);
+    throw new RelayJoinError(`--relay: "${given}" is not allowed; use ${allowed}`, true);
   }
   const relay = url.data;
   const file = openConfig(env);

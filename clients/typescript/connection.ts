@@ -14,6 +14,8 @@ export interface Socket {
   onerror: ((event: never) => void) | null;
   send(text: string): void;
   close(code?: number, reason?: string): void;
+  /** Ends the connection without waiting for the other end, as the class of `ws` can. */
+  terminate?(): void;
 }
 export type SocketClass = new (url: string) => Socket;
 
@@ -31,6 +33,8 @@ const RETRY_MS = { min: 250, max: 5_000 };
 const HANDSHAKE_MS_MAX = 10_000;
 /** The daemon pings every 20 s. After three missing pings, the connection is taken for dead. */
 const SILENCE_MS_MAX = 65_000;
+/** How long the daemon may take to confirm the end of a connection. */
+const CLOSE_MS_MAX = 1_000;
 /** Close codes after which another attempt would end in the same way (docs/websocket.md). */
 const FINAL_CODES: ReadonlySet<number> = new Set([4000, 4001, 4002, 4003, 4004, 4008, 4009]);
 const OPEN = 1;
@@ -140,7 +144,7 @@ export class Connection {
     const wasUp = this.#isUp;
     this.#socket = undefined;
     this.#isUp = false;
-    if (socket) socket.close(code);
+    if (socket) close(socket, code);
     if (wasUp) this.#listener.down();
   }
 
@@ -161,4 +165,11 @@ export class Connection {
     const ms = Math.min(RETRY_MS.min * 2 ** this.#failures++, RETRY_MS.max);
     this.#timer = setTimeout(() => void this.open(), ms * (0.5 + Math.random() / 2));
   }
+}
+
+/** A frozen daemon never confirms the end, so the connection then ends without it. */
+function close(socket: Socket, code?: number): void {
+  const timer = socket.terminate && setTimeout(() => socket.terminate?.(), CLOSE_MS_MAX);
+  socket.onclose = () => clearTimeout(timer);
+  socket.close(code);
 }

@@ -2,11 +2,15 @@
 
 import { ClockWatch } from "kit/core/clock.ts";
 import { isProblem } from "kit/core/problem.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { type Api, openApi } from "./api.ts";
 import { compose, type Features } from "./compose/compose.ts";
 import type { Config } from "./config.ts";
 import type { Platform } from "./platform.ts";
 import { runScheduler, tick } from "./scheduler.ts";
+
+/** Time limit for work that is under way at the shutdown. It may wait for a frozen program. */
+const WORK_MS_MAX = 4000;
 
 export interface Daemon extends Features, Api, AsyncDisposable {
   /** Takes up the work of the last run. Peers are offline until they are seen again. */
@@ -24,6 +28,8 @@ export function createDaemon(config: Config, db_path: string, platform: Platform
   const api = openApi(features);
   const clockWatch = new ClockWatch(platform.clock);
   const onTick = () => tick(features, api, clockWatch);
+  let ending: Promise<void> | undefined;
+  const end = () => ending ??= shutDown(features, api);
   return {
     ...features,
     ...api,
@@ -34,9 +40,9 @@ export function createDaemon(config: Config, db_path: string, platform: Platform
         afterTick();
       }),
     tick: onTick,
-    shutDown: () => shutDown(features, api),
+    shutDown: end,
     async [Symbol.asyncDispose]() {
-      await shutDown(features, api);
+      await end();
       await features.ctx.background.close();
       features.ctx.db[Symbol.dispose]();
     },
@@ -71,14 +77,18 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
     if (!isProblem(error, "storage_failed")) throw error;
   }
   relayClient?.close();
-  await features.federation?.close();
+  const leaving = features.federation?.close();
   features.shutdown.abort();
   features.sockets.closeAll();
-  await features.dispatcher.close();
+  const work = [
+    leaving,
+    features.dispatcher.close(),
+    features.jobs.close(),
+    features.restarts.close(),
+    features.spawns.registrations.close(),
+    mcp[Symbol.asyncDispose](),
+  ];
+  await timeout(features.ctx.clock, WORK_MS_MAX, Promise.all(work));
   features.urgentMessages.close();
-  await features.jobs.close();
-  await features.restarts.close();
-  await features.spawns.registrations.close();
-  await mcp[Symbol.asyncDispose]();
   await features.telemetry?.close();
 }

@@ -36,7 +36,7 @@ import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
 /** How long open requests may take to end at the shutdown. */
-const SHUTDOWN_MS_MAX = 5000;
+const SHUTDOWN_MS_MAX = 3000;
 
 /**
  * Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. A file that cannot

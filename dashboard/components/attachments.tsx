@@ -1,7 +1,7 @@
 /** Files of messages: pictures and the beginnings of texts are shown, and each can be saved. */
 
 import { useEffect, useState } from "preact/hooks";
-import { PREFIX } from "../state/calls.ts";
+import { LOAD_MS_MAX, PREFIX, within } from "../state/calls.ts";
 import type { Attachment, FileFacts } from "../state/records.ts";
 import { Failed } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
@@ -96,7 +96,8 @@ function TextStart({ file }: { file: FileFacts }) {
   const [start, setStart] = useState<Start>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
-    readStart(file.id).then(setStart, setError);
+    within(LOAD_MS_MAX, "Try again.", (signal) => readStart(file.id, signal))
+      .then(setStart, setError);
   }, [file.id]);
   if (error !== undefined) return <Failed error={error} />;
   if (!start) return <p class="hint" role="status">Loading…</p>;
@@ -113,8 +114,8 @@ function TextStart({ file }: { file: FileFacts }) {
 }
 
 /** The beginning of a file; the rest of it is not loaded. */
-async function readStart(id: string): Promise<Start> {
-  const response = await fetch(addressOf(id));
+async function readStart(id: string, signal: AbortSignal): Promise<Start> {
+  const response = await fetch(addressOf(id), { signal });
   if (!response.ok || !response.body) {
     await response.body?.cancel();
     throw new Error("The file is gone: it expired, or somebody deleted it.");

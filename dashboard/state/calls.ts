@@ -11,7 +11,11 @@ export const PREFIX = location.pathname.replace(/\/dashboard\/?$/, "");
 export const RELAYED = /^\/m\/[^/]+$/.test(PREFIX);
 
 /** A load that takes longer has failed: its connection may be lost without a word. */
-const LOAD_MS_MAX = 15_000;
+export const LOAD_MS_MAX = 15_000;
+/** The daemon holds a request for a minute at most. */
+const ACT_MS_MAX = 90_000;
+/** A file over a slow connection. A browser does not tell how much of it was taken. */
+const UPLOAD_MS_MAX = 600_000;
 
 const SESSION = "/dashboard/session";
 
@@ -40,31 +44,50 @@ export const relayCall = client(location.origin, send);
 
 async function send(request: Request): Promise<Response> {
   if (form_token !== undefined) request.headers.set("x-mesh-form-token", form_token);
-  const response = await (request.method === "GET" ? load(request) : fetch(request));
+  const response = await (request.method === "GET" ? load(request) : act(request));
   setByHeader(response.headers.get("date"));
   if (response.status === 401) unauthorized.value++;
   return response;
 }
 
-/** The time counts until the whole answer has arrived. */
-async function load(request: Request): Promise<Response> {
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(new LoadTimeout()), LOAD_MS_MAX);
-  const signals = [request.signal, timeout.signal];
+function load(request: Request): Promise<Response> {
   // Reopening the stream asks for the session itself.
-  if (!request.url.endsWith(SESSION)) signals.push(loads.signal);
+  const signals = request.url.endsWith(SESSION) ? [] : [loads.signal];
+  return within(LOAD_MS_MAX, "Try again.", (signal) => whole(request, [signal, ...signals]));
+}
+
+function act(request: Request): Promise<Response> {
+  const isUpload = request.headers.get("content-type")?.startsWith("multipart/");
+  return within(
+    isUpload ? UPLOAD_MS_MAX : ACT_MS_MAX,
+    "It may still do what you asked for: look before you try again.",
+    (signal) => whole(request, [signal]),
+  );
+}
+
+/** The time counts until the whole answer has arrived. */
+async function whole(request: Request, signals: readonly AbortSignal[]): Promise<Response> {
+  const signal = AbortSignal.any([request.signal, ...signals]);
+  const response = await fetch(request, { signal });
+  return new Response(await response.arrayBuffer(), response);
+}
+
+/** Aborts work whose server does not answer in time, with a sentence that says so. */
+export async function within<T>(
+  ms: number,
+  advice: string,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => {
+    const server = RELAYED ? "relay" : "daemon";
+    timeout.abort(new Error(`The ${server} has not answered for ${ms / 1000} seconds. ${advice}`));
+  }, ms);
   try {
-    const response = await fetch(request, { signal: AbortSignal.any(signals) });
-    return new Response(await response.arrayBuffer(), response);
+    return await work(timeout.signal);
   } finally {
     clearTimeout(timer);
   }
-}
-
-class LoadTimeout extends Error {
-  override readonly message = `The ${RELAYED ? "relay" : "daemon"} has not answered for ${
-    LOAD_MS_MAX / 1000
-  } seconds. Try again.`;
 }
 
 /** Calls with a form as the body, such as an upload. */

@@ -1,6 +1,7 @@
 /** Reads a table of settings from a file and the environment, and reports all mistakes at once. */
 
 import * as z from "zod";
+import { hideCredentials } from "./text.ts";
 
 /** Shapes of settings by dotted key. The description of a shape says which values are allowed. */
 export type Settings = Record<string, z.ZodType>;
@@ -177,7 +178,10 @@ function namesUnder(table: Settings, section: string): string {
 function formatValue(value: unknown): string {
   if (value === undefined) return "nothing";
   try {
-    return JSON.stringify(value);
+    return JSON.stringify(
+      value,
+      (_, part) => typeof part === "string" ? hideCredentials(part) : part,
+    );
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return "a value that contains itself"; // By an anchor of YAML.

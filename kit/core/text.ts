@@ -22,6 +22,13 @@ export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+/** An address for a message: its user name, its password and the values of its query are hidden. */
+export function hideCredentials(address: string): string {
+  return address
+    .replace(/(\/\/|^[^/\s]+:(?!\/\/)).*@/s, (_, start) => `${start === "//" ? "//" : ""}[hidden]@`)
+    .replaceAll(/([?&][^=&#\s]*=)[^&#\s]*/g, "$1[hidden]");
+}
+
 /** A fast check that fails for most texts: no invisible character is lower than U+00AD. */
 const MAYBE_HIDDEN = /[^\0-\xac]/;
 let hidden: RegExp | undefined;

@@ -1,6 +1,7 @@
 /** The configuration of the relay, from environment variables (specification 5, contract 9). */
 
 import * as z from "zod";
+import { hideCredentials } from "kit/core/text.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import type { RelayTelemetryOptions } from "./telemetry.ts";
 import { parseIpAddress } from "../web/net/ip_address.ts";
@@ -75,8 +76,11 @@ export interface RelayConfig {
 /** Reads the configuration. Throws one error that names every mistake. */
 export function readRelayConfig(env: Readonly<Record<string, string>>): RelayConfig {
   const read = Settings.safeParse(env);
-  const found = (key: string) =>
-    SECRET.test(key) ? "a value" : JSON.stringify(env[key]) ?? "nothing";
+  const found = (key: string) => {
+    const value = env[key];
+    if (SECRET.test(key)) return "a value";
+    return value === undefined ? "nothing" : JSON.stringify(hideCredentials(value));
+  };
   const mistakeText = (key: string, allowed: string) =>
     `${key}: found ${found(key)}; allowed: ${allowed}`;
   const mistakes = read.success

@@ -14,6 +14,7 @@ import { listMachines } from "../../daemon/features/federation/contract.ts";
 import { listPeers } from "../../daemon/features/peers/contract.ts";
 import { RealRelay, SECRET } from "../support/e2e/relay_lab.ts";
 import { type Freeze, FrozenProxy } from "../support/net/frozen_proxy.ts";
+import { SecureServer } from "../support/net/secure_server.ts";
 import { temporary } from "../support/programs/child.ts";
 import { AnsweringPeer } from "../support/real_machines/answering_peer.ts";
 import { RealMachine } from "../support/real_machines/real_machine.ts";
@@ -27,6 +28,8 @@ const SECONDS = Number(values.seconds);
  */
 const BACK_MS_MAX = 75_000;
 const DOWN_MS_MAX = 15_000;
+/** Longer than the pause between two batches of spans. */
+const TRACES_MS_MAX = 10_000;
 
 /** One end of a link. Tells whether this end believes that the link is connected. */
 interface End {
@@ -41,13 +44,16 @@ const PINGED_MS = 85_000;
 
 await using stack = new AsyncDisposableStack();
 const network = stack.use(await RealNetwork.start({ tls: true }));
-const relay = stack.use(new RealRelay());
+// Also takes traces; an answer that is no OTLP counts as taken.
+const secure = stack.use(await SecureServer.start());
+const relay = stack.use(new RealRelay(0, secure.tls));
 const busLink = stack.use(new FrozenProxy(network.server.port));
 const relayLink = stack.use(new FrozenProxy(Number(new URL(relay.url).port)));
+const otlpLink = stack.use(new FrozenProxy(secure.port));
 const wsLink = stack.use(new FrozenProxy(() => ({ port: laptop.port })));
 const desktop = await network.join("desktop");
 const laptop = await joinFrozen("laptop");
-const links = [busLink, relayLink, wsLink];
+const links = [busLink, relayLink, otlpLink, wsLink];
 stack.use(await AnsweringPeer.connect(desktop, "web", "yes"));
 
 let isPeerUp = false, isStreamUp = false;
@@ -75,14 +81,19 @@ const ENDS: readonly End[] = [
     notices: () => 45_000,
   },
   {
-    name: "relay tunnel: daemon",
+    name: "relay tunnel, TLS: daemon",
     isConnected: async () => (await health()).relay.status === "connected",
     notices: () => PINGED_MS,
   },
   {
-    name: "relay tunnel: relay",
+    name: "relay tunnel, TLS: relay",
     isConnected: () => relay.connected(laptop.id) ?? false,
     notices: () => PINGED_MS,
+  },
+  {
+    name: "OTLP, TLS: daemon",
+    isConnected: tracesPass,
+    notices: () => 25_000,
   },
   { name: "/ws: client", isConnected: () => isPeerUp, notices: () => PINGED_MS },
   {
@@ -102,6 +113,10 @@ const ENDS: readonly End[] = [
 ];
 
 let failures = 0;
+let traces: { count: string | undefined; elapsed_ms: () => number } = {
+  count: undefined,
+  elapsed_ms: () => Infinity,
+};
 await allConnected();
 for (const way of ["up", "down", "both"] as const) await freezeAll(way);
 await stopServer();
@@ -114,7 +129,9 @@ async function joinFrozen(name: string): Promise<RealMachine> {
   const machine = stack.use(
     new RealMachine(name, state, {
       MESH_RELAY__ENABLED: "true",
-      MESH_RELAY__URL: `http://127.0.0.1:${relayLink.port}`,
+      MESH_RELAY__URL: `https://127.0.0.1:${relayLink.port}`,
+      MESH_TELEMETRY__OTLP: `https://127.0.0.1:${otlpLink.port}`,
+      SSL_CERT_FILE: secure.ca,
       MESH_RELAY__SECRET: SECRET,
       MESH_DAEMON__ALLOWED_HOSTS: `["127.0.0.1:${wsLink.port}"]`,
     }),
@@ -130,6 +147,14 @@ async function joinFrozen(name: string): Promise<RealMachine> {
   await machine.start();
   await machine.connected();
   return machine;
+}
+
+/** Whether the collector has lately confirmed spans. Each poll of this test makes some. */
+async function tracesPass(): Promise<boolean> {
+  const metrics = await (await fetch(`${laptop.base}/metrics`)).text();
+  const count = /^mesh_telemetry_spans_total\{[^}]*"sent"\} (\d+)/m.exec(metrics)?.[1];
+  if (count !== traces.count) traces = { count, elapsed_ms: stopwatch() };
+  return traces.elapsed_ms() < TRACES_MS_MAX;
 }
 
 async function readEvents(): Promise<void> {

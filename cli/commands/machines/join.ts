@@ -2,6 +2,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { resolve } from "kit/core/path.ts";
+import { hideCredentials } from "kit/core/text.ts";
 import { readNetworkSecret } from "../../../daemon/app/bus/files.ts";
 import { makeNetworkSecret, type Membership } from "../../../daemon/app/bus/joining.ts";
 import { BusUrl } from "../../../daemon/app/bus/settings.ts";
@@ -96,7 +97,9 @@ async function targetOf(context: CommandContext, args: Args): Promise<Target> {
   const url = BusUrl.safeParse(text);
   if (!url.success) {
     throw new UsageError(
-      `"${text}" is neither an invitation nor an address; use ${BusUrl.description}`,
+      `"${
+        hideCredentials(text)
+      }" is neither an invitation nor an address; use ${BusUrl.description}`,
     );
   }
   const network_secret = await secretOf(context, args);

@@ -2,6 +2,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { resolve } from "kit/core/path.ts";
+import { hideCredentials } from "kit/core/text.ts";
 import { ensureNetworkSecret } from "../../../daemon/app/bus/joining.ts";
 import { BUS_PORT } from "../../../daemon/app/bus/settings.ts";
 import { addMachine } from "../../../daemon/host/nats/server_config.ts";
@@ -123,7 +124,9 @@ function settingsFor(env: Env, args: Args): ServerSettings {
   const before = readServer(env);
   const given = args.list("host");
   const wrong = given.find((host) => !isHost(host));
-  if (wrong !== undefined) throw new UsageError(`--host: "${wrong}" is not a name or an address`);
+  if (wrong !== undefined) {
+    throw new UsageError(`--host: "${hideCredentials(wrong)}" is not a name or an address`);
+  }
   const port = args.number("port") ?? before?.port ?? BUS_PORT;
   if (!Number.isInteger(port) || port > PORT_MAX) {
     throw new UsageError(`--port: ${port} is not a port, 0 to ${PORT_MAX}`);

@@ -1,5 +1,6 @@
 /** Shared parts of the commands that run a chat surface: errors in settings, and the log. */
 
+import { hideCredentials } from "kit/core/text.ts";
 import { configPath, type Env, isLoopback } from "../../../daemon/host/paths.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
@@ -38,6 +39,8 @@ export function apiBase(env: Env, variable: string, standard: string): string {
     return base.replace(/(?<!\/)\/+$/, "");
   }
   throw new ConfigError(
-    `${variable}: "${base}" is not allowed; use an https URL, or an http URL on this machine`,
+    `${variable}: "${
+      hideCredentials(base)
+    }" is not allowed; use an https URL, or an http URL on this machine`,
   );
 }

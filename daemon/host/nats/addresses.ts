@@ -1,5 +1,7 @@
 /** The servers that a configured address names, and whether each connection must be encrypted. */
 
+import { hideCredentials } from "kit/core/text.ts";
+
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -29,7 +31,7 @@ function parseAddress(text: string): Address {
   const [, scheme, name, digits, insecure] = FORM.exec(text) ?? [];
   const port = Number(digits ?? DEFAULT_PORT);
   if (!scheme || !name || port < 1 || port > 65_535) {
-    throw new TypeError(`Not an address of a bus: "${text}"; use tls://host:port`);
+    throw new TypeError(`Not an address of a bus: "${hideCredentials(text)}"; use tls://host:port`);
   }
   if (insecure && scheme.toLowerCase() === "tls") {
     throw new TypeError(`"${text}" asks for TLS and for no TLS; use nats:// with ?insecure`);

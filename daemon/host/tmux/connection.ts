@@ -162,17 +162,28 @@ export class TmuxConnection {
     this.#expiring = false;
   }
 
+  /**
+   * Reads until the client ends, or until this connection does: a tmux server holds the pipes of
+   * its clients, too, and while it is stopped they do not end.
+   */
   async #readOutput(): Promise<void> {
-    const errorText = new Response(this.#child.stderr).text();
+    const { signal } = this.#closing;
+    const errors = this.#child.stderr.pipeThrough(new TextDecoderStream(), { signal });
+    const errorText = Array.fromAsync(errors).then((parts) => parts.join(""), () => "");
+    const output = this.#child.stdout.pipeThrough(new TextDecoderStream(), { signal });
     const lines = new Splitter("\n", 0);
-    for await (const chunk of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
-      for (const line of lines.push(chunk)) this.#receive(line);
+    try {
+      for await (const chunk of output) {
+        for (const line of lines.push(chunk)) this.#receive(line);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
     }
     const { code } = await this.#child.status;
     const message = (await errorText).trim() || `The tmux client ended with code ${code}`;
     if (this.#open) void this.end(this.#attached ? "lost" : "no_server", message);
     // The pipe may already be broken. Its remaining content is not needed.
-    await this.#input.abort().catch((error) =>
+    this.#input.abort().catch((error) =>
       this.#options.log.debug("The tmux client's input was already closed", { error })
     );
   }

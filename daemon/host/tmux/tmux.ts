@@ -1,6 +1,7 @@
 /** Tmux servers: one control-mode connection for each. It leaves no trace in the user's server. */
 
 import type { Monotonic } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
 import { ExclusiveWork } from "../terminals/exclusive.ts";
@@ -27,6 +28,8 @@ export const SERVERS_MAX = 32;
 export const IDLE_MS_MAX = 10 * 60_000;
 /** If a server was used within this time, a caller may still hold a reference to it. */
 const IN_USE_MS_MAX = 60_000;
+/** Time limit for a server to delete our buffers when its connection is closed. */
+const CLOSE_MS_MAX = 1000;
 
 /**
  * Quotes one argument for tmux's command parser. A character that could end the string, start an
@@ -262,12 +265,14 @@ export class Tmux implements TerminalServer, AsyncDisposable {
 
   /**
    * Closes the connection and fails pending commands. Deletes our buffers unless a command is
-   * pending; then the next connection deletes them.
+   * pending or the server is stopped; then the next connection deletes them.
    */
   async close(why = "The connection was closed"): Promise<void> {
     this.#closed ??= why;
-    if (this.#connection?.idle) await this.#deleteLeftovers(this.#connection);
-    await this.#connection?.end("closed", why);
+    const connection = this.#connection;
+    const { clock } = this.#options;
+    if (connection?.idle) await timeout(clock, CLOSE_MS_MAX, this.#deleteLeftovers(connection));
+    await connection?.end("closed", why);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

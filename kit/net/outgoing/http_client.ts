@@ -19,11 +19,10 @@ export class UnreachableError extends Error {
 export function outgoingFetch(env: Env, now: () => number): Fetch {
   let authorities: Authorities | undefined;
   const clients = new Map<string, Deno.HttpClient>();
-  const clientFor = ({ protocol, hostname, port }: URL): Deno.HttpClient | undefined => {
+  const clientFor = ({ protocol, hostname, port }: URL): Deno.HttpClient => {
     const tls = protocol === "https:";
     authorities ??= readAuthorities(env);
     const proxy = proxyFor(env, { tls, host: hostname, port: Number(port || (tls ? 443 : 80)) });
-    if (!proxy && authorities.pems.length === 0) return undefined;
     const { pems } = authorities;
     return clients.getOrInsertComputed(proxy?.variable ?? "", () => makeClient(pems, proxy));
   };
@@ -31,7 +30,7 @@ export function outgoingFetch(env: Env, now: () => number): Fetch {
     const url = new URL(request.url);
     try {
       const client = clientFor(url);
-      return await fetch(request, client && { client });
+      return await fetch(request, { client });
     } catch (error) {
       if (request.signal.aborted) throw error;
       const why = explainTlsError(error, { now: now(), faults: authorities?.faults });
@@ -41,8 +40,14 @@ export function outgoingFetch(env: Env, now: () => number): Fetch {
   };
 }
 
+/**
+ * Only HTTP/1: a request that is aborted ends its connection there. A connection of HTTP/2 stays,
+ * and if it is frozen, every later request to its server fails as well.
+ */
 function makeClient(caCerts: readonly string[], proxy: Proxy | undefined): Deno.HttpClient {
   return Deno.createHttpClient({
+    http2: false,
+    poolMaxIdlePerHost: 1,
     ...(caCerts.length > 0 && { caCerts: [...caCerts] }),
     ...(proxy && { proxy: { url: proxy.url.href, ...basicAuth(proxy) } }),
   });

@@ -24,7 +24,8 @@ export class RealRelay implements AsyncDisposable {
   /** The cookie of the one browser that is signed in. */
   readonly cookie: string;
 
-  constructor(port = 0) {
+  /** `tls` has the certificate and the key of an HTTPS relay, in PEM. */
+  constructor(port = 0, tls?: { readonly cert: string; readonly key: string }) {
     this.relay = new Relay({
       clock: systemClock,
       log: jsonLog(systemClock, "debug", (line) => this.logged.push(line)),
@@ -37,11 +38,11 @@ export class RealRelay implements AsyncDisposable {
       },
     });
     const onError = (error: unknown) => this.relay.onError(error);
-    const options = { hostname: "127.0.0.1", port, onListen: () => undefined, onError };
+    const options = { hostname: "127.0.0.1", port, onListen: () => undefined, onError, ...tls };
     this.#server = Deno.serve(options, (request, { remoteAddr }) => {
       return this.relay.fetch(request, remoteAddr);
     });
-    this.url = `http://127.0.0.1:${this.#server.addr.port}`;
+    this.url = `${tls ? "https" : "http"}://127.0.0.1:${this.#server.addr.port}`;
     this.cookie = this.relay.sessions.open(NAMESPACE, new Request(this.url)).split(";", 1)[0] ??
       "";
     this.#ticking = this.relay.run();

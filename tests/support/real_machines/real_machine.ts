@@ -58,7 +58,8 @@ export class RealMachine implements AsyncDisposable {
 
   get env(): Record<string, string> {
     const { MESH_CONFIG = "" } = this.#settings;
-    return { HOME: this.state, MESH_STATE: this.state, MESH_CONFIG, DENO_DIR };
+    const MESH_DAEMON__PORT = "0";
+    return { HOME: this.state, MESH_STATE: this.state, MESH_CONFIG, DENO_DIR, MESH_DAEMON__PORT };
   }
 
   async start(): Promise<void> {

@@ -9,6 +9,7 @@ import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import { unlessMissing } from "../../../host/paths.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
+import type { localWebSocket } from "./local_web_socket.ts";
 
 /**
  * How long opening a socket may take. A local socket opens at once, unless its owner has stopped
@@ -55,25 +56,22 @@ export class AppServer implements Disposable {
   /** The server's release, e.g. `0.169.0`; empty before the handshake. */
   version = "";
   readonly #clock: Clock;
-  readonly #http: Deno.HttpClient;
-  readonly #socket: WebSocket;
+  readonly #socket: ReturnType<typeof localWebSocket>;
   readonly #pending = new Map<number, (reply: Reply) => void>();
   readonly #open = Promise.withResolvers<undefined | "connection_refused">();
   #cancelClose: () => void = () => undefined;
-  #isHttpClosed = false;
   #lastId = 0;
 
-  private constructor(path: string, clock: Clock) {
+  private constructor(socket: ReturnType<typeof localWebSocket>, clock: Clock) {
     this.#clock = clock;
-    this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
-    this.#socket = new WebSocket("ws://localhost/", { client: this.#http });
-    this.#socket.onopen = () => this.#open.resolve(undefined);
-    this.#socket.onmessage = ({ data }) => this.#receive(data);
-    this.#socket.onerror = (event) => event.preventDefault(); // A close event follows.
-    this.#socket.onclose = () => {
+    this.#socket = socket;
+    socket.onopen = () => this.#open.resolve(undefined);
+    socket.onmessage = ({ data }) => this.#receive(data);
+    socket.onerror = () => undefined; // A close event follows.
+    socket.onclose = () => {
       this.#open.resolve("connection_refused");
       for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
-      this.#closeHttp();
+      this.#cancelClose();
     };
   }
 
@@ -87,7 +85,9 @@ export class AppServer implements Disposable {
     if (checked.state === "refused") {
       return checked.code === "no_socket" ? "no_server" : "foreign_socket";
     }
-    const server = new AppServer(checked.path, clock);
+    // Loaded only here: most daemons never meet a Codex.
+    const { localWebSocket } = await import("./local_web_socket.ts");
+    const server = new AppServer(localWebSocket(checked.path), clock);
     const failure = await server.#initialize();
     if (failure === undefined) return server;
     server[Symbol.dispose]();
@@ -138,19 +138,11 @@ export class AppServer implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#socket.readyState <= WebSocket.OPEN) this.#socket.close();
+    this.#socket.close();
     // A suspended server never confirms the close.
     if (this.#socket.readyState !== WebSocket.CLOSED) {
-      const cancel = this.#clock.setTimer(CLOSE_MS_MAX, () => this.#closeHttp());
-      this.#cancelClose = cancel;
+      this.#cancelClose = this.#clock.setTimer(CLOSE_MS_MAX, () => this.#socket.terminate());
     }
-  }
-
-  #closeHttp(): void {
-    this.#cancelClose();
-    if (this.#isHttpClosed) return;
-    this.#isHttpClosed = true;
-    this.#http.close();
   }
 }
 

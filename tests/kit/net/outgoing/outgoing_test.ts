@@ -3,55 +3,13 @@ import type { Socket } from "node:net";
 import { systemClock } from "kit/core/clock.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { OutgoingSockets } from "kit/net/outgoing/sockets.ts";
+import type { CertificateFault } from "../../../support/nats/certificates.ts";
 import { ConnectProxy } from "../../../support/net/connect_proxy.ts";
 import { FrozenProxy } from "../../../support/net/frozen_proxy.ts";
-import {
-  type CertificateFault,
-  makeAuthority,
-  makeCertificate,
-  makeFaultyCertificate,
-} from "../../../support/nats/certificates.ts";
+import { RELAY, SecureServer } from "../../../support/net/secure_server.ts";
 
 const STEP_MS_MAX = 250;
-const RELAY = "relay.example";
 type Env = Record<string, string>;
-
-/** A server with a certificate from a new authority. */
-class SecureServer implements AsyncDisposable {
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly ca: string;
-  readonly #dir: string;
-
-  private constructor(dir: string, name: string) {
-    this.#dir = dir;
-    this.ca = `${dir}/authority.pem`;
-    const read = (file: string) => Deno.readTextFileSync(`${dir}/${file}`);
-    this.#server = Deno.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      cert: read(`${name}.pem`),
-      key: read(`${name}.key`),
-      onListen: () => undefined,
-    }, () => new Response("reached"));
-  }
-
-  static async start(fault?: CertificateFault): Promise<SecureServer> {
-    const dir = await Deno.makeTempDir({ prefix: "mesh-tls-" });
-    await makeAuthority(dir);
-    if (fault) await makeFaultyCertificate(dir, fault);
-    else await makeCertificate(dir, "server", `IP:127.0.0.1,DNS:${RELAY}`);
-    return new SecureServer(dir, fault ?? "server");
-  }
-
-  get port(): number {
-    return this.#server.addr.port;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#server.shutdown();
-    await Deno.remove(this.#dir, { recursive: true });
-  }
-}
 
 const socketsOf = (env: Env) =>
   new OutgoingSockets({ env, clock: systemClock, step_ms_max: STEP_MS_MAX });
@@ -96,7 +54,7 @@ for (const [way, reach] of Object.entries(WAYS)) {
       self_signed: /its certificate is (?:self-signed and )?not trusted.* SSL_CERT_FILE/,
     };
     for (const [fault, reason] of Object.entries(reasons)) {
-      await using server = await SecureServer.start(fault as CertificateFault);
+      await using server = await SecureServer.start({ fault: fault as CertificateFault });
       const env = { SSL_CERT_FILE: server.ca };
       await assert.rejects(reach(env, "127.0.0.1", server.port), { message: reason }, fault);
     }
