@@ -21,4 +21,15 @@ export const HOST_TARGETS: readonly Target[] = [
       ],
     ],
   },
+  {
+    file: "cli/doctor/daemon.ts",
+    tests: ["tests/cli/doctor/doctor_command_test.ts"],
+    faults: [
+      [
+        "a stopped daemon's doctor names no copy to go back to",
+        "...diskSchemaFindings(machine), ...copyFindings(machine)",
+        "...diskSchemaFindings(machine)",
+      ],
+    ],
+  },
 ];

@@ -219,7 +219,8 @@ Deno.test("the copy from before an update is named by an older version, and rest
     using db = new DatabaseSync(p.database);
     db.exec(`pragma user_version = ${migrations.length + 1}`);
   }
-  const advice = `use a newer program, or go back: mesh restore ${copy}`;
+  const advice =
+    `use a newer program, or go back to the copy with version ${older}: mesh restore "${copy}"`;
   assert.throws(() => p.start(), (error: Error) => error.message.includes(advice));
   const { code, err } = await p.mesh("restore", copy);
   assert.equal(code, 0, err);
