@@ -134,7 +134,9 @@ Deno.test("what is no backup of this daemon is refused with what it is, and noth
   make("other.db", "update meta set value = 'dm-other' where key = 'daemon_id'");
   for (
     const [name, reason] of [
-      ["none", /Cannot read ".*none"/],
+      ["none", /Cannot read ".*none": it or its directory does not exist\ncreate the/],
+      ["text/below", /Cannot read ".*below": a part of its path is a file.*\nmove that/],
+      ["n".repeat(300), /Cannot read ".*": the path is too long\nchoose a shorter path/],
       ["text", /is no SQLite database/],
       ["empty", /is empty/],
       ["truncated.db", /Cannot copy .*(malformed|damaged)/],
