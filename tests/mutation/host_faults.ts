@@ -1,4 +1,4 @@
-/** Faults in the programs that surround the daemon: its service, its files, its paths, terminals. */
+/** Faults in the programs that surround the daemon: its service, its files, terminals. */
 
 import type { Target } from "./target.ts";
 
@@ -29,22 +29,6 @@ export const HOST_TARGETS: readonly Target[] = [
         "a stopped daemon's doctor names no copy to go back to",
         "...diskSchemaFindings(machine), ...copyFindings(machine)",
         "...diskSchemaFindings(machine)",
-      ],
-    ],
-  },
-  {
-    file: "kit/http/serve.ts",
-    tests: ["tests/daemon/api/names_in_paths_test.ts"],
-    faults: [
-      [
-        "a literal path hides a name from the other methods",
-        "app.on(method, path, (",
-        "app.all(path, (",
-      ],
-      [
-        "a word at the start of a path hides a name from longer paths",
-        '.split("/").toReversed().join("/")',
-        "",
       ],
     ],
   },
