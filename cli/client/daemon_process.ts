@@ -17,6 +17,7 @@ import { readSettings } from "./settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { CommandError } from "./failures.ts";
 import { meshCommand } from "./program.ts";
+import { DaemonService, THIS_HOST } from "./service_manager.ts";
 
 const START_MS_MAX = 15_000;
 /** Time limit for an answer about the daemon's health. */
@@ -34,6 +35,10 @@ export interface StartResult {
   readonly pid: number;
   readonly log_file: string;
   readonly started: boolean;
+  /** The file of the service that runs the daemon, and starts it again after a crash. */
+  readonly service: string | null;
+  /** Why an installed service does not run the daemon. */
+  readonly service_unused: string | null;
 }
 
 export function logPath(env: Env): string {
@@ -77,7 +82,10 @@ export async function getHealth(daemon: DaemonClient): Promise<Health | undefine
   }
 }
 
-/** Starts a daemon that outlives this process, and waits until it answers. */
+/**
+ * Starts a daemon that outlives this process, and waits until it answers. Where a service is
+ * installed, the service manager starts it.
+ */
 export async function startDaemon(
   env: Env,
   clock: Clock,
@@ -86,24 +94,47 @@ export async function startDaemon(
   readSettings(env);
   const log_file = logPath(env);
   const running = await getRunning(env, getClient());
-  if (running) return { url: getClient().url, pid: running.pid, log_file, started: false };
+  const found = DaemonService.find(env, THIS_HOST);
+  if (running) {
+    const { pid } = running;
+    const isUnused = found !== undefined && !await found.runs(pid);
+    const used = {
+      service: isUnused ? null : found?.path ?? null,
+      service_unused: isUnused ? "the daemon was started without it" : null,
+    };
+    return { url: getClient().url, pid, log_file, started: false, ...used };
+  }
   makeDirectory(statePath(env));
   mustBeOwned(statePath(env)); // The shell opens the log there before the daemon checks the folder.
   const logOffset = fileSize(log_file);
   mustBeAppendable(log_file);
-  const child = spawnDetached(env, log_file);
+  const used = await startService(found, env);
+  const child = used.service === null ? spawnDetached(env, log_file) : undefined;
   let ended: Deno.CommandStatus | undefined;
-  child.status.then((status) => ended = status);
+  child?.status.then((status) => ended = status);
   const deadline = clock.monotonic() + START_MS_MAX;
   while (clock.monotonic() < deadline) {
     const health = runningDaemon(env) && await getHealth(getClient());
-    if (health) return { url: getClient().url, pid: health.pid, log_file, started: true };
+    if (health) {
+      return { url: getClient().url, pid: health.pid, log_file, started: true, ...used };
+    }
     if (ended) throw endedAtStart(ended.code, tail(log_file, logOffset), log_file);
     await clock.sleep(POLL_INTERVAL_MS);
   }
   throw new CommandError(
     `The daemon has not answered within ${START_MS_MAX / 1000} s; see "${log_file}"`,
   );
+}
+
+type ServiceUse = Pick<StartResult, "service" | "service_unused">;
+
+/** Has the service manager start the daemon, unless it would run with other settings. */
+async function startService(found: DaemonService | undefined, env: Env): Promise<ServiceUse> {
+  const settings = found?.settingsNotIn(env) ?? [];
+  const service_unused = settings.length > 0
+    ? `it does not have ${settings.join(", ")}, which is set here`
+    : await found?.start() ?? null;
+  return { service: service_unused === null ? found?.path ?? null : null, service_unused };
 }
 
 /**
@@ -127,14 +158,24 @@ async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | unde
   );
 }
 
-/** Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. */
+/** The daemon that was stopped, and the file of the service that ran it. */
+export interface StopResult extends RuntimeInfo {
+  readonly service: string | null;
+}
+
+/**
+ * Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. The
+ * service manager stops a daemon that it runs, and no longer starts one that has crashed.
+ */
 export async function stopDaemon(
   env: Env,
   clock: Clock,
   daemon: DaemonClient,
-): Promise<RuntimeInfo | undefined> {
+): Promise<StopResult | undefined> {
   const runtimeInfo = runningDaemon(env);
+  const found = DaemonService.find(env, THIS_HOST);
   if (!runtimeInfo) {
+    await found?.stop("waiting");
     const otherDaemon = await getHealth(daemon);
     if (!otherDaemon) return undefined;
     throw new CommandError(
@@ -149,13 +190,16 @@ export async function stopDaemon(
     );
   }
   const started = startTimeOf(pid);
-  if (started === undefined) return runtimeInfo;
+  const service = await found?.runs(pid) ? found : undefined;
+  await service?.stop("running");
+  const stopped = { ...runtimeInfo, service: service?.path ?? null };
+  if (started === undefined) return stopped;
   const ended = await terminate({ pid, started }, { term_ms: STOP_MS_MAX, clock });
   if (ended === "forbidden") throw new CommandError(`Process ${pid} belongs to another user`);
   if (ended === "alive") {
     throw new CommandError(`Process ${pid} has not exited within ${STOP_MS_MAX / 1000} s`);
   }
-  return runtimeInfo;
+  return stopped;
 }
 
 /** What a restart led to; `stopped` is null if no daemon ran. */

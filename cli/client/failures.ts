@@ -1,5 +1,8 @@
 /** The CLI's exit codes, and the errors of commands that are not refusals of the daemon. */
 
+import { messageOf } from "kit/core/text.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
+
 /** Exit codes (contract 7). Shells use 130 for Ctrl-C. */
 export const EXIT = {
   done: 0,
@@ -23,6 +26,19 @@ export class UsageError extends Error {
 /** The command failed, but the daemon did not refuse it. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+}
+
+/**
+ * Runs an operation on files. Errors of the file system become refusals with a way out; any other
+ * error becomes one of the command that begins with `subject`.
+ */
+export function onFiles<T>(subject: string, operation: () => T): T {
+  try {
+    return operation();
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw fileRefusal(error) ?? new CommandError(`${subject}: ${messageOf(error)}`);
+  }
 }
 
 /** The person pressed Ctrl-C or Ctrl-D instead of answering a question. */

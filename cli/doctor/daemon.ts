@@ -5,8 +5,9 @@
 
 import { join } from "kit/core/path.ts";
 import { VERSION } from "kit/core/version.ts";
+import { copyFor, migrationCopies, type MigrationCopy } from "kit/host/migration_copies.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
-import { statePath } from "../../daemon/host/paths.ts";
+import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";
 import { formatHeard } from "../output/time.ts";
 import { type Check, type CheckResult } from "./finding.ts";
@@ -20,7 +21,10 @@ export const DAEMON: Check = {
   area: "daemon",
   run(machine, snapshot) {
     const { health, refusal } = snapshot;
-    if (!health) return [downFinding(snapshot), ...diskSchemaFindings(machine)];
+    if (!health) {
+      const found = downFinding(snapshot);
+      return [found, ...diskSchemaFindings(machine), ...copyFindings(machine)];
+    }
     const found: CheckResult[] = [["ok", "DAEMON_UP", `running, process ${health.pid}`]];
     if (refusal !== undefined) {
       const fix = `if daemon.auth_token has changed, restart the daemon: ${RESTART_COMMAND}`;
@@ -65,13 +69,24 @@ function restoredFindings({ restored }: Health): CheckResult[] {
 
 /** Lists the copies made before a new version changed the database. */
 function copyFindings(machine: Machine): CheckResult[] {
-  const database = join(statePath(machine.env), "mesh.db");
-  return migrations.keys().flatMap((version): CheckResult[] => {
-    const copy = `${database}.schema-${version}`;
-    const detail = `a copy with schema ${version}, from before an update: ${copy}`;
-    const fix = `to go back, install the older version, then: mesh restore ${copy}`;
-    return machine.stat(copy) ? [["ok", "DATABASE_COPY", `${detail}; ${fix}`]] : [];
-  }).toArray();
+  return copiesOf(machine).map(({ path, version }) => {
+    const detail = `a copy of the database with schema ${version}, from before an update: ${path}`;
+    return ["note", "DATABASE_COPY", `${detail}; to go back, ${wayBack(version, path)}`];
+  });
+}
+
+function copiesOf({ env, stat }: Machine): MigrationCopy[] {
+  return stat(statePath(env))?.isDirectory ? migrationCopies(databaseOf(env)) : [];
+}
+
+/** How to use a copy, which only a version with its schema opens without changing it. */
+function wayBack(version: number, path: string): string {
+  const install = version !== migrations.length ? "install the version that wrote it, then: " : "";
+  return `${install}mesh restore "${path}"`;
+}
+
+function databaseOf(env: Env): string {
+  return join(statePath(env), "mesh.db");
 }
 
 function downFinding(snapshot: MeshSnapshot): CheckResult {
@@ -157,11 +172,15 @@ const USER_VERSION_OFFSET = 60;
 
 /** Reads the schema version from the database file, because no daemon runs that could report it. */
 function diskSchemaFindings({ env }: Machine): CheckResult[] {
-  const version = readUserVersion(join(statePath(env), "mesh.db"));
+  const database = databaseOf(env);
+  const version = readUserVersion(database);
   if (version === undefined || version <= migrations.length) return [];
   const detail =
     `the database has schema ${version}, but this program supports up to ${migrations.length}`;
-  return [["error", "SCHEMA_TOO_NEW", detail, "use the newer version of mesh that wrote it"]];
+  const copy = copyFor(database, migrations.length);
+  const back = copy ? `, or go back: mesh restore "${copy.path}"` : "";
+  const fix = `use the newer version of mesh that wrote it${back}`;
+  return [["error", "SCHEMA_TOO_NEW", detail, fix]];
 }
 
 function readUserVersion(path: string): number | undefined {

@@ -26,7 +26,7 @@ export const OUTGOING: Check = {
     if (differing.length > 0) {
       const detail = `the daemon was started with other values of ${differing.join(", ")} ` +
         "than this shell has";
-      const fix = "mesh down && mesh up; for the service that starts it: mesh setup --service";
+      const fix = "mesh restart; for the service that starts it: mesh setup --service";
       const goesOut = health && health.relay.status !== "disabled" ||
         machines && machines.bus.status !== "disabled";
       return [...found, [goesOut ? "warning" : "note", "OUTGOING_DIFFERS", detail, fix]];

@@ -13,20 +13,14 @@ import { createDaemonClient } from "../client/daemon_client.ts";
 import { readClientSettings } from "../client/settings.ts";
 import { meshCommand } from "../client/program.ts";
 import { stopDaemon } from "../client/daemon_process.ts";
+import { type ServiceHost, THIS_HOST } from "../client/service_manager.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
 import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
 import { lastingCommand } from "./lasting_command.ts";
 import { readOptions, type SetupOptions } from "./options.ts";
 import { type Joined, joinRelay, RelayJoinError } from "./relay.ts";
-import {
-  installService,
-  removeService,
-  type Service,
-  type ServiceHost,
-  serviceOf,
-  THIS_HOST,
-} from "./service.ts";
+import { installService, removeService, type Service, serviceOf } from "./service.ts";
 import {
   fileLines,
   nextSteps,

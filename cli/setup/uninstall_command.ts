@@ -2,13 +2,14 @@
 
 import { basename } from "kit/core/path.ts";
 import { configPath, type Env, removeIfPresent, statePath } from "../../daemon/host/paths.ts";
+import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
 import type { Args, CommandContext } from "../command/command.ts";
 import { stopDaemon } from "../client/daemon_process.ts";
+import { THIS_HOST } from "../client/service_manager.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { installationOf, meshCommand } from "../client/program.ts";
 import { REMOVE_COMMANDS } from "./installations.ts";
-import { THIS_HOST } from "./service.ts";
 import { fileLines, nextSteps, TERMINAL } from "./setup_output.ts";
 import { reportErrors, undoSetup } from "./setup_command.ts";
 
@@ -30,8 +31,9 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   const { env, terminal, clock, daemon } = context;
   if (!args.flag("yes") && !confirm(args)) return EXIT.refused;
   if (args.flag("purge")) mustBeState(env);
-  const undone = await undoSetup(env, THIS_HOST);
-  const stopped = await stopDaemon(env, clock, daemon);
+  const running = runningDaemon(env);
+  const undone = await undoSetup(env, THIS_HOST); // Ends a daemon that the service runs.
+  await stopDaemon(env, clock, daemon);
   const purged = args.flag("purge") ? purge(env) : [];
   const paths = [statePath(env), configPath(env)];
   const command = meshCommand();
@@ -39,7 +41,7 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
     agents: undone.agents.filter(({ differences }) => differences.length > 0)
       .map(({ agent }) => agent),
     service: undone.service ?? null,
-    daemon_stopped: stopped?.pid ?? null,
+    daemon_stopped: running?.pid ?? null,
     purged,
     kept: paths.filter(exists),
     then: REMOVE_COMMANDS[installationOf(command)](command.at(-1) ?? ""),

@@ -26,7 +26,7 @@ export interface Daemon extends Features, Api, AsyncDisposable {
 export function createDaemon(config: Config, db_path: string, platform: Platform): Daemon {
   const features = compose(config, db_path, platform);
   const api = openApi(features);
-  const clockWatch = new ClockWatch(platform.clock);
+  const clockWatch = new ClockWatch(platform.clock, "boottime");
   const onTick = () => tick(features, api, clockWatch);
   let ending: Promise<void> | undefined;
   const end = () => ending ??= shutDown(features, api);

@@ -13,7 +13,7 @@ const PRUNED_EVENTS_MAX = 2000;
 export function tick(
   features: Features,
   { bodies, idempotency, relayClient }: Api,
-  clockWatch: ClockWatch,
+  clockWatch: ClockWatch<"boottime">,
 ): void {
   const { ctx: { clock, db, events }, history_ms } = features;
   const now = clock.now(), monotonic = clock.monotonic();

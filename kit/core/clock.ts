@@ -35,7 +35,7 @@ export interface Clock {
 const monotonic = () => performance.now() as Monotonic;
 
 /** A smaller difference comes from rounding of boottime, or from a clock that is being slewed. */
-const STEP_MS_MIN = 3000;
+const STEP_MS_MIN = { boottime: 3000, monotonic: 1000 } as const;
 /** The system's uptime has whole seconds, so a shorter suspension looks like rounding. */
 const SUSPENSION_MS_MIN = 2000;
 
@@ -210,13 +210,18 @@ export class ForwardTime {
   }
 }
 
-/** Detects changes of the time of day. Call it at least once a minute. */
-export class ClockWatch {
-  readonly #clock: Pick<Clock, "now" | "boottime">;
+/**
+ * Detects changes of the time of day. Measured by `monotonic`, a suspension is a change, too. Call
+ * it at least once a minute.
+ */
+export class ClockWatch<Measure extends "boottime" | "monotonic"> {
+  readonly #offset: () => number;
+  readonly #step_ms_min: number;
   #offset_ms: number;
 
-  constructor(clock: Pick<Clock, "now" | "boottime">) {
-    this.#clock = clock;
+  constructor(clock: Pick<Clock, "now" | Measure>, measure: Measure) {
+    this.#offset = () => clock.now() - clock[measure]();
+    this.#step_ms_min = STEP_MS_MIN[measure];
     this.#offset_ms = this.#offset();
   }
 
@@ -228,11 +233,7 @@ export class ClockWatch {
     const offset_ms = this.#offset();
     const step_ms = offset_ms - this.#offset_ms;
     this.#offset_ms = offset_ms;
-    return Math.abs(step_ms) < STEP_MS_MIN ? 0 : step_ms;
-  }
-
-  #offset(): number {
-    return this.#clock.now() - this.#clock.boottime();
+    return Math.abs(step_ms) < this.#step_ms_min ? 0 : step_ms;
   }
 }
 

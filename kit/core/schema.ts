@@ -52,10 +52,10 @@ export const TextOrEmpty = DisplayText.refine(
 /** The text of a message: 1 to 262,144 bytes of UTF-8. */
 export const Text = TextOrEmpty.min(1);
 
-/** Names of peers and circles (contract 1). */
+/** Names of peers and circles (contract 1). In a URL, `.` and `..` would stand for a folder. */
 export const Name = z.string().regex(
-  /^[A-Za-z0-9._-]{1,64}$/,
-  "A name is 1 to 64 letters, digits, dots, underscores or hyphens",
+  /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}$/,
+  "A name is 1 to 64 letters, digits, dots, underscores or hyphens, and neither . nor ..",
 );
 
 /** A sender: the id or name of a peer, or the name of a sender that is not a peer (contract 2). */

@@ -8,8 +8,7 @@
  */
 
 import * as z from "zod";
-import type { Clock, Ids } from "kit/core/clock.ts";
-import { ClockSteps } from "kit/core/clock_steps.ts";
+import { type Clock, ClockWatch, type Ids } from "kit/core/clock.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
 /** Numbers have 48 bits: 12 hex digits, 15 decimal ones, exact in every JSON reader. */
@@ -36,7 +35,7 @@ interface RunNumbersDeps {
 export class RunNumbers {
   readonly #deps: RunNumbersDeps;
   readonly #series: Series;
-  readonly #steps: ClockSteps;
+  readonly #clockWatch: ClockWatch<"monotonic">;
   /** The last number that was used or skipped. */
   #last: number;
   /** The last number before a gap that is not recorded yet. */
@@ -47,13 +46,13 @@ export class RunNumbers {
     this.#deps = deps;
     this.#series = series;
     this.#last = last;
-    this.#steps = new ClockSteps(deps.clock);
+    this.#clockWatch = new ClockWatch(deps.clock, "monotonic");
     this.#skip();
   }
 
   /** Takes the next number. It stays unused if its transaction is rolled back. */
   next(tx: Tx): number {
-    if (this.#steps.hasStepped()) {
+    if (this.#clockWatch.stepped() !== 0) {
       this.#deps.ids.renew();
       this.#skip();
     }

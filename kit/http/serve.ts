@@ -16,11 +16,16 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
   );
   const app = new Hono<{ Bindings: { remote: Deno.NetAddr | undefined } }>();
   for (const [path, methods] of paths) {
-    app.all(path, ({ req, env }) => run(methods, req, env.remote, guard));
+    for (const [method, route] of methods) {
+      app.on(method, path, ({ req, env }) => run(route, req, env.remote, guard));
+    }
   }
-  app.notFound((context) => {
-    const { method, path } = context.req;
-    throw new Problem("not_found", { method, path });
+  app.notFound(({ req }) => {
+    const methods = paths.filter(([path]) => patternOf(path).test(req.path))
+      .flatMap(([, found]) => [...found]);
+    throw methods.length > 0
+      ? wrongMethod(req.raw, new Map(methods))
+      : new Problem("not_found", { method: req.raw.method, path: req.path });
   });
   app.onError((error) => {
     throw error;
@@ -29,8 +34,8 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
     try {
       guard.admit(request, remote);
       // Most requests are for a path without parameters, which needs no search.
-      const methods = literalPaths.get(pathOf(request.url));
-      if (methods) return await run(methods, toRouted(request), remote, guard);
+      const route = literalPaths.get(pathOf(request.url))?.get(routedMethod(request));
+      if (route) return await run(route, toRouted(request), remote, guard);
       return await app.fetch(request, { remote });
     } catch (error) {
       return await toErrorResponse(error, guard, request);
@@ -39,18 +44,25 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
 }
 
 function run(
-  methods: Methods,
+  route: Route,
   request: RoutedRequest,
   remote: Deno.NetAddr | undefined,
   guard: RouteGuard,
 ): Response | Promise<Response> {
   const { raw } = request;
-  const { method } = raw;
-  const found = methods.get(method === "HEAD" ? "GET" : method);
-  if (!found) throw wrongMethod(raw, methods);
-  const caller = guard.authorize(raw, found.contract, remote);
-  const response = found.run(request, caller, guard);
-  return method === "HEAD" ? toHeadResponse(response) : response;
+  const caller = guard.authorize(raw, route.contract, remote);
+  const response = route.run(request, caller, guard);
+  return raw.method === "HEAD" ? toHeadResponse(response) : response;
+}
+
+function routedMethod({ method }: Request): string {
+  return method === "HEAD" ? "GET" : method;
+}
+
+/** The paths that a route's path stands for. */
+function patternOf(path: string): RegExp {
+  const literal = path.replaceAll(".", "\\.");
+  return new RegExp(`^${literal.replaceAll(/:\w+/g, "[^/]+").replace("*", ".*")}$`);
 }
 
 /** The path with its query, as it is in the URL. */
@@ -91,8 +103,9 @@ async function toErrorResponse(
 }
 
 /**
- * Literal paths come first, so that `pending` in `/asks/pending` is not taken for an id; a path that
- * ends with `*` comes last.
+ * The order decides between paths of one method that match one request. Literal segments come
+ * first, the last segment counting most: `pending` in `/asks/pending` is no id, and
+ * `/peers/by-pane/usage` is about a peer named `by-pane`. A path that ends with `*` comes last.
  */
 function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   const paths = new Map<string, Map<string, Route>>();
@@ -102,7 +115,8 @@ function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
       paths.getOrInsertComputed(served, () => new Map()).set(method, route);
     }
   }
-  const rank = (path: string) => path.replaceAll(/:\w+|\*$/g, "\uffff");
+  const rank = (path: string) =>
+    path.replaceAll(/:\w+/g, "\ufffe").replace("*", "\uffff").split("/").toReversed().join("/");
   return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
 }
 

@@ -87,7 +87,8 @@ export function openDatabase(path: string, issuer: string, deps: DatabaseDeps): 
     copy: copyBeforeMigration,
     adviceFor(file, supported) {
       const copy = copyFor(file, supported);
-      return copy ? `, or put the copy of before in its place: "${copy.path}"` : "";
+      if (!copy) return "";
+      return `, or put the copy with version ${copy.version} in its place: "${copy.path}"`;
     },
   });
   try {

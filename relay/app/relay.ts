@@ -54,7 +54,7 @@ export class Relay implements AsyncDisposable {
   readonly oauth: OAuth | undefined;
   readonly features: RelayFeatures;
   readonly #started_at: Boottime;
-  readonly #clockWatch: ClockWatch;
+  readonly #clockWatch: ClockWatch<"boottime">;
   readonly #bodyLimiter: BodyLimiter;
   /** Answers a request. `remote` is the remote address of the request's socket, if it has one. */
   readonly fetch: (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -64,7 +64,7 @@ export class Relay implements AsyncDisposable {
     this.platform = platform;
     const { clock, ids, log, oauth: oauthConfig, telemetry } = platform;
     this.#started_at = clock.boottime();
-    this.#clockWatch = new ClockWatch(clock);
+    this.#clockWatch = new ClockWatch(clock, "boottime");
     this.#bodyLimiter = new BodyLimiter(clock, { address_bytes_max: ADDRESS_BODY_BYTES_MAX });
     const originPolicy = this.originPolicy = new OriginPolicy(oauthConfig?.issuer);
     const machines = this.machines = new MachineRegistry({

@@ -1,9 +1,12 @@
 /** Kills the daemon in each phase of a fire: the job's state is true then, and it ran once. */
 
 import assert from "node:assert/strict";
+import { readTextOrNothing } from "../../daemon/host/paths.ts";
+import { isAlive } from "../../daemon/host/processes.ts";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
+import { until } from "../support/waiting.ts";
 
 const POLL_MS = 20;
 const TIMEOUT_MS = 15_000;
@@ -82,14 +85,16 @@ class FakeExecutor implements AsyncDisposable {
 /** The real daemon on one state directory, over several runs. */
 class DaemonFixture implements AsyncDisposable {
   readonly #state: string;
+  readonly #settings: Record<string, string>;
   #daemon: RealDaemon | undefined;
 
-  constructor(state: string) {
+  constructor(state: string, settings: Record<string, string> = SETTINGS) {
     this.#state = state;
+    this.#settings = settings;
   }
 
   async start(): Promise<void> {
-    this.#daemon = await RealDaemon.start(this.#state, { settings: SETTINGS });
+    this.#daemon = await RealDaemon.start(this.#state, { settings: this.#settings });
   }
 
   async kill(): Promise<void> {
@@ -124,6 +129,39 @@ class DaemonFixture implements AsyncDisposable {
     await this.#daemon?.stop();
   }
 }
+
+/** A check whose children outlive it: one in its session, one in a session of its own. */
+const TREE = [
+  'echo $$ >> "$0.part"; sleep 300 & echo $! >> "$0.part"',
+  `setsid sh -c 'echo $$ >> "$0.part"; sleep 300 & echo $! >> "$0.part"; mv "$0.part" "$0"; wait' "$0" &`,
+  "wait",
+].join("\n");
+
+Deno.test({
+  name: "kill -9 while a check runs: the next daemon ends the check with all that it started",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    using state = temporary();
+    const list = `${state.path}/pids`;
+    const checks = { slow: { argv: ["sh", "-c", TREE, list], timeout_seconds: 600 } };
+    const settings = { ...SETTINGS, MESH_JOBS__CHECKS: JSON.stringify(checks) };
+    await using executor = new FakeExecutor();
+    await using fixture = new DaemonFixture(state.path, settings);
+    await fixture.start();
+    await executor.register(fixture);
+    await advanceToPhase("checking", fixture, executor);
+    const text = await until("the processes of the check", () => readTextOrNothing(list));
+    const pids = text.trim().split("\n").map(Number);
+    assert.equal(pids.length, 4);
+    const running = () => pids.filter((pid) => isAlive(pid));
+    assert.deepEqual(running(), pids);
+    await fixture.kill();
+    assert.deepEqual(running(), pids, "nobody could end them");
+    await fixture.start();
+    await until("the end of the check's processes", () => running().length === 0);
+    assert.ok(isAlive(executor.pid), "a process of somebody else goes on");
+  },
+});
 
 const PHASES = ["queued", "dispatching", "delivered", "running", "checking"] as const;
 

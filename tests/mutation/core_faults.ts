@@ -180,7 +180,7 @@ export const TIME_TARGETS: readonly Target[] = [
       ],
       [
         "nobody notices that the clock was set",
-        "return Math.abs(step_ms) < STEP_MS_MIN ? 0 : step_ms;",
+        "return Math.abs(step_ms) < this.#step_ms_min ? 0 : step_ms;",
         "return 0;",
       ],
     ],

@@ -13,7 +13,7 @@ export const DATA_TARGETS: readonly Target[] = [
       ["a run skips no number", "if (distance === 1) return;", "return;"],
       [
         "a machine that goes on from its memory skips no number",
-        "if (this.#steps.hasStepped()) {",
+        "if (this.#clockWatch.stepped() !== 0) {",
         "if (this.#last < 0) {",
       ],
       [
@@ -77,6 +77,16 @@ export const DATA_TARGETS: readonly Target[] = [
         "a query is lost where the path has no parameters",
         'return url.slice(url.indexOf("/", url.indexOf("://") + 3));',
         'return url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?")[0] ?? "";',
+      ],
+      [
+        "a literal path hides a name from the other methods",
+        "app.on(method, path, (",
+        "app.all(path, (",
+      ],
+      [
+        "a word at the start of a path hides a name from longer paths",
+        '.split("/").toReversed().join("/")',
+        "",
       ],
       [
         "a parameter takes the place of a literal path",

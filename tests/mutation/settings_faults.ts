@@ -9,6 +9,22 @@ const SWITCHES = "tests/cli/setup/switched_off_test.ts";
 
 export const SETTINGS_TARGETS: readonly Target[] = [
   {
+    file: "daemon/features/agents/settings_files/difference.ts",
+    tests: ["tests/cli/setup/shown_changes_test.ts"],
+    faults: [
+      [
+        "the shown changes hold the secrets of other programs",
+        "ours ? masked(edits, ours) : edits",
+        "edits",
+      ],
+      [
+        "a value that has one word of ours is shown",
+        "argv.every((word) => token.includes(word))",
+        "argv.some((word) => token.includes(word))",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/agents/settings_files/mesh_programs.ts",
     tests: ["tests/daemon/features/agents/settings_files/mesh_programs_test.ts", OTHERS],
     faults: [

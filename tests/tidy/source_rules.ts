@@ -101,6 +101,28 @@ export function leftovers(sources: Sources): string[] {
   );
 }
 
+/** Why a file starts programs itself. */
+type Exceptions = Readonly<Record<string, string>>;
+
+/**
+ * A program is started by `daemon/host/program_group.ts`, so that it ends with all that it started.
+ * Exceptions either start a program that must outlive its caller, or one that starts no others.
+ */
+export function startedPrograms(sources: Sources, exceptions: Exceptions): string[] {
+  const starts = product(sources).filter(({ path, code }) =>
+    !path.startsWith("packaging/") &&
+    /\bnew Deno\.Command\(|from "node:child_process"|import\("node:child_process"\)/.test(code)
+  ).map(({ path }) => path);
+  const unused = Object.keys(exceptions).filter((path) =>
+    sources.some((source) => source.path === path) && !starts.includes(path)
+  );
+  return [
+    ...starts.filter((path) => !Object.hasOwn(exceptions, path))
+      .map((path) => `${path} starts a program`),
+    ...unused.map((path) => `${path} starts none`),
+  ];
+}
+
 /** A contract loads nothing that a browser lacks, at any distance. */
 export function unsafeContracts(sources: Sources): string[] {
   return product(sources).filter(isContract).flatMap((contract) =>

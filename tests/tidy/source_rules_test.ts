@@ -22,6 +22,28 @@ interface Case {
   readonly broken: readonly Readonly<Record<string, string>>[];
 }
 
+/** The files that start programs themselves, and why. */
+const STARTING: Readonly<Record<string, string>> = {
+  "daemon/host/program_group.ts": "it is where programs are started",
+  "daemon/host/processes.ts": "ps and pgrep start nothing, and the facts are read at once",
+  "daemon/host/sockets/caller_facts.ts":
+    "the caller waits; `timeout` ends tmux, which starts nothing",
+  "daemon/host/tmux/connection.ts": "a client of tmux ends with its pipe and starts nothing",
+  "daemon/host/tmux/terminals.ts": "a tmux server that it starts outlives the daemon",
+  "daemon/features/agents/opencode/plugin/main.ts": "it runs in opencode; ps starts nothing",
+  "cli/client/daemon_process.ts": "the daemon outlives the command",
+  "cli/client/editor.ts": "the person's editor, in the foreground of their terminal",
+  "cli/client/isolated_env.ts": "`tmux -V` starts nothing",
+  "cli/commands/daemon/open.ts": "the browser outlives the command",
+  "cli/commands/machines/server/server_process.ts":
+    "a server in the background outlives the command",
+  "cli/commands/panes/attach.ts": "a client of tmux or kitty, in the foreground of the terminal",
+  "cli/commands/run/pane.ts": "the person's agent, in the foreground of their terminal",
+  "cli/commands/run/session.ts": "a client of tmux, in the foreground of the terminal",
+  "cli/demo/harness.ts": "a daemon and a tmux server, which `stop` ends by name",
+  "cli/selftest/harness.ts": "a daemon and a tmux server, which the harness ends by name",
+};
+
 const WIDE = `const a = ${"b + ".repeat(30)}b;\n`;
 
 const CASES: readonly Case[] = [
@@ -41,6 +63,15 @@ const CASES: readonly Case[] = [
       { "kit/core/a.ts": "export const a = 1;\n" },
       { "tests/support/a.ts": "/** Short */\n" },
       { "kit/core/a.ts": "/**\n * Short\n */\n" },
+    ],
+  },
+  {
+    name: "a program is started where it ends with all that it started",
+    rule: (sources) => rules.startedPrograms(sources, STARTING),
+    broken: [
+      { "cli/commands/a.ts": 'new Deno.Command("a").output();\n' },
+      { "kit/core/a.ts": 'import { spawn } from "node:child_process";\n' },
+      { "cli/client/editor.ts": "// It starts no program any more.\n" },
     ],
   },
   {

@@ -4,11 +4,10 @@ import { dirname, join, resolve } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { fileRefusal } from "kit/host/file_errors.ts";
-import { messageOf } from "kit/core/text.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
-import { CommandError } from "../../client/failures.ts";
+import { CommandError, onFiles } from "../../client/failures.ts";
 import { styled } from "../../output/terminal.ts";
 
 /** How long to wait for the database lock, which a daemon holds while it shuts down. */
@@ -50,10 +49,10 @@ function backup({ env }: CommandContext, args: Args) {
   }
   reserveFile(file);
   try {
-    copyDatabase(source, file);
+    onFiles(`Cannot copy to "${file}"`, () => copyDatabase(source, file));
   } catch (error) {
     Deno.removeSync(file);
-    throw fileRefusal(error) ?? new CommandError(`Cannot copy to "${file}": ${messageOf(error)}`);
+    throw error;
   }
   // The attachments are copied after the database, so that the copy has every file that the
   // database names, except files that expired meanwhile.

@@ -16,6 +16,7 @@ import {
   mustGetHealth,
   restartDaemon,
   startDaemon,
+  type StartResult,
   stopDaemon,
 } from "../../client/daemon_process.ts";
 import { DOCS_COMMAND } from "./docs.ts";
@@ -37,9 +38,14 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh up",
     call: (context) =>
       startDaemon(context.env, context.clock, () => context.connect(readClientSettings)),
-    show: ({ started, url, pid, log_file }, { terminal }) => {
+    show: (result, { terminal }) => {
+      const { started, url, pid, log_file } = result;
       terminal.print(styled("green", started ? "Started" : "Already running"), ` at ${url}`);
-      terminal.printFields({ "process": String(pid), "log file": log_file });
+      terminal.printFields({
+        "process": String(pid),
+        "log file": log_file,
+        service: serviceText(result),
+      });
     },
   }),
   answerCommand({
@@ -50,11 +56,14 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh down",
     call: async ({ env, clock, daemon }) => {
       const stopped = await stopDaemon(env, clock, daemon);
-      return { stopped: stopped?.pid ?? null };
+      return { stopped: stopped?.pid ?? null, service: stopped?.service ?? null };
     },
-    show: ({ stopped }, { terminal }) => {
-      if (stopped === null) terminal.print("No daemon is running.");
-      else terminal.print(styled("green", "Stopped"), `: process ${stopped} has exited`);
+    show: ({ stopped, service }, { terminal }) => {
+      if (stopped === null) return terminal.print("No daemon is running.");
+      terminal.print(styled("green", "Stopped"), `: process ${stopped} has exited`);
+      if (service !== null) {
+        terminal.print(`Its service starts it again at the next login: ${service}`);
+      }
     },
   }),
   answerCommand({
@@ -68,9 +77,10 @@ export const DAEMON_COMMANDS: readonly Command[] = [
         daemon: context.daemon,
         connect: () => context.connect(readClientSettings),
       }),
-    show: ({ stopped, url, pid }, { terminal }) => {
+    show: (result, { terminal }) => {
+      const { stopped, url, pid } = result;
       terminal.print(styled("green", stopped === null ? "Started" : "Restarted"), ` at ${url}`);
-      terminal.printFields({ "process": String(pid) });
+      terminal.printFields({ "process": String(pid), service: serviceText(result) });
     },
   }),
   answerCommand({
@@ -118,6 +128,12 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   },
   ...CONFIG_COMMANDS,
 ];
+
+/** Which service runs the daemon, or why an installed one does not; undefined without a service. */
+function serviceText({ service, service_unused }: StartResult): string | undefined {
+  if (service_unused === null) return service ?? undefined;
+  return `not used, so a crash ends the daemon: ${service_unused}`;
+}
 
 async function watch({ daemon, clock, terminal }: CommandContext, args: Args): Promise<number> {
   const since = args.numberText("since"), replay = args.numberText("replay");

@@ -2,13 +2,13 @@
 
 import { DatabaseSync } from "node:sqlite";
 import { join, resolve } from "kit/core/path.ts";
-import { messageOf } from "kit/core/text.ts";
 import { makeDirectory, syncDirectory, syncFile } from "kit/host/durable_files.ts";
+import { onFile } from "kit/host/file_errors.ts";
 import { MARK_RESTORED } from "../../../daemon/app/identity.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
-import { CommandError } from "../../client/failures.ts";
+import { CommandError, onFiles } from "../../client/failures.ts";
 import { startDaemon, stopDaemon } from "../../client/daemon_process.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
@@ -63,7 +63,7 @@ async function restore(context: CommandContext, args: Args) {
   const file = resolve(Deno.cwd(), args.text("file"));
   const fresh = join(state, "mesh.db.restoring");
   mustBeBackup(file);
-  orRefuse(`Cannot keep state in "${state}"`, () => makeDirectory(state));
+  onFile("create", state, () => makeDirectory(state));
   copyChecked(file, fresh);
   try {
     const backup = readBackup(fresh, file);
@@ -88,11 +88,11 @@ async function restore(context: CommandContext, args: Args) {
 
 /** Refuses a file that is no SQLite database, before anything is written. */
 function mustBeBackup(file: string): void {
-  const info = orRefuse(`Cannot read "${file}"`, () => Deno.statSync(file));
+  const info = onFile("read", file, () => Deno.statSync(file));
   if (info.isDirectory) {
     throw new CommandError(`"${file}" is a directory; name the file that \`mesh backup\` made`);
   }
-  if (orRefuse(`Cannot read "${file}"`, () => isDatabase(file))) return;
+  if (onFile("read", file, () => isDatabase(file))) return;
   const found = info.size === 0 ? "is empty" : "is no SQLite database";
   throw new CommandError(`"${file}" ${found}; name the file that \`mesh backup\` made`);
 }
@@ -106,7 +106,7 @@ function isDatabase(path: string): boolean {
 /** Copies a database together with its write-ahead log, and checks the copy. */
 function copyChecked(file: string, fresh: string): void {
   remove(fresh);
-  orRefuse(`Cannot copy "${file}" to "${fresh}"`, () => {
+  onFiles(`Cannot copy "${file}" to "${fresh}"`, () => {
     Deno.openSync(fresh, { write: true, createNew: true, mode: 0o600 }).close();
     try {
       using from = new DatabaseSync(file, { readOnly: true });
@@ -165,7 +165,7 @@ function replace({ state, target, fresh, backup, now }: {
   readonly backup: Backup;
   readonly now: number;
 }) {
-  return orRefuse(`Cannot replace "${target}"`, () => {
+  return onFiles(`Cannot replace "${target}"`, () => {
     using lock = Deno.openSync(join(state, "lock"), {
       create: true,
       read: true,
@@ -256,13 +256,4 @@ function exists(path: string): boolean {
 
 function remove(path: string): void {
   if (exists(path)) Deno.removeSync(path);
-}
-
-function orRefuse<T>(what: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError(`${what}: ${messageOf(error)}`);
-  }
 }

@@ -24,7 +24,7 @@ const UPDATE_COMMAND = answerCommand({
   show: ({ version, installation, program, update }, { terminal }) => {
     terminal.printFields({ version, installation, program });
     terminal.print("To update it: ", styled("cyan", update));
-    terminal.print("Then: ", styled("cyan", "mesh setup && mesh down && mesh up"));
+    terminal.print("Then: ", styled("cyan", "mesh setup && mesh restart"));
   },
 });
 

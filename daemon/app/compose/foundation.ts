@@ -24,7 +24,8 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
     copy: copyBeforeMigration,
     adviceFor(path, supported) {
       const copy = copyFor(path, supported);
-      return copy ? `, or go back: mesh restore ${copy.path}` : "";
+      if (!copy) return "";
+      return `, or go back to the copy with version ${copy.version}: mesh restore "${copy.path}"`;
     },
   });
   const events = new EventLog(db, clock, ids, log);

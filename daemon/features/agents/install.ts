@@ -3,7 +3,7 @@
  * are backed up, and are atomic. Setup, uninstalling and the doctor read the files only here.
  */
 
-import { diffArrays } from "diff";
+import { formatDiff } from "./settings_files/difference.ts";
 import {
   isObject,
   type Json,
@@ -36,8 +36,6 @@ export interface SetupPlan {
 
 /** How often a change is attempted, because the agent may write the same file at the same time. */
 const ATTEMPTS_MAX = 5;
-/** Limits the search for common lines, whose time grows with the square of the edits. */
-const EDITS_MAX = 2000;
 
 /** Our part in a settings file. */
 export interface MeshPart {
@@ -94,18 +92,21 @@ export function learnPrograms(edits: readonly Edit[]): void {
 }
 
 /** Finds our part in a file. Throws if the file cannot be read as the agent's settings. */
-export function findMesh(edit: Edit): MeshPart {
+export function findMesh(edit: Edit, text?: string): MeshPart {
   return onContent(edit, {
-    text: (textEdit, text) => textEdit.find?.(text),
+    text: (textEdit, content) => textEdit.find?.(content),
     json: (jsonEdit, json) => jsonEdit.find?.(json),
-  }) ?? { hooks: [], servers: [] };
+  }, text) ?? { hooks: [], servers: [] };
 }
 
-function onContent<T>(edit: Edit, on: {
-  readonly text: (edit: TextEdit, content: string) => T;
-  readonly json: (edit: JsonEdit, content: JsonObject) => T;
-}): T {
-  const { text = "" } = readFile(edit.path);
+function onContent<T>(
+  edit: Edit,
+  on: {
+    readonly text: (edit: TextEdit, content: string) => T;
+    readonly json: (edit: JsonEdit, content: JsonObject) => T;
+  },
+  text = readFile(edit.path).text ?? "",
+): T {
   return named(
     edit.path,
     () => edit.format === "text" ? on.text(edit, text) : on.json(edit, parseJson(text)),
@@ -140,7 +141,7 @@ export function planEdit(edit: Edit, undo = false): Plan {
   const { real, text: before } = readFile(path);
   const after = named(path, () => changedText(edit, before, { real, undo }));
   if (before === after) return { difference: "" };
-  const difference = formatDiff(path, before ?? "", after ?? "");
+  const difference = differenceOf(edit, before, after);
   try {
     mustBeWritable(real, path);
     return { difference };
@@ -160,12 +161,26 @@ export function applyEdit(edit: Edit, { undo }: { readonly undo: boolean }): str
     const after = named(path, () => changedText(edit, before, { real, undo }));
     if (before === after) return "";
     if (replaceFile(real, { before, after, undo, shown: path })) {
-      return formatDiff(path, before ?? "", after ?? "");
+      return differenceOf(edit, before, after);
     }
   }
   throw new Unchangeable(
     `Cannot change "${path}": another program keeps writing it; end that program, then try again`,
   );
+}
+
+/**
+ * The difference as text. Only our values are shown: those that setup adds to an empty file, and
+ * the commands of ours that are found in the file. A file that is ours as a whole is shown whole.
+ */
+function differenceOf(edit: Edit, before = "", after = ""): string {
+  const { path } = edit;
+  const isOwnFile = edit.format === "text" &&
+    [before, after].every((text) => edit.remove(text, "") === "");
+  if (isOwnFile) return formatDiff(path, before, after);
+  const { hooks, servers } = findMesh(edit, before);
+  const own = withMesh(edit, undefined) ?? "";
+  return formatDiff(path, before, after, { own, commands: [...hooks, ...servers] });
 }
 
 /** Names the file in the error of a change that is not possible. */
@@ -303,28 +318,4 @@ function normalized(value: JsonObject): string {
     return at.length === 0 ? undefined : at.map((inner) => withoutEmpty(inner) ?? null);
   };
   return JSON.stringify(withoutEmpty(value) ?? {});
-}
-
-/**
- * The difference as text: the path, then the removed (`-`) and added (`+`) lines. It has no context
- * lines, because they may hold secrets of other programs.
- */
-function formatDiff(path: string, before: string, after: string): string {
-  if (before === after) return "";
-  const edits = diffLines(lines(before), lines(after));
-  return [path, ...(edits.length === 0 ? ["(only the layout changes)"] : edits)].join("\n");
-}
-
-function lines(text: string): string[] {
-  return text === "" ? [] : text.replace(/\r?\n$/, "").split(/\r?\n/);
-}
-
-/** The lines that differ; all lines of both files if they have too little in common. */
-function diffLines(before: string[], after: string[]): string[] {
-  const parts = diffArrays(before, after, { maxEditLength: EDITS_MAX }) ?? [
-    { removed: true, added: false, value: before },
-    { removed: false, added: true, value: after },
-  ];
-  return parts.filter(({ removed, added }) => removed || added)
-    .flatMap(({ added, value }) => value.map((line) => `${added ? "+" : "-"} ${line}`));
 }

@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { runCli } from "../../../cli.ts";
+import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
@@ -49,13 +51,37 @@ Deno.test("doctor exits 0 for a healthy daemon", async () => {
 });
 
 Deno.test("the copy of the database from before an update is named, with the way back", async () => {
+  for (const runs of [true, false]) {
+    using p = doctorFixture();
+    await using at = listening();
+    p.env["MESH_DAEMON__PORT"] = runs ? at.port : freePort();
+    const copies = ["2", "13", String(migrations.length), String(migrations.length + 4)]
+      .map((version) => p.write(`state/mesh.db.schema-${version}`, ""));
+    p.write("state/mesh.db.schema-3.part", "");
+    const { out } = await p.doctor();
+    for (const copy of copies) {
+      assert.match(out, new RegExp(`schema ${copy.split("-").at(-1)}, .*mesh restore "${copy}"`));
+    }
+    assert.equal(out.match(/from before an update/g)?.length, copies.length);
+    assert.match(out, /install the version that wrote it, then: mesh restore ".*schema-13"/);
+    assert.match(out, /to go back, mesh restore ".*schema-\d+"/, "this version needs it");
+  }
+});
+
+Deno.test("an older version's doctor names the copy that it needs, while no daemon starts", async () => {
   using p = doctorFixture();
-  await using at = listening();
-  p.env["MESH_DAEMON__PORT"] = at.port;
-  const copy = p.write("state/mesh.db.schema-2", "");
-  const { found } = await p.find();
-  assert.ok(found.get("DATABASE_COPY")?.detail.endsWith(`then: mesh restore ${copy}`));
-  assert.match((await p.doctor("--all")).out, /schema-2/);
+  p.env["MESH_DAEMON__PORT"] = freePort();
+  const path = p.write("state/mesh.db", "");
+  {
+    using db = new DatabaseSync(path);
+    db.exec(`create table a (b); pragma user_version = ${migrations.length + 2}`);
+  }
+  assert.match((await p.find()).found.get("SCHEMA_TOO_NEW")?.fix ?? "", /wrote it$/);
+  p.write("state/mesh.db.schema-3", "");
+  const needed = p.write(`state/mesh.db.schema-${migrations.length}`, "");
+  p.write(`state/mesh.db.schema-${migrations.length + 1}`, "");
+  const { fix } = (await p.find()).found.get("SCHEMA_TOO_NEW") ?? {};
+  assert.ok(fix?.endsWith(`or go back: mesh restore "${needed}"`), fix ?? "");
 });
 
 Deno.test("a proxy or an authority that only the shell names is reported, without its value", async () => {

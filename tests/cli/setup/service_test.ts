@@ -1,13 +1,9 @@
 /** The service of the daemon: the text of its file, and the programs that are run. */
 
 import assert from "node:assert/strict";
-import {
-  installService,
-  removeService,
-  type ServiceHost,
-  serviceOf,
-} from "../../../cli/setup/service.ts";
+import { installService, removeService, serviceOf } from "../../../cli/setup/service.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
+import { DaemonService, type ServiceHost } from "../../../cli/client/service_manager.ts";
 import { runSetup } from "../../../cli/setup/setup_command.ts";
 
 const COMMAND = ["/opt/my tools/100%/mesh", "run", 'a"$b'];
@@ -18,6 +14,7 @@ class Machine implements Disposable {
   readonly env = { HOME: this.dir, PATH: `${this.dir}/bin`, MESH_STATE: `${this.dir}/state` };
   readonly ran: string[] = [];
   failing = "";
+  stdout = "";
 
   constructor() {
     Deno.mkdirSync(`${this.dir}/bin`);
@@ -31,7 +28,8 @@ class Machine implements Disposable {
       run: (argv) => {
         const line = argv.join(" ");
         this.ran.push(line.replaceAll(this.dir, "~"));
-        return Promise.resolve(this.failing && line.includes(this.failing) ? "no bus" : undefined);
+        const failure = this.failing && line.includes(this.failing) ? "no bus" : undefined;
+        return Promise.resolve({ stdout: this.stdout, failure });
       },
     };
   }
@@ -147,6 +145,46 @@ Deno.test("launchd gets the file's path, and forgets the agent by its label", as
     "launchctl bootstrap gui/501 ~/Library/LaunchAgents/agent-mesh.daemon.plist",
     "launchctl bootout gui/501/agent-mesh.daemon",
   ]);
+});
+
+Deno.test("launchd starts a loaded agent, loads one that is not, and stops it without unloading it", async () => {
+  using machine = new Machine();
+  const host = machine.host("darwin"), service = machine.service("darwin");
+  await installService(service, host, machine.env);
+  machine.ran.length = 0;
+  const found = DaemonService.find(machine.env, host);
+  assert.ok(found);
+  machine.stdout = `agent-mesh.daemon = {\n\tpid = ${Deno.pid}\n}`;
+  assert.deepEqual([await found.runs(Deno.pid), await found.runs(1)], [true, false]);
+  assert.equal(await found.start(), undefined);
+  machine.failing = "kickstart";
+  assert.equal(await found.start(), undefined);
+  machine.failing = "launchctl";
+  assert.match(await found.start() ?? "", /kickstart .* failed: no bus; .*bootstrap .* failed/);
+  machine.ran.length = 0;
+  await found.stop("running");
+  await found.stop("waiting");
+  assert.deepEqual(machine.ran, [
+    "launchctl kill SIGTERM gui/501/agent-mesh.daemon",
+    "launchctl bootout gui/501/agent-mesh.daemon",
+  ]);
+});
+
+Deno.test("a service is ours if its file names our state directory and our configuration", async () => {
+  for (const os of ["linux", "darwin"] as const) {
+    for (const odd of ["plain", 'a "b" & <c>', "100%", "back\\slash $HOME"]) {
+      using machine = new Machine();
+      Object.assign(machine.env, { MESH_STATE: `${machine.dir}/${odd}` });
+      const host = machine.host(os);
+      assert.equal(DaemonService.find(machine.env, host), undefined);
+      await installService(machine.service(os), host, machine.env);
+      assert.ok(DaemonService.find(machine.env, host), `${os} ${odd}`);
+      for (const name of ["MESH_STATE", "MESH_CONFIG"]) {
+        const other = { ...machine.env, [name]: `${machine.dir}/else` };
+        assert.equal(DaemonService.find(other, host), undefined, name);
+      }
+    }
+  }
 });
 
 Deno.test("a service manager that fails is named with its reason", async () => {

@@ -230,7 +230,7 @@ function person(answers: readonly (string | undefined)[]) {
 }
 
 const NO_SERVICE = {
-  host: { os: "freebsd", uid: 1, run: () => Promise.resolve(undefined) },
+  host: { os: "freebsd", uid: 1, run: () => Promise.resolve({ stdout: "", failure: undefined }) },
 } as const;
 
 Deno.test("a person sees one line for each file, and is asked once before it changes", async () => {

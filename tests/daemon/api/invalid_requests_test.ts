@@ -219,7 +219,9 @@ Deno.test("a wrong method is 405, and names the right one", async () => {
       const allowed = path === "/mcp"
         ? ["POST"]
         : [...methods, ...(methods.has("GET") ? ["HEAD"] : [])];
-      assert.equal(answer.headers.get("allow"), allowed.sort().join(", "), path);
+      const named = answer.headers.get("allow")?.split(", ") ?? [];
+      if (other) assert.ok(allowed.every((each) => named.includes(each)), path);
+      else assert.deepEqual(named, allowed.sort(), path);
     }
   }
 });

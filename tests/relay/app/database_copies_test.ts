@@ -22,7 +22,8 @@ Deno.test("an older relay refuses a newer database, and opens the copy of before
       using db = new DatabaseSync(path);
       db.exec(`pragma user_version = ${relayMigrations.length + 1}`);
     }
-    const advice = `or put the copy of before in its place: "${copy}"`;
+    const version = relayMigrations.length;
+    const advice = `or put the copy with version ${version} in its place: "${copy}"`;
     assert.throws(open, (error: Error) => error.message.includes(advice));
     Deno.renameSync(copy, path);
     open()[Symbol.dispose]();

@@ -2,13 +2,14 @@
 
 import * as z from "zod";
 import { join } from "kit/core/path.ts";
-import type { Clock } from "kit/core/clock.ts";
+import { type Clock, systemClock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { parseAddresses } from "../../../../daemon/host/nats/addresses.ts";
 import { connectTo } from "../../../../daemon/host/nats/connection.ts";
 import { prepareStore } from "../../../../daemon/host/nats/store.ts";
 import { type Env, readTextOrNothing } from "../../../../daemon/host/paths.ts";
 import { argumentsOf, sendSignal, terminate } from "../../../../daemon/host/processes.ts";
+import { runProgram } from "../../../../daemon/host/program_group.ts";
 import { fileSize, tail } from "../../../client/daemon_process.ts";
 import { CommandError } from "../../../client/failures.ts";
 import { programsOnPath } from "../../../client/program.ts";
@@ -24,6 +25,7 @@ import {
 } from "./server_files.ts";
 
 const PROGRAM = "nats-server";
+const VERSION_MS_MAX = 5000;
 const START_MS_MAX = 15_000;
 const STOP_MS_MAX = 15_000;
 const RELOAD_MS_MAX = 10_000;
@@ -55,8 +57,9 @@ export function mustFindServer(env: Env, more = MORE_FOLDERS): string {
  * in 2.11.0, any member can make the server delete the whole store (CVE-2025-30215).
  */
 export async function weaknessOf(program: string): Promise<string | undefined> {
-  const { stdout } = await new Deno.Command(program, { args: ["--version"] }).output();
-  const [, version = ""] = /v(\d+\.\d+\.\d+)/.exec(new TextDecoder().decode(stdout)) ?? [];
+  const options = { clock: systemClock, timeout_ms: VERSION_MS_MAX };
+  const { stdout } = await runProgram([program, "--version"], options);
+  const [, version = ""] = /v(\d+\.\d+\.\d+)/.exec(stdout) ?? [];
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   const isSound = major > 2 || (major === 2 && (minor > 11 || (minor === 11 && patch > 0) ||
     (minor === 10 && patch >= 27)));

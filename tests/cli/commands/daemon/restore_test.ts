@@ -134,7 +134,9 @@ Deno.test("what is no backup of this daemon is refused with what it is, and noth
   make("other.db", "update meta set value = 'dm-other' where key = 'daemon_id'");
   for (
     const [name, reason] of [
-      ["none", /Cannot read ".*none"/],
+      ["none", /Cannot read ".*none": it or its directory does not exist\ncreate the/],
+      ["text/below", /Cannot read ".*below": a part of its path is a file.*\nmove that/],
+      ["n".repeat(300), /Cannot read ".*": the path is too long\nchoose a shorter path/],
       ["text", /is no SQLite database/],
       ["empty", /is empty/],
       ["truncated.db", /Cannot copy .*(malformed|damaged)/],
@@ -219,7 +221,8 @@ Deno.test("the copy from before an update is named by an older version, and rest
     using db = new DatabaseSync(p.database);
     db.exec(`pragma user_version = ${migrations.length + 1}`);
   }
-  const advice = `use a newer program, or go back: mesh restore ${copy}`;
+  const advice =
+    `use a newer program, or go back to the copy with version ${older}: mesh restore "${copy}"`;
   assert.throws(() => p.start(), (error: Error) => error.message.includes(advice));
   const { code, err } = await p.mesh("restore", copy);
   assert.equal(code, 0, err);
