@@ -6,6 +6,17 @@ const LOCAL = ["tests/freeze/local_programs_test.ts"];
 
 export const FREEZE_TARGETS: readonly Target[] = [
   {
+    file: "kit/net/tunnel/multiplexed.ts",
+    tests: ["tests/kit/net/tunnel/closing_test.ts"],
+    faults: [
+      [
+        "a tunnel waits for its end",
+        "now - this.#closing_since >= CLOSE_MS_MAX",
+        "now < this.#closing_since",
+      ],
+    ],
+  },
+  {
     file: "kit/net/outgoing/http_client.ts",
     tests: ["tests/freeze/outgoing_test.ts"],
     faults: [["a lost connection is used again", "http2: false,", "http2: true,"]],

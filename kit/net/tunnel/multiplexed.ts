@@ -41,6 +41,9 @@ export interface MultiplexedConnectionDeps {
   onRequest?(head: RequestHead, stream: Stream, body: Body | null): void;
 }
 
+/** Time limit for the other end to end a connection that it closes. */
+const CLOSE_MS_MAX = 2000;
+
 export class MultiplexedConnection implements StreamHost {
   readonly credit = new Credit(CONNECTION_WINDOW_BYTES);
   readonly #connection: Connection;
@@ -56,6 +59,7 @@ export class MultiplexedConnection implements StreamHost {
   readonly #unsent: MessageItem[] = [];
   #unsent_bytes = 0;
   #last_id = 0;
+  #closing_since: Monotonic | undefined;
   readonly #keepAlive: KeepAlive;
   readonly #probes: (() => void)[] = [];
   /** Since the last ping of this end. */
@@ -181,8 +185,16 @@ export class MultiplexedConnection implements StreamHost {
     this.sendFrame({ type: "ping", ping_id: 0 });
   }
 
-  /** Sends a ping when one is due. Ends the tunnel if two pings are unanswered. */
+  /**
+   * Sends a ping when one is due. Ends the tunnel if two pings are unanswered, or if the other end
+   * began to close it and does not end it, because our confirmation does not reach it.
+   */
   tick(now: Monotonic): void {
+    if (!this.#connection.open) {
+      this.#closing_since ??= now;
+      if (now - this.#closing_since >= CLOSE_MS_MAX) this.end("no_pong");
+      return;
+    }
     const ping_id = this.#keepAlive.tick(now);
     if (ping_id === "gone") return this.end("no_pong");
     if (ping_id === undefined) return;

@@ -56,6 +56,11 @@ export class PeerProgram implements AsyncDisposable {
     await this.#input.write(new TextEncoder().encode(`${JSON.stringify({ verb, ...fields })}\n`));
   }
 
+  /** Resolves when the program has ended by itself. */
+  get status(): Promise<Deno.CommandStatus> {
+    return this.#process.status;
+  }
+
   async kill(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.#ended();

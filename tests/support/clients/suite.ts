@@ -3,11 +3,17 @@
 import assert from "node:assert/strict";
 import { openAsk } from "../../../daemon/features/asks/contract.ts";
 import { client } from "kit/http/client.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import { FrozenProxy } from "../net/frozen_proxy.ts";
 import { RealDaemon, temporary } from "../programs/child.ts";
 import { until } from "../waiting.ts";
 import { connected, PeerProgram, type Runtime, startExample } from "./peer_program.ts";
 
 type ClientTest = (runtime: Runtime, state: string) => Promise<void>;
+
+/** How long a program may take to close its connection, and to end. */
+const CLOSE_MS_MAX = 10_000;
 
 const TESTS: Readonly<Record<string, ClientTest>> = {
   "peers ask and notify each other, and errors have names": async (runtime, state) => {
@@ -40,6 +46,23 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
       const { deliveries } = await (await fetch(`${daemon.base}/deliveries`)).json();
       return deliveries.every(({ state }: { state: string }) => state === "seen");
     });
+  },
+
+  "a program whose connection is frozen closes it, and ends": async (runtime, state) => {
+    await using link = new FrozenProxy(() => ({ port: daemon.port }));
+    const settings = { MESH_DAEMON__ALLOWED_HOSTS: `["127.0.0.1:${link.port}"]` };
+    await using daemon = await RealDaemon.start(state, { settings });
+    using other = temporary();
+    const info = JSON.parse(Deno.readTextFileSync(`${state}/daemon.json`));
+    const seen = { ...info, url: `http://127.0.0.1:${link.port}` };
+    Deno.writeTextFileSync(`${other.path}/daemon.json`, JSON.stringify(seen));
+    for (const way of ["up", "down", "both"] as const) {
+      await using program = await connected(runtime, { name: way, state: other.path });
+      link.frozen = way;
+      await program.run("close");
+      assert.ok(await timeout(systemClock, CLOSE_MS_MAX, program.status), way);
+      link.frozen = undefined;
+    }
   },
 
   "a lost daemon loses no message, and repeats none": async (runtime, state) => {
