@@ -1,4 +1,4 @@
--- The relay's tables after 1 migration(s).
+-- The relay's tables after 2 migration(s).
 
 CREATE TABLE oauth_access_tokens (
   token_hash text primary key,
@@ -53,6 +53,12 @@ CREATE INDEX oauth_grants_of_namespace on oauth_grants (namespace, granted_at);
 CREATE TABLE oauth_issuer (
   one integer primary key check (one = 1),
   issuer text not null
+) strict;
+
+CREATE TABLE oauth_mark (
+  one integer primary key check (one = 1),
+  mark text not null,
+  mark_before text
 ) strict;
 
 CREATE TABLE oauth_refresh_tokens (

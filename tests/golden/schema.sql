@@ -1,4 +1,4 @@
--- The daemon's tables after 30 migration(s).
+-- The daemon's tables after 31 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -219,16 +219,19 @@ CREATE TABLE "link_positions" (
   daemon_id text primary key,
   last_tag text,
   confirmed_tag text
-) strict;
+, confirmed_at integer) strict;
 
 CREATE TABLE link_receipts (
   daemon_id text not null,
   tag text not null,
-  received_at integer not null,
+  received_at integer not null, refused text,
   primary key (daemon_id, tag)
 ) strict, without rowid;
 
 CREATE INDEX link_receipts_age on link_receipts (received_at);
+
+CREATE INDEX link_receipts_refused on link_receipts (daemon_id, received_at)
+  where refused is not null;
 
 CREATE TABLE machine_files_received (
   daemon_id text not null,
