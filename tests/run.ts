@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
+import { DEFAULT_PORT, DefaultPort } from "./runner/default_port.ts";
 import { runInLanes } from "./runner/lanes.ts";
 import { FileTimes, slowest } from "./runner/times.ts";
 
@@ -180,6 +181,8 @@ async function main(): Promise<number> {
   for (const need of NEEDS) await install(need);
   const read = (file: string) => Deno.readTextFileSync(`${ROOT}${file}`);
   const batches = batchesOf(testFiles(ROOT), read);
+  using defaultPort = new DefaultPort();
+  if (defaultPort.isTaken) print(`port ${DEFAULT_PORT} is taken; who calls it is not seen`);
   const began = performance.now();
   const first = await runInLanes(batches, { lanes: LANES, run, print });
   const results = await secondRun(first);
@@ -204,7 +207,12 @@ async function main(): Promise<number> {
     else if (!success && counts.failed === 0) print(`The runner failed: ${files.join(" ")}`);
   }
   print(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
-  return results.every(isGood) ? 0 : 1;
+  for (const caller of defaultPort.callers) {
+    print(
+      `failed: a test called the default port ${DEFAULT_PORT}; set MESH_DAEMON__PORT: ${caller}`,
+    );
+  }
+  return results.every(isGood) && defaultPort.callers.length === 0 ? 0 : 1;
 }
 
 Deno.exit(await main());

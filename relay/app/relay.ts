@@ -153,7 +153,7 @@ export class Relay implements AsyncDisposable {
 
   /** Refuses new requests, ends the open ones, and closes the tunnels. */
   shutDown(): void {
-    this.#shutdown.abort();
+    this.#shutdown.abort(new Problem("shutting_down", {})); // The answer of what still waits.
     this.features.shutDown();
     this.machines.endAll("going_away");
   }

@@ -56,6 +56,7 @@ export const REFUSALS = {
   wider_scope:             ["invalid_scope",             400, "A refresh can narrow the scope but not widen it; connect again to add messaging"],
   // The relay itself.
   storage:                 ["temporarily_unavailable",   503, "The relay cannot read or write its database now: try again later"],
+  shutting_down:           ["temporarily_unavailable",   503, "The relay is shutting down: try again later"],
   internal:                 ["server_error",              500, "Internal error; the log of the relay has the cause"],
 } as const satisfies Record<string, readonly [error: string, status: number, description: string]>;
 
@@ -106,6 +107,8 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
     return new OAuthRefusal("foreign_form");
   }
+  // A request that was open longer than the shutdown waits for.
+  if (isProblem(thrown, "shutting_down")) return new OAuthRefusal("shutting_down");
   log.error("An OAuth request failed", { thrown });
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
 }

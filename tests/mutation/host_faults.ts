@@ -22,6 +22,17 @@ export const HOST_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/app/main.ts",
+    tests: ["tests/crash/jobs_test.ts"],
+    faults: [
+      [
+        "programs of a killed daemon go on for good",
+        "started.endLeft(clock, log)",
+        "Promise.resolve()",
+      ],
+    ],
+  },
+  {
     file: "cli/doctor/daemon.ts",
     tests: ["tests/cli/doctor/doctor_command_test.ts"],
     faults: [

@@ -28,6 +28,28 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "relay/oauth/refusals.ts",
+    tests: ["tests/relay/app/shutdown_moments_test.ts"],
+    faults: [
+      [
+        "an app that asks while the relay stops gets an internal error, which is logged",
+        'if (isProblem(thrown, "shutting_down")) return new OAuthRefusal("shutting_down");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "relay/app/relay.ts",
+    tests: ["tests/relay/app/shutdown_moments_test.ts"],
+    faults: [
+      [
+        "a request that waits for a machine while the relay stops is logged as an error",
+        'this.#shutdown.abort(new Problem("shutting_down", {}));',
+        "this.#shutdown.abort();",
+      ],
+    ],
+  },
+  {
     file: "relay/oauth/grants/store.ts",
     tests: GRANTS,
     faults: [

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { type Batch, batchesOf, testFiles } from "./batches.ts";
+import { DefaultPort } from "./default_port.ts";
 import { runInLanes } from "./lanes.ts";
+import { until } from "../support/waiting.ts";
 import { FileTimes, slowest } from "./times.ts";
 
 const ROOT = `${import.meta.dirname}/../..`;
@@ -95,6 +97,18 @@ Deno.test("the lines of batches are not mixed, and none is lost", async () => {
   await at.end("c");
   await at.done;
   assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1", "c2"]);
+});
+
+Deno.test("who calls the default port while the tests run is named, and no daemon starts there", async () => {
+  using held = new DefaultPort(0);
+  assert.deepEqual([held.callers, held.isTaken], [[], false]);
+  const code = `await fetch("http://127.0.0.1:${held.port}").catch(() => 0)`;
+  const child = new Deno.Command(Deno.execPath(), { args: ["eval", code] });
+  await child.output();
+  await until("the caller", () => held.callers.length > 0);
+  if (Deno.build.os === "linux") assert.ok(held.callers[0]?.includes(code), held.callers[0]);
+  using second = new DefaultPort(held.port);
+  assert.equal(second.isTaken, true);
 });
 
 Deno.test("the times of tests are summed by file, and the slowest files come first", () => {

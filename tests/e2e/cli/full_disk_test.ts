@@ -37,6 +37,7 @@ function onFullDisk(
     env: {
       ...home.env,
       PATH: "/usr/bin:/bin",
+      MESH_DAEMON__PORT: "0",
       DENO_DIR: Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME")}/.cache/deno`,
       ...variables,
     },
