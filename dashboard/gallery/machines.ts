@@ -48,6 +48,7 @@ const MACHINE: OtherMachine = {
   peers: 2,
   waiting: 1204,
   oldest_waiting_at: ago(190),
+  went_back: { at: ago(3700), sent_again: 12 },
   may_administer: true,
 };
 

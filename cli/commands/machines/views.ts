@@ -38,7 +38,18 @@ export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clo
     ADMIN: ({ may_administer }) => may_administer ? "yes" : "",
     ID: ({ daemon_id }) => styled("dim", daemon_id),
   }, { whole: ["MACHINE", "ID"], empty: "No other machine has been seen yet." });
+  for (const machine of machines) showLoss(to, machine, clock);
   showRefusals(to, bus);
+}
+
+function showLoss(to: Terminal, { name, went_back }: Machine, clock: Clock): void {
+  if (!went_back) return;
+  const { at, sent_again } = went_back;
+  to.print();
+  to.print(
+    `The database of ${name} or of this machine went back to an earlier state, found `,
+    `${formatAge(at, clock)} ago: ${sent_again} messages and reports were sent again.`,
+  );
 }
 
 /** Shows refusals between this machine and others, with what to do about them. */

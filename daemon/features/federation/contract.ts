@@ -34,6 +34,11 @@ export const Machine = z.lazy(() =>
     waiting: z.number().int(),
     /** When the oldest of them was accepted here. */
     oldest_waiting_at: Instant.nullable(),
+    /**
+     * When this machine last found that its database or the other one's had gone back to an earlier
+     * state, and how many messages and reports it sent again; null if it never did.
+     */
+    went_back: z.object({ at: Instant, sent_again: z.number().int() }).nullable().optional(),
     /** Whether `mesh.bus.allow_admin` names it: it may administer this machine, as its human. */
     may_administer: z.boolean(),
   }).meta({ id: "Machine" })

@@ -13,7 +13,7 @@ import type { MachineDirectory } from "./directory/machine_directory.ts";
 export interface DescribingParts {
   readonly calls: Pick<Calls, "administrators" | "pings">;
   readonly directory: Pick<MachineDirectory, "isOnline" | "lastSeen">;
-  readonly links: Pick<Links, "waiting">;
+  readonly links: Pick<Links, "lossOf" | "waiting">;
   readonly remotePeers: Pick<RemotePeers, "countOf">;
 }
 
@@ -36,6 +36,7 @@ export function describeMachine(
     peers: remotePeers.countOf(daemon_id),
     waiting: entries,
     oldest_waiting_at: oldest_at,
+    went_back: links.lossOf(db, daemon_id),
     may_administer: calls.administrators.includes(daemon_id),
   };
 }

@@ -65,6 +65,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
       {machine && machine.waiting > 0 && (
         <Waits machine={machine} peers={peers} messages={messages} />
       )}
+      {machine?.went_back && <WentBack loss={machine.went_back} />}
       {machine && is_detailed && <Details machine={machine} peers={peers} />}
       {is_shown && peers.length > 0 && <Circles peers={peers} dense={dense} level="h3" />}
       {peers.length === 0 && <p class="hint">It shares no peers with this machine.</p>}
@@ -138,6 +139,17 @@ function Waits(
         </span>
       ))}
       {named.length > 0 && others > 0 && <span class="hint">and {counted(others, "other")}</span>}
+    </p>
+  );
+}
+
+/** When one of the two databases was last found to have gone back to an earlier state. */
+function WentBack({ loss }: { loss: NonNullable<OtherMachine["went_back"]> }) {
+  return (
+    <p class="hint">
+      Its database or this machine's went back to an earlier state, found{" "}
+      <Age at={loss.at} suffix=" ago" />: {loss.sent_again.toLocaleString()}{" "}
+      messages and reports were sent again
     </p>
   );
 }

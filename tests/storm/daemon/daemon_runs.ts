@@ -112,7 +112,7 @@ export class DaemonRuns implements AsyncDisposable {
     return this.w;
   }
 
-  /** Puts an earlier image in the place of the database; returns the daemon that had the later one. */
+  /** Puts an earlier image in the place of the database; returns the daemon that lost it. */
   goBack(image: DatabaseImage): World {
     this.#skips = true;
     return this.cutPower(image);

@@ -1,5 +1,6 @@
 /** What a storm expects of the daemon, by the answers and the events so far. */
 
+import type { DatabaseImage } from "../database_files.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import { Actor, type ReceivedLog } from "./actor.ts";
 import type { Answer } from "./daemon_runs.ts";
@@ -21,6 +22,13 @@ export interface KeyedRequest {
   readonly body: { readonly text: string; readonly [field: string]: unknown };
   /** The id of the message, once an answer has come. */
   id: string | undefined;
+}
+
+/** A copy of the database, and what was expected of the daemon at that moment. */
+export interface DatabaseCopy {
+  readonly image: DatabaseImage;
+  readonly last_event: number;
+  readonly ended: ReadonlyMap<string, string>;
 }
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];
@@ -47,6 +55,10 @@ export abstract class Expectations {
   readonly waits: PendingWait[] = [];
   /** The reported close reason of each ask. */
   readonly ended = new Map<string, string>();
+  /** Earlier states of the database. */
+  readonly copies: DatabaseCopy[] = [];
+  /** The ids that a restore has removed. */
+  readonly lost = new Set<string>();
   /** Whether retention has removed old rows. */
   hasForgotten = false;
   /** Whether this step ticked. */

@@ -4,20 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import type { DatabaseImage } from "../database_files.ts";
 import { identOf, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import type { Storm } from "./storm.ts";
 
 /** Number of earlier moments that a restore may choose from. */
 const COPIES_MAX = 3;
 const PROVED = new Set(["accepted", "seen"]);
-
-/** A copy of the database, and what was expected of the daemon at that moment. */
-export interface DatabaseCopy {
-  readonly image: DatabaseImage;
-  readonly last_event: number;
-  readonly ended: ReadonlyMap<string, string>;
-}
 
 /** Copies the database, as `mesh backup` does. */
 export function copyDatabase({ copies, runs, last_event, ended }: Storm): Promise<void> {

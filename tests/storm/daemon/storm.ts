@@ -10,7 +10,6 @@ import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";
 import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
 import { Expectations } from "./expectations.ts";
-import type { DatabaseCopy } from "./restores.ts";
 import {
   seedOfStep,
   type Simulation,
@@ -74,10 +73,6 @@ export class Storm extends Expectations implements Simulation {
   /** How many messages were typed into panes. */
   typed = 0;
   before: Snapshot;
-  /** Earlier states of the database. */
-  readonly copies: DatabaseCopy[] = [];
-  /** The ids that a restore has removed. */
-  readonly lost = new Set<string>();
   /** The number and the name of each verb so far. */
   readonly verbNames: string[] = [];
   readonly #options: StormOptions;

@@ -112,11 +112,14 @@ export class IncomingLink {
     const now = clock.monotonic();
     this.#losses = this.#losses.filter((at) => now - at < LOSSES_MS);
     if (this.#losses.push(now) > LOSSES_MAX) return false;
-    if (store.countEntries(tx, daemon_id) > LOSS_ENTRIES_MAX) return false;
+    const waiting = store.countEntries(tx, daemon_id);
+    if (waiting > LOSS_ENTRIES_MAX) return false;
     log.warn("The database of one of two machines went back", { daemon_id, applied_at });
     const since = this.#startOfLoss(tx, applied_at);
     this.#refuseAgain(tx, store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX }));
     callHandler(this.#deps, "wentBack", (nested) => handlers.wentBack(nested, daemon_id, since));
+    const sent_again = store.countEntries(tx, daemon_id) - waiting;
+    store.setLoss(tx, { daemon_id, at: clock.now(), sent_again });
     return true;
   }
 

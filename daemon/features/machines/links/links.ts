@@ -127,6 +127,11 @@ export class Links {
     };
   }
 
+  /** When one of the two databases last went back, and how many entries were sent again. */
+  lossOf(db: Reader, daemonId: string): { at: number; sent_again: number } | null {
+    return store.lossOf(db, daemonId) ?? null;
+  }
+
   /** How many entries all other machines have not confirmed. */
   waitingForAll(db: Reader): number {
     return store.countAllEntries(db);

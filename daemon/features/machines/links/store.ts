@@ -302,6 +302,28 @@ export function setConfirmed(
   );
 }
 
+const Loss = z.object({ at: z.number(), sent_again: z.number() });
+
+/** The last loss that was repaired between a machine and this one. */
+export function lossOf(db: Reader, daemon_id: string): z.output<typeof Loss> | undefined {
+  const sql = `select lost_at as at, sent_again from link_positions
+    where daemon_id = :daemon_id and lost_at is not null`;
+  return db.get(Loss, sql, { daemon_id });
+}
+
+export function setLoss(
+  tx: Tx,
+  params: { readonly daemon_id: string; readonly at: number; readonly sent_again: number },
+): void {
+  tx.run(
+    `insert into link_positions (daemon_id, lost_at, sent_again)
+     values (:daemon_id, :at, :sent_again)
+     on conflict (daemon_id) do update
+       set lost_at = excluded.lost_at, sent_again = excluded.sent_again`,
+    params,
+  );
+}
+
 export function deletePositions(tx: Tx): void {
   tx.run("delete from link_positions", {});
 }

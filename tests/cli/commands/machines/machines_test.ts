@@ -32,6 +32,7 @@ const MACHINE = {
   peers: 3,
   waiting: 2,
   oldest_waiting_at: new Date(Date.now() - 3600_000).toISOString(),
+  went_back: { at: new Date(Date.now() - 7200_000).toISOString(), sent_again: 12 },
   may_administer: true,
 };
 const KEY = "UA3ZZQSUDASE4ZFUOSE7NG2KF5HZQ5N4HAYFV72PCREJZCWO27A2YN7I";
@@ -66,6 +67,7 @@ Deno.test("mesh machines shows this machine, then the others with the age of wha
   assert.match(out, /^this machine +laptop, dm-000000000001\nfingerprint +0000 1111\n/);
   assert.match(out, /bus +connected, tls:\/\/bus\.test:4222, 1\.3 ms\nshares +work\n/);
   assert.match(out, /buildbox +offline, 2h .*12 ms +45s behind +3 +2, oldest 1h .* yes +dm-0{11}2/);
+  assert.match(out, /buildbox or of this machine went back .* 2h ago: 12 messages and reports/);
   const { bus } = JSON.parse((await at.mesh(["machines", "list", "--json"])).out);
   assert.equal(bus.url, "tls://bus.test:4222");
 });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { listMachines } from "../../../../../daemon/features/federation/contract.ts";
 import { closePeer } from "../../../../../daemon/features/peers/contract.ts";
 import {
   type MachineName,
@@ -19,6 +20,8 @@ Deno.test("an ask that was read before its machine was restored is there again, 
   await mesh.pass(3);
   assert.deepEqual(mesh.got("buildbox", "ask"), ["Which port?"]);
   assert.match(await mesh.stages("laptop", id), /sent_again buildbox went back/);
+  const { machines } = await mesh.machine("laptop").world.call(listMachines, {});
+  assert.deepEqual(machines.map(({ went_back }) => went_back?.sent_again), [1]);
   await mesh.answer("buildbox", "Which port?", "8377");
   await mesh.pass(2);
   assert.equal((await mesh.asked("laptop", id)).reply, "8377");
