@@ -219,7 +219,7 @@ CREATE TABLE "link_positions" (
   daemon_id text primary key,
   last_tag text,
   confirmed_tag text
-, confirmed_at integer) strict;
+, confirmed_at integer, lost_at integer, sent_again integer) strict;
 
 CREATE TABLE link_receipts (
   daemon_id text not null,
