@@ -1,4 +1,4 @@
-/** Holds the daemon's default port while the tests run: no test may call or start a daemon there. */
+/** Holds the daemon's default port while the tests run, so that no test can use it. */
 
 import { readTextOrNothing } from "../../daemon/host/paths.ts";
 
