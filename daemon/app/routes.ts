@@ -5,6 +5,8 @@ import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Callers } from "../api/callers/callers.ts";
+import type { CallingPeers } from "../api/callers/calling_peers.ts";
+import { callerRoutes } from "../api/callers/routes.ts";
 import type { Health } from "../api/events/contract.ts";
 import type { Meters } from "../api/events/metrics.ts";
 import { systemRoutes } from "../api/events/routes.ts";
@@ -67,6 +69,7 @@ export function featureRoutes(
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
       windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
+      paneOf: (given) => registrationLocations.paneOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
@@ -130,7 +133,12 @@ export function socketRoutes(connections: SocketConnections): Route[] {
 /** Routes that identify callers by their process: pages, hooks and MCP tools. */
 export function programRoutes(
   features: Features,
-  { callers, mcp, pages }: { callers: Callers; mcp: LazyMcp; pages: Pages },
+  { callers, callingPeers, mcp, pages }: {
+    callers: Callers;
+    callingPeers: CallingPeers;
+    mcp: LazyMcp;
+    pages: Pages;
+  },
 ): Route[] {
   const { config, ctx, directory, identity, platform, spawns } = features;
   const hooks = hookRoutes({
@@ -138,12 +146,17 @@ export function programRoutes(
     wakeHooks: features.wakeHooks,
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
   const countedHooks = hooks.map((one) => countCalls(one, features.meters));
-  return [...pageRoutes({ callers, ctx, directory, pages }), ...countedHooks, ...tools];
+  return [
+    ...pageRoutes({ callers, ctx, directory, pages }),
+    ...callerRoutes({ callers, callingPeers }),
+    ...countedHooks,
+    ...tools,
+  ];
 }
 
 /** Counts the calls of a hook's route by agent. The agent in a path may be any text. */

@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { unlessError, unlessMissing } from "./paths.ts";
 
-/** How many ancestors `isDescendant` follows. No pane has that many; the limit ends a cycle. */
+/** How many ancestors are followed. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
 
 /**
@@ -80,6 +80,8 @@ export interface ProcessControl {
 export interface ProcessTable extends ProcessControl {
   startTimeOf(pid: number): string | undefined;
   parentOf(pid: number): number | undefined;
+  /** A number for the controlling terminal; undefined without one. */
+  terminalOf(pid: number): number | undefined;
 }
 
 interface ExitWaitOptions {
@@ -151,6 +153,19 @@ export function parentOf(pid: number): number | undefined {
 /** The process group. A terminal treats a group as one job. */
 export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
+}
+
+/** A process and its ancestors, nearest first. */
+export function lineageOf(
+  { startTimeOf, parentOf }: Pick<ProcessTable, "startTimeOf" | "parentOf">,
+  pid: number | undefined,
+): ProcessId[] {
+  const lineage: ProcessId[] = [];
+  for (let at = pid; at && lineage.length < GENERATIONS_MAX; at = parentOf(at)) {
+    const started = startTimeOf(at);
+    if (started) lineage.push({ pid: at, started });
+  }
+  return lineage;
 }
 
 /** Whether `pid` is `ancestor` itself or a descendant of it. */

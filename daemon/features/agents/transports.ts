@@ -7,6 +7,7 @@ import type {
   CallEvidence,
   OutgoingMessage,
   Probe,
+  SessionOfCall,
   TerminalTransport,
   WaitingHooks,
 } from "./adapter.ts";
@@ -83,7 +84,7 @@ export class AgentTransports {
   }
 
   /** The session that an MCP call proves to come from; undefined if no adapter recognizes it. */
-  sessionOfCall(evidence: CallEvidence): string | undefined {
+  sessionOfCall(evidence: CallEvidence): SessionOfCall | undefined {
     for (const adapter of this.#adapters.values()) {
       const session = adapter.sessionOfCall?.(evidence);
       if (session !== undefined) return session;

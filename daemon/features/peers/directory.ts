@@ -206,22 +206,6 @@ export class Directory {
     return address;
   }
 
-  /** The peer of the first process that has any; undefined if that process has several. */
-  findByProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
-    for (const { pid, started } of pids) {
-      const [first, second] = rows.twoByProcess(this.#ctx.db, pid, started);
-      if (!first) continue;
-      const isOnly = !second || (isLive(first) && !isLive(second));
-      return isOnly ? this.#addresses.byId(first.peer_id) : undefined;
-    }
-    return undefined;
-  }
-
-  findBySession(runtime_session_id: string): Address | undefined {
-    const [found] = rows.bySession(this.#ctx.db, runtime_session_id);
-    return found && this.#addresses.byId(found.peer_id);
-  }
-
   /** The id of the parent, which is recorded by its session or peer id; null if not registered. */
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;

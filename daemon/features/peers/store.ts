@@ -30,7 +30,11 @@ export const StoredPeer = Peer.omit({
   agent_started: z.string().nullable(),
   /** Whether the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
+  /** The pane that the process says it runs in. Another agent may have that pane. */
+  claimed_pane_id: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
+  /** Whether the agent itself reported its session. */
+  session_proved: z.boolean(),
   /** The digest by which a WebSocket client is recognized. */
   client_key: z.string().nullable(),
   /** Whether a birth certificate was issued to the peer. */
@@ -284,7 +288,7 @@ export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] 
     db,
     `runtime_session_id = :runtime_session_id and closed = 0
        and status <> 'retired'
-     order by last_seen desc`,
+     order by ${LIVE} desc, last_seen desc`,
     { runtime_session_id },
   );
 }
@@ -298,9 +302,9 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** The addresses of up to two peers whose process was proved to be this one, live ones first. */
-export function twoByProcess(db: Reader, agent_pid: number, started: string): Address[] {
-  return addressesWhere(
+/** Up to two peers whose process was proved to be this one, live ones first. */
+export function twoByProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
+  return peersWhere(
     db,
     `${OF_PROCESS} order by ${LIVE} desc limit 2`,
     { agent_pid, started },
@@ -347,16 +351,19 @@ export function byPane(db: Reader, pane_id: string, tmux_socket: string | null):
   );
 }
 
-/** Peers with this exact pane in their record, including offline and retired ones. */
-export function byRecordedPane(
+/** The other peers that have this exact pane, or claim it, including offline and retired ones. */
+export function atPane(
   db: Reader,
-  { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
+  { peer_id, pane_id, tmux_socket, machine }: Pick<
+    StoredPeer,
+    "peer_id" | "pane_id" | "tmux_socket" | "machine"
+  >,
 ): StoredPeer[] {
   return peersWhere(
     db,
-    `pane_id = :pane_id and tmux_socket is :tmux_socket
-       and machine is :machine and closed = 0`,
-    { pane_id, tmux_socket, machine },
+    `(pane_id = :pane_id or claimed_pane_id = :pane_id) and tmux_socket is :tmux_socket
+       and machine is :machine and closed = 0 and peer_id <> :peer_id`,
+    { peer_id, pane_id, tmux_socket, machine },
   );
 }
 

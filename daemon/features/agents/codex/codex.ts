@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
-import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
+import type { Adapter, AgentPeer, CallEvidence, Observation, SessionOfCall } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
@@ -112,10 +112,12 @@ const Meta = z.looseObject({ threadId: z.string() });
  * program may claim a thread.
  */
 function sessionOfCall(
-  { pid, meta }: CallEvidence,
+  { pid, meta, session: named }: CallEvidence,
   findHost: (pid: number) => CodexHost | undefined,
-): string | undefined {
+): SessionOfCall | undefined {
   const { data } = Meta.safeParse(meta);
-  if (!data || pid === undefined || !findHost(pid)) return undefined;
-  return data.threadId;
+  const session = data?.threadId ?? named;
+  const host = pid === undefined ? undefined : findHost(pid);
+  if (session === undefined || !host) return undefined;
+  return { session, by_server: host.kind === "server" };
 }
