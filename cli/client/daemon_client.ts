@@ -163,8 +163,8 @@ const NOBODY = { peer_id: null, proof: "none" } as const;
 async function identifySelf(call: Call, env: Env) {
   // Codex's shared server runs the commands of all its sessions.
   const session = env["CODEX_THREAD_ID"] || undefined;
-  const pid = String(Deno.pid);
-  return await call(identifyCaller, { query: { pid, session, ...paneOf(env) } });
+  const query = { pid: String(Deno.pid), session, ...paneOf(env) };
+  return await call(identifyCaller, { query });
 }
 
 function getHumanPeer(call: Call): Promise<string | undefined> {

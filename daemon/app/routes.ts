@@ -62,7 +62,7 @@ export function featureRoutes(
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
   const readerOf = readersOf(features, {
     isProvenHuman,
-    isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
+    isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
   });
   const checks = callerChecksOf(callers, telemetry, isProvenHuman);
   return [
@@ -94,6 +94,8 @@ export function featureRoutes(
       senderOf,
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
+      refusalOfResume: (earlier, from_peer, { caller, headers }) =>
+        transcripts.refusalOfSession(earlier, readerOf(from_peer, caller, headers)),
     }),
     ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),

@@ -45,9 +45,8 @@ export class CallingPeers implements IdentifyDeps {
     const { directory, identityLookup, processes, transports } = this.#deps;
     const call = transports.sessionOfCall(evidence);
     if (!call) return undefined;
-    const { session, by_server } = call;
     const lineage = lineageOf(processes, evidence.pid);
-    const peer = identityLookup.peerOfSession({ session }, { lineage, by_server });
+    const peer = identityLookup.peerOfSession({ session: call }, { lineage });
     return { peer: peer && directory.address(peer.peer_id) };
   }
 

@@ -135,13 +135,6 @@ export interface CallEvidence {
   readonly session?: string | undefined;
 }
 
-/** The session that an MCP call names, and which is proved to be its agent's. */
-export interface SessionOfCall {
-  readonly session: string;
-  /** Whether the server sends it that the agent's terminals share. */
-  readonly by_server: boolean;
-}
-
 /** The answer to a hook that waits beside its session. */
 export type WakeInstruction =
   | { readonly then: "write"; readonly delivery_id: string; readonly text: string }
@@ -182,7 +175,7 @@ export interface Adapter {
    * The session that a call is proved to come from; undefined if it proves no session. An agent
    * whose adapter implements this is never identified by its process or pane alone (contract 6).
    */
-  sessionOfCall?(evidence: CallEvidence): SessionOfCall | undefined;
+  sessionOfCall?(evidence: CallEvidence): string | undefined;
   /**
    * Interrupts a turn that continues outside of the agent's own process. Absent if the agent has no
    * such turns.

@@ -7,7 +7,6 @@ import type {
   CallEvidence,
   OutgoingMessage,
   Probe,
-  SessionOfCall,
   TerminalTransport,
   WaitingHooks,
 } from "./adapter.ts";
@@ -84,7 +83,7 @@ export class AgentTransports {
   }
 
   /** The session that an MCP call proves to come from; undefined if no adapter recognizes it. */
-  sessionOfCall(evidence: CallEvidence): SessionOfCall | undefined {
+  sessionOfCall(evidence: CallEvidence): string | undefined {
     for (const adapter of this.#adapters.values()) {
       const session = adapter.sessionOfCall?.(evidence);
       if (session !== undefined) return session;

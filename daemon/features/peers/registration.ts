@@ -194,14 +194,15 @@ function isProved(
   return isProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
-/** Whether the agent has reported its session. A claim of the same session takes nothing away. */
+/** Whether the agent has reported its session. That holds for one session in one process. */
 function isSessionProved(
   before: StoredPeer | undefined,
-  { runtime_session_id }: Pick<StoredPeer, "runtime_session_id">,
+  now: Pick<StoredPeer, "runtime_session_id" | "agent_pid" | "agent_started">,
   { provesSession = false }: RegistrationEvidence,
 ): boolean {
-  if (runtime_session_id === null) return false;
-  const isSame = runtime_session_id === before?.runtime_session_id;
+  if (now.runtime_session_id === null) return false;
+  const isSame = now.runtime_session_id === before?.runtime_session_id &&
+    now.agent_pid === before.agent_pid && now.agent_started === before.agent_started;
   return provesSession || (isSame && before.session_proved);
 }
 

@@ -46,8 +46,8 @@ function expectedSpawn(
 }
 
 /**
- * The peer that was linked by its pane, if this registration comes from its agent and adds the
- * session. Everybody can read a peer's pane and pid, so the process must be proved. An agent that
+ * The peer that was linked by its pane, if this registration comes from its agent and adds or
+ * resumes the session. Everybody can read a peer's pane and pid, so the process must be proved. An agent that
  * was started in the linked one's shell is another job.
  */
 function linkedPeer(
@@ -58,7 +58,8 @@ function linkedPeer(
   if (!pane_id || !tmux_socket || !agent_pid || !runtime_session_id) return undefined;
   if (!isProcess?.(agent_pid)) return undefined;
   const found = peerRows.byPane(db, pane_id, tmux_socket).find((peer) =>
-    peer.backend === backend && peer.runtime_session_id === null && peer.agent_pid !== null &&
+    peer.backend === backend && peer.agent_pid !== null &&
+    [null, runtime_session_id].includes(peer.runtime_session_id) &&
     isLive(peer) && terminals.isSameJob(agent_pid, peer.agent_pid)
   );
   return found && { peer_id: found.peer_id };

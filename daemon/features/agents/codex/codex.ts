@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
-import type { Adapter, AgentPeer, CallEvidence, Observation, SessionOfCall } from "../adapter.ts";
+import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
@@ -114,10 +114,8 @@ const Meta = z.looseObject({ threadId: z.string() });
 function sessionOfCall(
   { pid, meta, session: named }: CallEvidence,
   findHost: (pid: number) => CodexHost | undefined,
-): SessionOfCall | undefined {
+): string | undefined {
   const { data } = Meta.safeParse(meta);
   const session = data?.threadId ?? named;
-  const host = pid === undefined ? undefined : findHost(pid);
-  if (session === undefined || !host) return undefined;
-  return { session, by_server: host.kind === "server" };
+  return pid === undefined || !findHost(pid) ? undefined : session;
 }

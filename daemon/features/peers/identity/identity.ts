@@ -62,8 +62,8 @@ export interface JoinEvidence {
 }
 
 /**
- * Whether a registration that names a peer's session may continue that peer. With another process it
- * may only once the peer's own has ended, and nobody takes a live peer's place by its session.
+ * Whether a registration that names a peer's session may continue that peer: another process may
+ * once the peer's own has ended. Nobody takes a live peer's place by its session.
  */
 export function mayJoinSession(
   peer: KnownPeer,
@@ -72,9 +72,7 @@ export function mayJoinSession(
   if (process && isSameProcess(peer.process, process)) return true;
   if (is_from_peer && !names_process) return true;
   if (peer.state === "ended") return true;
-  if (peer.state !== "none") return false;
-  // Only an agent's own hook says that the session goes on elsewhere, or under another process.
-  return peer.is_live ? by_hook && !process : by_hook || !names_process;
+  return peer.state === "none" && (!peer.is_live || (by_hook && !process));
 }
 
 /** A peer whose process claims to run in a pane. */
