@@ -198,7 +198,14 @@ export class Directory {
     return human;
   }
 
-  /** The peer that is registered on a pane: a live one before an offline one. */
+  /** The live peer that has a pane. */
+  occupantOf(pane_id: string, tmux_socket: string | undefined): Address {
+    const occupant = this.findByPane(pane_id, tmux_socket);
+    if (!isLive(occupant)) throw new Problem("no_pane_peer", { pane_id });
+    return occupant;
+  }
+
+  /** The peer that has a pane; without a live one, the peer that had it last. */
   findByPane(pane_id: string, tmux_socket: string | undefined): Address {
     const [found] = rows.byPane(this.#ctx.db, pane_id, tmux_socket ?? null);
     const address = found && this.#addresses.byId(found.peer_id);

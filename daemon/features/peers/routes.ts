@@ -69,7 +69,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
     route(
       contracts.peerByPane,
       ({ params: { pane_id }, query }) =>
-        records.mustGet(directory.findByPane(pane_id, query.tmux_socket).peer_id),
+        records.mustGet(directory.occupantOf(pane_id, query.tmux_socket).peer_id),
     ),
     route(contracts.offlinePeer, ({ params, query, body }) => {
       peers.offline(idOf(params, query), body);

@@ -9,7 +9,7 @@ import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { FakeSockets, world, type WorldOptions } from "../../../../support/world.ts";
 
 const PANE = { "x-mesh-pane": "%3", "x-mesh-tmux": `${SOCKET},1,0` };
-const HOOKS = { "claude-code": claudeCodeHooks, gemini: geminiHooks() };
+const HOOKS = { "claude-code": claudeCodeHooks, gemini: geminiHooks };
 /** Processes of the tests: a shell, the agent in it, the shell of its tool, and the child there. */
 const [SHELL, PARENT, TOOL, CHILD, SIBLING] = [10, 11, 12, 13, 14];
 
