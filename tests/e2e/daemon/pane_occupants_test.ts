@@ -49,7 +49,10 @@ class PaneFixture extends CallersFixture {
     const { peers } = await (await fetch(`${this.url}/peers`)).json();
     return peers.filter(({ name }: { name: string }) => name !== "victim" && name !== "sam")
       .map(({ agent_pid: pid, pane_id: pane, status, backend }: Record<string, unknown>) => ({
-        ...{ pid, pane, status, backend },
+        pid,
+        pane,
+        status,
+        backend,
       }));
   }
 
