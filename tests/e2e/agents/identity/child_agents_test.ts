@@ -10,7 +10,7 @@ import {
   claudeEnvironment,
 } from "../../../../daemon/features/agents/claude_code/fixture.ts";
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
-import type { Backend } from "../../../../daemon/features/agents/contract.ts";
+import { GEMINI_SETTINGS } from "../../../../daemon/features/agents/gemini/fixture.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
 import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
@@ -37,7 +37,7 @@ const REMINDED: ScriptedReply = {
   steps: ANSWERS.steps,
 };
 const RULES = [HOLDS, REMINDED, ANSWERS];
-/** The model of Gemini CLI does not pause. */
+/** The model of Gemini CLI does not pause; it answers asks without a rule. */
 const GEMINI_HOLDS: ScriptedReply = {
   match: /^Hold on/,
   steps: [{ tool: "run_shell_command", args: { command: "sleep 9" } }, { say: "Held" }],
@@ -79,16 +79,14 @@ class Family implements AsyncDisposable {
   constructor(parent: Agent) {
     this.fixture = new AgentFixture((lab) => {
       const codex = prepareStandaloneCodex(lab, binOf(codexCli), RULES);
-      const gemini = prepareGemini(lab, binOf(geminiCli), [GEMINI_HOLDS, REMINDED, ANSWERS]);
+      const gemini = prepareGemini(lab, binOf(geminiCli), [GEMINI_HOLDS]);
+      const tools = { allowed: ["run_shell_command"] };
+      lab.write("home/.gemini/settings.json", { ...GEMINI_SETTINGS, tools });
       this.#all.push(prepareClaude(lab), codex, gemini);
       const found = this.#all.find(({ backend }) => backend === parent);
       assert(found);
-      const more: Partial<Record<Backend, string>> = {
-        codex: "--dangerously-bypass-approvals-and-sandbox",
-        gemini: "--yolo",
-      };
-      const flags = more[parent];
-      return { ...found, command: [...found.command, ...(flags ? [flags] : [])] };
+      const flags = parent === "codex" ? ["--dangerously-bypass-approvals-and-sandbox"] : [];
+      return { ...found, command: [...found.command, ...flags] };
     });
   }
 
@@ -125,7 +123,10 @@ class Family implements AsyncDisposable {
   async start() {
     const { fixture } = this;
     const peer = await fixture.start();
-    const { model } = fixture.agentUnderTest;
+    const { backend, model } = fixture.agentUnderTest;
+    if (backend === "gemini") {
+      await until("its MCP server", () => fixture.screen.includes("1 MCP server"));
+    }
     while (model instanceof MessagesModel && !model.requests.at(-1)?.tools.some(isAck)) {
       const before = model.requests.length;
       await fixture.sendPrompt("@@SAY ready");
@@ -224,7 +225,12 @@ for (const parent of ALL_AGENTS ? AGENTS : []) {
         const peer = await family.start();
         for (const child of AGENTS) await family.starts(child, peer);
       } catch (error) {
-        throw new Error(await family.fixture.evidence(), { cause: error });
+        throw new Error(
+          `${await family.fixture.evidence()}\n${
+            JSON.stringify((family.fixture.agentUnderTest.model as any).turns?.slice(-3))
+          }`,
+          { cause: error },
+        );
       }
     },
     allInstalled,
