@@ -122,8 +122,9 @@ class Family implements AsyncDisposable {
   /** Starts the parent, and waits until its model has the tools of mesh. */
   async start() {
     const { fixture } = this;
-    const peer = await fixture.start();
     const { backend, model } = fixture.agentUnderTest;
+    // Codex reports its session with the first prompt.
+    const peer = await fixture.start(...(backend === "codex" ? ["Good morning"] : []));
     if (backend === "gemini") {
       await until("its MCP server", () => fixture.screen.includes("1 MCP server"));
     }
@@ -225,12 +226,7 @@ for (const parent of ALL_AGENTS ? AGENTS : []) {
         const peer = await family.start();
         for (const child of AGENTS) await family.starts(child, peer);
       } catch (error) {
-        throw new Error(
-          `${await family.fixture.evidence()}\n${
-            JSON.stringify((family.fixture.agentUnderTest.model as any).turns?.slice(-3))
-          }`,
-          { cause: error },
-        );
+        throw new Error(await family.fixture.evidence(), { cause: error });
       }
     },
     allInstalled,
