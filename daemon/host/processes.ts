@@ -155,17 +155,16 @@ export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
 }
 
-/** A process and its ancestors, nearest first. */
-export function lineageOf(
-  { startTimeOf, parentOf }: Pick<ProcessTable, "startTimeOf" | "parentOf">,
+/** A process and its ancestors, nearest first, each read as it is asked for. */
+export function* lineageOf(
+  { parentOf }: Pick<ProcessTable, "parentOf">,
   pid: number | undefined,
-): ProcessId[] {
-  const lineage: ProcessId[] = [];
-  for (let at = pid; at && lineage.length < GENERATIONS_MAX; at = parentOf(at)) {
-    const started = startTimeOf(at);
-    if (started) lineage.push({ pid: at, started });
+): Generator<number> {
+  let at = pid;
+  for (let depth = 0; at && depth < GENERATIONS_MAX; depth++) {
+    yield at;
+    at = parentOf(at);
   }
-  return lineage;
 }
 
 /** Whether `pid` is `ancestor` itself or a descendant of it. */

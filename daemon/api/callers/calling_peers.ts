@@ -77,9 +77,8 @@ export class CallingPeers implements IdentifyDeps {
     },
   ): CallingPeer | undefined {
     const { identityLookup, processes } = this.#deps;
-    const lineage = lineageOf(processes, pid);
-    const byProcess = identityLookup.peerOfProcesses(lineage);
-    if (byProcess.state !== "none") return toCalling(byProcess.peer, "process");
+    const byProcess = identityLookup.peerOfProcesses(lineageOf(processes, pid));
+    if (byProcess) return toCalling(byProcess.peer, "process");
     const bySession = session && this.peerOfCall({ pid, session })?.peer;
     if (bySession) return toCalling(bySession, "session");
     return toCalling(pane && identityLookup.peerOfPane(pane), "pane");

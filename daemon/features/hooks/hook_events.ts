@@ -13,7 +13,7 @@ import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { IdentityLookup } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
-import type { StoredPeer } from "../peers/store.ts";
+import type { IdentityFacts } from "../peers/store.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
@@ -176,7 +176,7 @@ export class HookEvents {
    */
   #inSubagent(
     { session_id, turn_state }: HookReport,
-    { known, subagent }: { known: StoredPeer | undefined; subagent: SubagentReport },
+    { known, subagent }: { known: IdentityFacts | undefined; subagent: SubagentReport },
   ): string {
     const { approvals, subagents, turns } = this.#deps;
     if (!known) throw new Problem("unknown_peer", { peer: session_id });
@@ -223,9 +223,10 @@ export class HookEvents {
     backend: Backend,
     { session_id: session }: HookReport,
     { agent_pid, hook_pid, by_server }: HookFacts,
-  ): { known: StoredPeer | undefined; isContinued: boolean } {
+  ): { known: IdentityFacts | undefined; isContinued: boolean } {
     const { identityLookup, processes } = this.#deps;
-    const [agent] = lineageOf(processes, agent_pid);
+    const started = agent_pid && processes.startTimeOf(agent_pid);
+    const agent = started ? { pid: agent_pid, started } : undefined;
     const lineage = lineageOf(processes, hook_pid);
     const named = { session, backend };
     return {
@@ -236,7 +237,7 @@ export class HookEvents {
 
   /** The peer of the event. Registers its session if it is unknown, or if the event begins it. */
   #peerOf(
-    known: StoredPeer | undefined,
+    known: IdentityFacts | undefined,
     { backend, report, facts }: { backend: Backend; report: HookReport; facts: HookFacts },
   ): string {
     const isCurrent = known && !this.#deps.identityLookup.hasEnded(known);

@@ -26,7 +26,7 @@ export interface SessionEvidence {
   /** The agent's process, if the kernel proves that it or its hook sends this. */
   readonly agent?: ProcessId | undefined;
   /** Without the agent's process: the process that sends this, and its ancestors, if proved. */
-  readonly lineage?: readonly ProcessId[];
+  readonly lineage?: Iterable<number>;
   /**
    * Whether the server sends it that an agent's terminals share: it runs all their sessions, and no
    * terminal's process does.
@@ -42,11 +42,12 @@ export function peerOfSession<P extends KnownPeer>(
   holders: readonly P[],
   { agent, lineage = [], by_server = false }: SessionEvidence,
 ): P | undefined {
-  const processes = agent ? [agent] : lineage;
-  const agreeing = holders.find(({ process }) =>
-    processes.some((other) => isSameProcess(process, other))
-  );
-  if (agreeing || agent) return agreeing;
+  if (agent) return holders.find(({ process }) => isSameProcess(process, agent));
+  // What has ended is no ancestor, and the pid of what runs is its own.
+  const running = holders.filter(({ process, state }) => process && state !== "ended");
+  const pids = new Set(running.length > 0 ? lineage : []);
+  const agreeing = running.find(({ process }) => process && pids.has(process.pid));
+  if (agreeing) return agreeing;
   return liveFirst(by_server ? holders : holders.filter(hasNoProcess))[0];
 }
 

@@ -3,7 +3,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { ProcessId } from "../../../host/processes.ts";
 import * as rows from "../store.ts";
-import type { StoredPeer } from "../store.ts";
+import type { IdentityFacts } from "../store.ts";
 import {
   type KnownPeer,
   mayJoinSession,
@@ -37,7 +37,7 @@ export class IdentityLookup {
   }
 
   /** The peer of a session that a hook or a call names. */
-  peerOfSession(named: NamedSession, evidence: SessionEvidence): StoredPeer | undefined {
+  peerOfSession(named: NamedSession, evidence: SessionEvidence): IdentityFacts | undefined {
     const holders = this.#holdersOf(named);
     return recordOf(holders, peerOfSession(this.#known(holders), evidence));
   }
@@ -50,45 +50,44 @@ export class IdentityLookup {
   }
 
   /** Whether the process on a peer's record has ended. */
-  hasEnded(peer: StoredPeer): boolean {
+  hasEnded(peer: IdentityFacts): boolean {
     return hasEnded(this.#here, peer);
   }
 
   /**
-   * The peer of the first of these processes that is any peer's. `several` if that process is not of
-   * one peer alone, `none` if no process is a peer's.
+   * The peer of the first of these processes that is any peer's: `undefined` if that process is not
+   * of one peer alone. The pids are a process and its ancestors, nearest first.
    */
-  peerOfProcesses(
-    processes: readonly ProcessId[],
-  ): { state: "one"; peer: StoredPeer } | { state: "several" | "none"; peer?: undefined } {
-    for (const { pid, started } of processes) {
-      const peers = rows.twoByProcess(this.#db, pid, started);
-      if (peers.length === 0) continue;
-      const peer = recordOf(peers, peerOfProcess(this.#known(peers)));
-      return peer ? { state: "one", peer } : { state: "several" };
+  peerOfProcesses(pids: Iterable<number>): { peer: IdentityFacts | undefined } | undefined {
+    for (const pid of pids) {
+      const found = rows.twoByPid(this.#db, pid);
+      // A pid may have been reused, so its start is compared where a peer has it.
+      const started = found.length > 0 ? this.#here.processes.startTimeOf(pid) : undefined;
+      const peers = found.filter(({ agent_started }) => agent_started === started);
+      if (peers.length > 0) return { peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
     }
-    return { state: "none" };
+    return undefined;
   }
 
   /** The peer that a pane alone identifies. */
-  peerOfPane({ pane_id, tmux_socket }: NamedPane): StoredPeer | undefined {
-    const peers = rows.byPane(this.#db, pane_id, tmux_socket);
+  peerOfPane({ pane_id, tmux_socket }: NamedPane): IdentityFacts | undefined {
+    const peers = rows.identitiesOnPane(this.#db, pane_id, tmux_socket);
     return recordOf(peers, peerOfPane(this.#known(peers)));
   }
 
-  #holdersOf({ session, backend }: NamedSession): StoredPeer[] {
-    return rows.bySession(this.#db, session)
-      .filter((peer) => backend === undefined || peer.backend === backend);
+  #holdersOf({ session, backend }: NamedSession): IdentityFacts[] {
+    const named = { runtime_session_id: session, backend: backend ?? null };
+    return rows.identitiesOfSession(this.#db, named);
   }
 
-  #known(peers: readonly StoredPeer[]): KnownPeer[] {
+  #known(peers: readonly IdentityFacts[]): KnownPeer[] {
     return peers.map((peer) => knownPeerOf(this.#here, peer));
   }
 }
 
 function recordOf(
-  records: readonly StoredPeer[],
+  records: readonly IdentityFacts[],
   known: KnownPeer | undefined,
-): StoredPeer | undefined {
+): IdentityFacts | undefined {
   return known && records.find(({ peer_id }) => peer_id === known.peer_id);
 }

@@ -3,7 +3,7 @@
 import type { ProcessTable } from "../../../host/processes.ts";
 import { isLive } from "../directory.ts";
 import type { Registration } from "../schemas.ts";
-import type { StoredPeer } from "../store.ts";
+import type { IdentityFacts, StoredPeer } from "../store.ts";
 import type { KnownPeer, ProcessState } from "./identity.ts";
 
 /** The processes of this machine, and its name. */
@@ -15,14 +15,14 @@ export interface Processes {
 type Process = Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">;
 
 /** The facts of a record that decide whether somebody is its peer. */
-export function knownPeerOf(here: Processes, peer: StoredPeer): KnownPeer {
+export function knownPeerOf(here: Processes, peer: Omit<IdentityFacts, "name">): KnownPeer {
   const { peer_id, agent_pid: pid, agent_started: started } = peer;
   const state = processStateOf(here, peer);
   const process = pid !== null && started !== null ? { pid, started } : null;
   return { peer_id, process, state, is_live: isLive(peer) && state !== "ended" };
 }
 
-function processStateOf(here: Processes, peer: StoredPeer): ProcessState {
+function processStateOf(here: Processes, peer: Omit<IdentityFacts, "name">): ProcessState {
   if (peer.agent_pid === null) return "none";
   if (hasEnded(here, peer)) return "ended";
   const isHere = peer.machine === here.machine && peer.agent_started !== null;

@@ -40,9 +40,9 @@ const OF_SESSION: readonly [string, readonly KnownPeer[], SessionEvidence, strin
   ["a process, after the agent's end",             [ended("a", 7)],                      { agent: process(8) },            undefined],
   ["a victim's agent, with a thief beside it",     [peer("thief", 9), peer("a", 7)],     { agent: process(7) },            "a"],
   ["a victim without a process, beside a thief",   [peer("thief", 9), peer("a")],        {},                               "a"],
-  ["a tool below the agent",                       [peer("a", 7)],                       { lineage: [process(9), process(7)] }, "a"],
-  ["a tool below another agent",                   [peer("a", 7)],                       { lineage: [process(9), process(8)] }, undefined],
-  ["a child that goes on with its parent's session", [peer("a", 7)],                     { agent: process(9), lineage: [process(9), process(7)] }, undefined],
+  ["a tool below the agent",                       [peer("a", 7)],                       { lineage: [9, 7] }, "a"],
+  ["a tool below another agent",                   [peer("a", 7)],                       { lineage: [9, 8] }, undefined],
+  ["a child that goes on with its parent's session", [peer("a", 7)],                     { agent: process(9), lineage: [9, 7] }, undefined],
   ["the server that all terminals share",          [peer("a", 7)],                       { by_server: true },              "a"],
   ["a live peer before an offline one",            [offline("b"), peer("a")],            {},                               "a"],
 ];
