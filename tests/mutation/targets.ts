@@ -5,6 +5,7 @@ import { CORE_TARGETS, TIME_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
 import { FEDERATION_TARGETS } from "./federation_faults.ts";
+import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
@@ -24,4 +25,5 @@ export const TARGETS: readonly Target[] = [
   ...TIME_TARGETS,
   ...BOUNDS_TARGETS,
   ...SETTINGS_TARGETS,
+  ...IDENTITY_TARGETS,
 ];

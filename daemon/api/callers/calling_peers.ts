@@ -1,4 +1,4 @@
-/** Which peer calls: by its session, its process, its certificate or its pane (contract 6 and 11). */
+/** Which peer calls: by its session, process, certificate or pane (contract 6 and 11). */
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 import { definitionOf } from "../../features/agents/registry.ts";
@@ -37,9 +37,9 @@ export class CallingPeers implements IdentifyDeps {
   }
 
   /**
-   * The peer of the session that a call proves to come from. Undefined if the call names no session.
-   * While the process of a session runs, only calls from that process count, so that no other agent
-   * of the same kind can speak for the session.
+   * The peer of the session that a call proves to come from. Undefined if the call names none. While
+   * the process of a session runs, only calls from that process count, so that no other agent of the
+   * same kind can speak for the session.
    */
   peerOfCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
     const { directory, identityLookup, processes, transports } = this.#deps;
@@ -67,7 +67,7 @@ export class CallingPeers implements IdentifyDeps {
 
   /**
    * The peer that calls. `pid` is proved to be the caller's process; the session and the pane are
-   * only what its environment names. A session counts if its agent's shared server runs the process.
+   * only what its environment names. A session counts if its agent's server runs the process.
    */
   callerOf(
     { pid, session, pane }: {

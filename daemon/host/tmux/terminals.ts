@@ -201,7 +201,7 @@ export class Panes {
     return isDescendant(pid, pane_pid);
   }
 
-  /** Whether a process belongs to a job of a shell: it is the job's process, or a child in its group. */
+  /** Whether a process is that of a shell's job, or a descendant in the same process group. */
   isSameJob(pid: number, job_pid: number): boolean {
     return isDescendant(pid, job_pid) && groupOf(pid) === groupOf(job_pid);
   }

@@ -1,8 +1,8 @@
 /**
  * Decides who somebody is: who sends a hook's report, who calls, who registers, and who has a pane.
  * The evidence counts in one order: a process that the kernel proves, a certificate that was given
- * to one, and then hints. A session, a pane and a name are hints: they never outweigh a live process
- * that is proved. Reads nothing and stores nothing.
+ * to one, and then hints. A session, a pane and a name are hints: they never outweigh a process that
+ * is proved and runs. Reads nothing and stores nothing.
  */
 
 import type { ProcessId } from "../../../host/processes.ts";
@@ -86,8 +86,8 @@ export interface PaneClaim extends KnownPeer {
 
 /**
  * The occupant of a pane: the oldest live process in its terminal that is proved to be a peer's. A
- * process that an agent starts is younger than the agent, so it never takes the agent's pane. Without
- * proved processes, the peer that registered last has the pane. `newcomer` registers now.
+ * process that an agent starts is younger than the agent, so it never takes the agent's pane. If no
+ * process is proved, the peer that registered last has the pane. `newcomer` registers now.
  */
 export function occupantOf<P extends PaneClaim>(
   claims: readonly P[],
