@@ -37,9 +37,9 @@ export class CallingPeers implements IdentifyDeps {
   }
 
   /**
-   * The peer of the session that a call proves to come from. Undefined if the call names none. While
-   * the process of a session runs, only calls from that process count, so that no other agent of the
-   * same kind can speak for the session.
+   * The peer of the session that a call proves to come from. Undefined if the call names none.
+   * While the process of a session runs, only calls from that process count, so that no other agent
+   * of the same kind can speak for the session.
    */
   peerOfCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
     const { directory, identityLookup, processes, transports } = this.#deps;

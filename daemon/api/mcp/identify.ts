@@ -25,8 +25,8 @@ interface KnownPeer {
 
 export interface IdentifyDeps {
   /**
-   * The peer of the session that a call proves to come from. Undefined if the call names none; `peer`
-   * is undefined if it is the session of no peer.
+   * The peer of the session that a call proves to come from. Undefined if the call names none;
+   * `peer` is undefined if it is the session of no peer.
    */
   peerOfCall?(evidence: CallEvidence): { readonly peer: KnownPeer | undefined } | undefined;
   /**

@@ -1,8 +1,8 @@
 /**
  * Decides who somebody is: who sends a hook's report, who calls, who registers, and who has a pane.
  * The evidence counts in one order: a process that the kernel proves, a certificate that was given
- * to one, and then hints. A session, a pane and a name are hints: they never outweigh a process that
- * is proved and runs. Reads nothing and stores nothing.
+ * to one, and then hints. A session, a pane and a name are hints: they never outweigh a process
+ * that is proved and runs. Reads nothing and stores nothing.
  */
 
 import type { ProcessId } from "../../../host/processes.ts";
