@@ -71,6 +71,7 @@ export function featureRoutes(
       windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
       paneOf: (given) => registrationLocations.paneOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),

@@ -68,6 +68,7 @@ export class Handshake {
       provesSession: isPlugin(connect),
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
+      isPeerProcess: (pid) => this.#deps.callers.isPeerProcess(pid, caller),
       omitsPath: connect.path === undefined,
       isClient: newcomer.kind === "peer" && !isPlugin(connect),
     });

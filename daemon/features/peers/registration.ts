@@ -20,6 +20,11 @@ export interface RegistrationEvidence {
   readonly proven_peer_id?: string | undefined;
   /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
+  /**
+   * As `isProcess`, of a peer's process: a descendant that is another peer's does not count. By
+   * default it does.
+   */
+  readonly isPeerProcess?: (pid: number) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
   /** Whether the agent itself reports its session, by its hook or its plugin. */

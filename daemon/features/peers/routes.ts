@@ -24,6 +24,8 @@ export interface PeerRoutesDeps {
   paneOf(registration: Registration): Promise<PaneRoot | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
+  isPeerProcess(pid: number, caller: Caller): boolean;
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
@@ -177,6 +179,7 @@ async function register(
     window_circle,
     pane_pid: pane?.pane_pid,
     isProcess,
+    isPeerProcess: (pid) => deps.isPeerProcess(pid, caller),
     getsCertificate: true,
   });
   const { peer_id, name, circle, role, mesh_session_id } = peer;

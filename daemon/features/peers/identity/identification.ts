@@ -98,10 +98,10 @@ export class Identification {
   /** Whether the registration is proved to come from the process on a peer's record. */
   isProcessOf(
     { agent_pid, agent_started }: StoredPeer,
-    { isProcess }: RegistrationEvidence,
+    { isProcess, isPeerProcess = isProcess }: RegistrationEvidence,
   ): boolean {
-    if (agent_pid === null || agent_started === null || !isProcess) return false;
-    return this.#deps.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
+    if (agent_pid === null || agent_started === null || !isPeerProcess) return false;
+    return this.#deps.processes.isAlive(agent_pid, agent_started) && isPeerProcess(agent_pid);
   }
 
   #findClaimed(peer_id: string, registration: Registration, evidence: RegistrationEvidence) {

@@ -157,6 +157,20 @@ Deno.test("an agent whose hooks report its session hands its own turns over, and
   assert.equal(refused.error, "not_your_work");
 });
 
+Deno.test("an agent that another one starts registers as itself, and not as that one", async () => {
+  await using w = world({ sockets: new FakeSockets() });
+  w.processes.start(VICTIM);
+  w.processes.start(THIEF, VICTIM);
+  const session = { runtime_session_id: SESSION };
+  const parent = await addPeer(w, "parent", { agent_pid: VICTIM, ...session });
+  await addPeer(w, "child", { agent_pid: THIEF });
+  const claim = { path: "/evil", backend: "sdk" };
+  const refused = await post(w, "/peers", { ...claim, peer_id: parent.peer_id });
+  assert.equal(refused.error, "identity_not_proven");
+  assert.notEqual((await post(w, "/peers", { ...claim, ...session })).peer_id, parent.peer_id);
+  assert.equal((await get(w, `/peers/${parent.peer_id}`)).path, "/work");
+});
+
 Deno.test("a stranger that continues an offline peer by its session gets no turns of it", async () => {
   await using at = await withSessionFile();
   const { w, sockets } = at;
