@@ -9,7 +9,7 @@ import {
   type PlainResponse,
 } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
-import { askBlocking, listInbox, peerByPane } from "./endpoints.ts";
+import { askBlocking, identifyCaller, listInbox } from "./endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { paneOf } from "../../daemon/host/terminals/addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
@@ -66,7 +66,7 @@ export interface DaemonClient {
 /** The sender of a command; `peer` is sent as `from_peer`. */
 export interface Sender {
   readonly peer: string;
-  readonly identifiedBy: "given" | "pane" | "human" | "anonymous";
+  readonly identifiedBy: "given" | "process" | "session" | "pane" | "human" | "anonymous";
 }
 
 /** What a client needs of the configuration. */
@@ -136,8 +136,9 @@ export function createDaemonClient(
 }
 
 /**
- * Returns the sender named by `--from`. Without the flag, returns the peer of this pane, else
- * the human if a person uses the terminal, else `cli`. Another machine knows no pane of this one.
+ * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command,
+ * else the human if a person uses the terminal, else `cli`. Another machine knows no process and no
+ * pane of this one.
  */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,
@@ -149,21 +150,21 @@ export async function resolveSender(
   },
 ): Promise<Sender> {
   if (from !== undefined) return { peer: from, identifiedBy: "given" };
-  const peer = machine === undefined ? await getPanePeer(call, env) : undefined;
-  if (peer !== undefined) return { peer, identifiedBy: "pane" };
+  const { peer_id, proof } = machine === undefined ? await identifySelf(call, env) : NOBODY;
+  if (peer_id !== null && proof !== "none") return { peer: peer_id, identifiedBy: proof };
   const human = interactive ? await getHumanPeer(call) : undefined;
   if (human !== undefined) return { peer: human, identifiedBy: "human" };
   return { peer: ANONYMOUS_SENDER, identifiedBy: "anonymous" };
 }
 
-async function getPanePeer(call: Call, env: Env): Promise<string | undefined> {
-  const pane = paneOf(env);
-  if (!pane) return undefined;
-  const { pane_id, tmux_socket } = pane;
-  return await undefinedOnRefusal("no_pane_peer", async () => {
-    const { peer_id } = await call(peerByPane, { params: { pane_id }, query: { tmux_socket } });
-    return peer_id;
-  });
+const NOBODY = { peer_id: null, proof: "none" } as const;
+
+/** The nearest peer at or above this process; without one, the peer that its environment names. */
+async function identifySelf(call: Call, env: Env) {
+  // Codex's shared server runs the commands of all its sessions.
+  const session = env["CODEX_THREAD_ID"] || undefined;
+  const query = { pid: String(Deno.pid), session, ...paneOf(env) };
+  return await call(identifyCaller, { query });
 }
 
 function getHumanPeer(call: Call): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 /** The routes that commands call, with the types of their contracts: no command loads a schema. */
 
 import { endpoint } from "kit/http/client.ts";
+import type * as callers from "../../daemon/api/callers/contract.ts";
 import type * as ids from "../../daemon/api/ids/contract.ts";
 import type * as pages from "../../daemon/api/pages/contract.ts";
 import type * as asks from "../../daemon/features/asks/contract.ts";
@@ -93,6 +94,10 @@ export const closePeer = endpoint<typeof peers.closePeer>("DELETE", "/peers/:id"
 export const getPeer = endpoint<typeof peers.getPeer>("GET", "/peers/:id");
 export const listPeers = endpoint<typeof peers.listPeers>("GET", "/peers");
 export const offlinePeer = endpoint<typeof peers.offlinePeer>("POST", "/peers/:id/offline");
+export const identifyCaller = endpoint<typeof callers.identifyCaller>(
+  "GET",
+  "/peers/identity/caller",
+);
 export const peerByPane = endpoint<typeof peers.peerByPane>("GET", "/peers/by-pane/:pane_id");
 export const reportChat = endpoint<typeof peers.reportChat>("POST", "/events/chat");
 export const registerPeer = endpoint<typeof peers.registerPeer>("POST", "/peers");

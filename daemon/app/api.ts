@@ -66,11 +66,12 @@ export function openApi(features: Features) {
   const inner = featureRoutes(features, { apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
   const connections = openConnections(features, { call, callers, guard });
-  const mcp = openMcp(features, call);
+  const callingPeers = openCallingPeers(features);
+  const mcp = openMcp(features, call, callingPeers);
   const outer = [
     ...inner,
     ...socketRoutes(connections),
-    ...programRoutes(features, { callers, mcp, pages }),
+    ...programRoutes(features, { callers, callingPeers, mcp, pages }),
   ];
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
@@ -183,19 +184,28 @@ function openConnections(
     callers,
     guard,
     isHookToken: (token) => isHookToken(identity, token),
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
   });
 }
 
-function openMcp(features: Features, call: Call): LazyMcp {
-  const { certificates, config, ctx, directory, platform, transports } = features;
+function openCallingPeers(features: Features): CallingPeers {
+  const { certificates, ctx, directory, identityLookup, platform, transports } = features;
   const { processes } = platform;
-  const calling = new CallingPeers(ctx, { certificates, directory, processes, transports });
+  return new CallingPeers(ctx, {
+    certificates,
+    directory,
+    identityLookup,
+    processes,
+    transports,
+  });
+}
+
+function openMcp(features: Features, call: Call, callingPeers: CallingPeers): LazyMcp {
+  const { config, ctx } = features;
   return new LazyMcp({
     call,
     allow_admin_tools: config["daemon.mcp.allow_admin_tools"],
     onError: (error) => ctx.log.error("A tool failed", { error }),
-    identify: identifyByHeaders(calling),
+    identify: identifyByHeaders(callingPeers),
   });
 }
 

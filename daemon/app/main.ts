@@ -29,7 +29,7 @@ import { type Env, InvalidPath, readTextOrNothing, statePath, unlessError } from
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
-import { parentOf, sendSignal, startTimeOf } from "../host/processes.ts";
+import { parentOf, sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
 import { programRunnerOf } from "../host/programs.ts";
 import { StartedPrograms } from "../host/started_programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
@@ -167,7 +167,7 @@ async function platformOf(
     settings,
     idCodec: keyedIdCodec,
     pid: Deno.pid,
-    processes: { startTimeOf, isAlive: agents.isAlive, parentOf, signal: sendSignal },
+    processes: { startTimeOf, isAlive: agents.isAlive, parentOf, terminalOf, signal: sendSignal },
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
     hooks: agents.hooks,
@@ -180,7 +180,7 @@ async function platformOf(
     openTelemetry,
     send: outgoingFetch(env, clock.now),
     sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
-    sessionOf: (socket, pane_id) => agents.sessionOf(socket, pane_id),
+    paneOf: (socket, pane_id) => agents.paneOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),
   };
 }

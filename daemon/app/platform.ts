@@ -14,6 +14,7 @@ import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "../features/agents/contract.ts";
+import type { PaneRoot } from "../host/tmux/pane.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
@@ -66,8 +67,8 @@ export interface Platform {
   readonly callers: CallerFacts;
   /** Loads the reader of an agent's session files; undefined if it keeps none. */
   sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
-  /** The name of the tmux session of a pane; undefined in another terminal. */
-  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** The session and the first process of a pane in tmux; undefined in another terminal. */
+  paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
 }
 
 /** The service that reaches other machines, which is loaded only where it is needed. */
@@ -79,7 +80,7 @@ export interface FederationPlatform {
 
 /** The parts that reach agents. */
 export interface AgentsPlatform
-  extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "sessionOf"> {
+  extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "paneOf"> {
   readonly isAlive: IsAlive;
   readonly adapters: readonly Adapter[];
   /** Closes tmux connections that are no longer used. */
@@ -120,10 +121,10 @@ export async function loadAgents(
     hooks,
     paneObserver: paneObserverOf(terminalServers, ownSocket(env), kittyAddressOf(env)),
     terminals: new Panes({ tmuxServers, log, env }),
-    async sessionOf(tmux_socket, pane_id) {
+    async paneOf(tmux_socket, pane_id) {
       if (kindOf(tmux_socket) !== "tmux") return undefined;
       const found = await tmuxServers.at(tmux_socket).panes();
-      return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id)?.session : undefined;
+      return found.ok ? found.panes.find((pane) => pane.pane_id === pane_id) : undefined;
     },
     tick: (now) => tmuxServers.tick(now),
     async [Symbol.asyncDispose]() {

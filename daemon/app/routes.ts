@@ -5,6 +5,8 @@ import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Callers } from "../api/callers/callers.ts";
+import type { CallingPeers } from "../api/callers/calling_peers.ts";
+import { callerRoutes } from "../api/callers/routes.ts";
 import type { Health } from "../api/events/contract.ts";
 import type { Meters } from "../api/events/metrics.ts";
 import { systemRoutes } from "../api/events/routes.ts";
@@ -60,14 +62,16 @@ export function featureRoutes(
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
   const readerOf = readersOf(features, {
     isProvenHuman,
-    isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
+    isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
   });
   const checks = callerChecksOf(callers, telemetry, isProvenHuman);
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
       windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
+      paneOf: (given) => registrationLocations.paneOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
@@ -91,6 +95,8 @@ export function featureRoutes(
       senderOf,
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
+      refusalOfResume: (earlier, from_peer, { caller, headers }) =>
+        transcripts.refusalOfSession(earlier, readerOf(from_peer, caller, headers)),
     }),
     ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),
@@ -130,7 +136,12 @@ export function socketRoutes(connections: SocketConnections): Route[] {
 /** Routes that identify callers by their process: pages, hooks and MCP tools. */
 export function programRoutes(
   features: Features,
-  { callers, mcp, pages }: { callers: Callers; mcp: LazyMcp; pages: Pages },
+  { callers, callingPeers, mcp, pages }: {
+    callers: Callers;
+    callingPeers: CallingPeers;
+    mcp: LazyMcp;
+    pages: Pages;
+  },
 ): Route[] {
   const { config, ctx, directory, identity, platform, spawns } = features;
   const hooks = hookRoutes({
@@ -138,12 +149,17 @@ export function programRoutes(
     wakeHooks: features.wakeHooks,
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
   const countedHooks = hooks.map((one) => countCalls(one, features.meters));
-  return [...pageRoutes({ callers, ctx, directory, pages }), ...countedHooks, ...tools];
+  return [
+    ...pageRoutes({ callers, ctx, directory, pages }),
+    ...callerRoutes({ callers, callingPeers }),
+    ...countedHooks,
+    ...tools,
+  ];
 }
 
 /** Counts the calls of a hook's route by agent. The agent in a path may be any text. */

@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { unlessError, unlessMissing } from "./paths.ts";
 
-/** How many ancestors `isDescendant` follows. No pane has that many; the limit ends a cycle. */
+/** How many ancestors are followed. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
 
 /**
@@ -80,6 +80,8 @@ export interface ProcessControl {
 export interface ProcessTable extends ProcessControl {
   startTimeOf(pid: number): string | undefined;
   parentOf(pid: number): number | undefined;
+  /** A number for the controlling terminal; undefined without one. */
+  terminalOf(pid: number): number | undefined;
 }
 
 interface ExitWaitOptions {
@@ -151,6 +153,18 @@ export function parentOf(pid: number): number | undefined {
 /** The process group. A terminal treats a group as one job. */
 export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
+}
+
+/** A process and its ancestors, nearest first, each read as it is asked for. */
+export function* lineageOf(
+  { parentOf }: Pick<ProcessTable, "parentOf">,
+  pid: number | undefined,
+): Generator<number> {
+  let at = pid;
+  for (let depth = 0; at && depth < GENERATIONS_MAX; depth++) {
+    yield at;
+    at = parentOf(at);
+  }
 }
 
 /** Whether `pid` is `ancestor` itself or a descendant of it. */

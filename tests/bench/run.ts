@@ -15,6 +15,7 @@ import { broadcast, floods, latency, reply } from "./parts/messages.ts";
 import { otherProducts } from "./parts/other_products.ts";
 import { relayed } from "./parts/relay.ts";
 import { coldStart, restart } from "./parts/starts.ts";
+import { identities } from "./parts/identities.ts";
 import { tokenChecks } from "./parts/token_checks.ts";
 import type { Effort, Part } from "./report/figures.ts";
 import {
@@ -61,6 +62,7 @@ const PARTS: readonly Part[] = [
   toolCalls,
   commands,
   tokenChecks,
+  identities,
   relayed,
   dashboard,
   machines,

@@ -7,6 +7,7 @@ import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
 import { FEDERATION_TARGETS } from "./federation_faults.ts";
 import { FREEZE_TARGETS } from "./freeze_faults.ts";
 import { HOST_TARGETS } from "./host_faults.ts";
+import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
@@ -28,4 +29,5 @@ export const TARGETS: readonly Target[] = [
   ...SETTINGS_TARGETS,
   ...FREEZE_TARGETS,
   ...HOST_TARGETS,
+  ...IDENTITY_TARGETS,
 ];

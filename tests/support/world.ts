@@ -37,6 +37,9 @@ export class FakeProcesses {
 
   readonly startTimeOf = (pid: number) => this.#alive.get(pid);
   readonly parentOf = (pid: number) => this.#parents.get(pid);
+  /** The terminals of processes; unknown where a test names none. */
+  readonly terminals = new Map<number, number>();
+  readonly terminalOf = (pid: number) => this.terminals.get(pid);
 
   start(pid: number, parent?: number): void {
     this.#alive.set(pid, String(++this.#starts));
@@ -122,8 +125,8 @@ export interface WorldOptions {
   readonly federation?: Platform["federation"];
   /** The session files of agents by their ids; none by default. */
   readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
-  /** The tmux session of a pane; none by default. */
-  readonly sessionOf?: Platform["sessionOf"];
+  /** The tmux session and the first process of a pane; none by default. */
+  readonly paneOf?: Platform["paneOf"];
   /** Whether the kernel finds a person's terminal behind a request; not by default. */
   readonly at_terminal?: boolean;
   /** What the kernel reports of a request's socket; our user and the named process by default. */
@@ -164,6 +167,7 @@ const noTerminals: Terminals = {
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   hasProgram: () => Promise.resolve(false),
   isWithin: () => false,
+  isSameJob: () => false,
   isShared: () => Promise.resolve(false),
 };
 
@@ -231,7 +235,7 @@ export function world(options: WorldOptions = {}) {
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
-    sessionOf: options.sessionOf ?? (() => Promise.resolve(undefined)),
+    paneOf: options.paneOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };
   const open = (path: string) => createDaemon(settings.config, path, platform);

@@ -59,8 +59,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
     example: "mesh usage",
     call: async (context, args): Promise<{ usage: readonly PeerUsage[] }> => {
       const id = args.get("peer");
-      if (id === undefined) return await context.call(listUsage, {});
       const query = await context.lookup(args);
+      if (id === undefined) return await context.call(listUsage, { query });
       const { transcript_refusal: _, ...usage } = await context.call(getUsage, {
         params: { id },
         query,

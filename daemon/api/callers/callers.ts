@@ -59,6 +59,18 @@ export class Callers {
   }
 
   /**
+   * Whether a peer's process sends the request, or a descendant that no other agent has started:
+   * what an agent starts in its shell, and is a peer itself, does not speak for the agent.
+   */
+  isPeerProcess(pid: number, caller: Pick<Caller, "remote">): boolean {
+    if (!this.isProcess(pid, caller, Infinity)) return false;
+    return !this.#deps.agentProcesses.all().some(({ agent_pid: other }) =>
+      other !== null && other !== pid && this.#isAncestor(pid, other) &&
+      this.isProcess(other, caller, Infinity)
+    );
+  }
+
+  /**
    * The processes that a hook names. A process is left out unless the kernel proves that it is the
    * hook's own process or its agent's.
    */

@@ -1,28 +1,30 @@
-/** Which peer calls a tool: by its session, its process or its certificate (contract 6). */
+/** Which peer calls: by its session, process, certificate or pane (contract 6 and 11). */
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
+import { definitionOf } from "../../features/agents/registry.ts";
 import type { AgentTransports } from "../../features/agents/transports.ts";
 import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
+import type { IdentityLookup, NamedPane } from "../../features/peers/identity/identity_lookup.ts";
 import type { Address } from "../../features/peers/schemas.ts";
 import type { Directory } from "../../features/peers/directory.ts";
-import type { ProcessTable } from "../../host/processes.ts";
+import { lineageOf, type ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { Context } from "kit/data/context.ts";
 import type { IdentifyDeps } from "../mcp/identify.ts";
 
-/** How many ancestors of a tool's process are searched for its agent. */
-const ANCESTORS_MAX = 16;
-
 export interface CallingPeersDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
-  readonly processes: ProcessTable;
+  readonly identityLookup: IdentityLookup;
+  readonly processes: Pick<ProcessTable, "startTimeOf" | "parentOf">;
   readonly transports: AgentTransports;
 }
 
-interface Process {
-  readonly pid: number;
-  readonly started: string;
+/** The peer that calls, and what identified it. */
+export interface CallingPeer {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly proof: "process" | "session" | "pane";
 }
 
 export class CallingPeers implements IdentifyDeps {
@@ -35,31 +37,51 @@ export class CallingPeers implements IdentifyDeps {
   }
 
   /**
-   * The peer of the session that a call proves to come from. Undefined if the call proves no
-   * session; `peer` is undefined if the session is unknown. While the process of a session runs,
-   * only calls from that process count, so that no other agent of the same kind can speak for the
-   * session.
+   * The peer of the session that a call proves to come from. Undefined if the call names none.
+   * While the process of a session runs, only calls from that process count, so that no other agent
+   * of the same kind can speak for the session.
    */
   peerOfCall(evidence: CallEvidence): { peer: Address | undefined } | undefined {
-    const { directory, processes, transports } = this.#deps;
-    const session = transports.sessionOfCall(evidence);
-    if (session === undefined) return undefined;
-    const [found] = peerRows.bySession(this.#ctx.db, session);
-    const { agent_pid = null, agent_started = null } = found ?? {};
-    const isRunning = agent_pid !== null && agent_started !== null &&
-      processes.isAlive(agent_pid, agent_started);
-    const isElsewhere = isRunning &&
-      !this.#ancestorsOf(evidence.pid).some(({ pid }) => pid === agent_pid);
-    return { peer: isElsewhere ? undefined : directory.findBySession(session) };
+    const { directory, identityLookup, processes, transports } = this.#deps;
+    const call = transports.sessionOfCall(evidence);
+    if (!call) return undefined;
+    const lineage = lineageOf(processes, evidence.pid);
+    const peer = identityLookup.peerOfSession({ session: call }, { lineage });
+    return { peer: peer && directory.address(peer.peer_id) };
   }
 
-  identifiesCalls(backend: string): boolean {
-    return this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
+  isCallOfProcess(
+    { backend = null }: { readonly backend?: string | null | undefined },
+    { names_session }: { readonly names_session: boolean },
+  ): boolean {
+    const identifiesCalls = this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
+    // An agent with hooks is no other agent, such as one that it started in its shell.
+    return !identifiesCalls && !(names_session && definitionOf(backend)?.hooks);
   }
 
-  /** The peer whose agent is this process or one of its ancestors. */
+  /** The nearest peer at or above a process that the caller is proved to be. */
   peerOfProcess(pid: number): Address | undefined {
-    return this.#deps.directory.findByProcesses(this.#ancestorsOf(pid));
+    const found = this.callerOf({ pid });
+    return found && this.#deps.directory.address(found.peer_id);
+  }
+
+  /**
+   * The peer that calls. `pid` is proved to be the caller's process; the session and the pane are
+   * only what its environment names. A session counts if its agent's server runs the process.
+   */
+  callerOf(
+    { pid, session, pane }: {
+      readonly pid: number | undefined;
+      readonly session?: string | undefined;
+      readonly pane?: NamedPane | undefined;
+    },
+  ): CallingPeer | undefined {
+    const { identityLookup, processes } = this.#deps;
+    const byProcess = identityLookup.peerOfProcesses(lineageOf(processes, pid));
+    if (byProcess) return toCalling(byProcess.peer, "process");
+    const bySession = session && this.peerOfCall({ pid, session })?.peer;
+    if (bySession) return toCalling(bySession, "session");
+    return toCalling(pane && identityLookup.peerOfPane(pane), "pane");
   }
 
   /** The peer, if the certificate names it and the peer's record still matches the certificate. */
@@ -70,15 +92,11 @@ export class CallingPeers implements IdentifyDeps {
     mustMatchPeer(claims, peer);
     return this.#deps.directory.find(peer_id);
   }
+}
 
-  /** A process and its ancestors, up to the first one that the kernel does not report. */
-  #ancestorsOf(pid: number | undefined): Process[] {
-    const { startTimeOf, parentOf } = this.#deps.processes;
-    const ancestors: Process[] = [];
-    for (let at = pid; at && ancestors.length < ANCESTORS_MAX; at = parentOf(at)) {
-      const started = startTimeOf(at);
-      if (started) ancestors.push({ pid: at, started });
-    }
-    return ancestors;
-  }
+function toCalling(
+  peer: { readonly peer_id: string | null; readonly name: string } | undefined,
+  proof: CallingPeer["proof"],
+): CallingPeer | undefined {
+  return peer?.peer_id ? { peer_id: peer.peer_id, name: peer.name, proof } : undefined;
 }

@@ -25,16 +25,17 @@ interface KnownPeer {
 
 export interface IdentifyDeps {
   /**
-   * The peer of the session that a call proves to come from. Undefined if the call proves no
-   * session; `peer` is undefined for an unknown session.
+   * The peer of the session that a call proves to come from. Undefined if the call names none;
+   * `peer` is undefined if it is the session of no peer.
    */
   peerOfCall?(evidence: CallEvidence): { readonly peer: KnownPeer | undefined } | undefined;
   /**
-   * Whether an adapter identifies the calls of this backend. If so, a process alone proves no
-   * identity.
+   * Whether a process that is proved to be this peer's identifies the call. Not if an adapter
+   * identifies its calls. Another agent's call, which names a session, is only that of a peer which
+   * runs such agents.
    */
-  identifiesCalls?(backend: string): boolean;
-  /** The peer whose agent is this process or one of its ancestors. */
+  isCallOfProcess?(peer: KnownPeer, call: { readonly names_session: boolean }): boolean;
+  /** The nearest peer at or above a process. */
   peerOfProcess(pid: number): KnownPeer | undefined;
   /** The peer, if the certificate is valid and was issued to this peer. */
   peerOfCertificate(peer_id: string, certificate: string): Promise<KnownPeer | undefined>;
@@ -47,11 +48,13 @@ export const UNKNOWN_CALLER: McpCaller = { peer_id: null, name: "mcp-http", proo
 export function identifyByHeaders(deps: IdentifyDeps): Identify {
   return async ({ headers }, meta) => {
     const pid = pidOf(headers.get("x-mesh-pid"));
-    const claim = deps.peerOfCall?.({ pid, meta });
-    if (claim) return claim.peer ? toCaller(claim.peer, "session") : UNKNOWN_CALLER;
+    const call = deps.peerOfCall?.({ pid, meta });
+    if (call?.peer) return toCaller(call.peer, "session");
     const processPeer = pid === undefined ? undefined : deps.peerOfProcess(pid);
-    const needsSession = deps.identifiesCalls?.(processPeer?.backend ?? "") ?? false;
-    if (processPeer && !needsSession) return toCaller(processPeer, "process");
+    const names_session = call !== undefined;
+    if (processPeer && (deps.isCallOfProcess?.(processPeer, { names_session }) ?? true)) {
+      return toCaller(processPeer, "process");
+    }
     const peer_id = headers.get("x-mesh-peer");
     const certificate = headers.get("x-mesh-certificate");
     const certifiedPeer = peer_id && certificate

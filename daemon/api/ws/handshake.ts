@@ -31,8 +31,6 @@ export interface HandshakeDeps {
   readonly directory: Directory;
   readonly peers: Peers;
   readonly registrationLocations: RegistrationLocations;
-  /** The name of the tmux session of a pane. */
-  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
   readonly surfaces: Surfaces;
 }
 
@@ -58,7 +56,7 @@ export class Handshake {
     const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
     const unresolved = toRegistration(connect, newcomer);
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
-    const registration = await this.#withTmuxSession(connect, unresolved);
+    const { registration, pane_pid } = await this.#inPane(connect, unresolved);
     const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
@@ -66,8 +64,11 @@ export class Handshake {
       certificate,
       proven_peer_id,
       window_circle,
+      pane_pid,
+      provesSession: isPlugin(connect),
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
+      isPeerProcess: (pid) => this.#deps.callers.isPeerProcess(pid, caller),
       omitsPath: connect.path === undefined,
       isClient: newcomer.kind === "peer" && !isPlugin(connect),
     });
@@ -83,23 +84,25 @@ export class Handshake {
   }
 
   /**
-   * Adds the name of the tmux session, because a plugin knows its pane but not the pane's session.
-   * As with a hook, a pane is left out if its tmux server must not be connected to. The agent is
-   * still reached through its socket.
+   * The registration with what tmux reports of its pane. A plugin knows its pane but not the pane's
+   * session, so the session's name is added. As with a hook, a pane is left out if its tmux server
+   * must not be connected to. The agent is still reached through its socket.
    */
-  async #withTmuxSession(
+  async #inPane(
     connect: Connect,
     registration: Registration,
-  ): Promise<Registration> {
-    const { circle, pane_id, tmux_socket } = connect;
-    if (!isPlugin(connect) || !pane_id || !tmux_socket) return registration;
-    if (checkTerminal(tmux_socket).state === "refused") {
+  ): Promise<{ registration: Registration; pane_pid?: number | undefined }> {
+    const { circle, tmux_socket } = connect;
+    if (isPlugin(connect) && tmux_socket && checkTerminal(tmux_socket).state === "refused") {
       const { pane_id: _pane, tmux_socket: _socket, ...withoutPane } = registration;
-      return withoutPane;
+      return { registration: withoutPane };
     }
-    if (circle) return registration;
-    const tmux_session = await this.#deps.sessionOf(tmux_socket, pane_id);
-    return { ...registration, ...(tmux_session && { tmux_session }) };
+    const pane = await this.#deps.registrationLocations.paneOf(registration);
+    const addsSession = isPlugin(connect) && !circle && pane !== undefined;
+    return {
+      registration: { ...registration, ...(addsSession && { tmux_session: pane.session }) },
+      pane_pid: pane?.pane_pid,
+    };
   }
 
   /**

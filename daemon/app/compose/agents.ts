@@ -72,7 +72,11 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     limits,
     (peer_id) => lower.directory.canReturn(peer_id),
   );
-  const registrationLocations = new RegistrationLocations(machine, spawns.launcher);
+  const registrationLocations = new RegistrationLocations(
+    machine,
+    spawns.launcher,
+    (socket, pane_id) => platform.paneOf(socket, pane_id),
+  );
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 
@@ -123,6 +127,7 @@ export function openAgents(
     directory,
     dispatcher,
     handover,
+    identityLookup,
     peers,
     questions,
     receipts,
@@ -143,6 +148,8 @@ export function openAgents(
     peers,
     turns,
     directory,
+    identityLookup,
+    processes: platform.processes,
     subagents,
     peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
     handover,

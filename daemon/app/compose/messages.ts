@@ -21,6 +21,7 @@ import { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
+import { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { Peers } from "../../features/peers/peers.ts";
 import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
 import { PeerSettingsService } from "../../features/peers/groups/settings.ts";
@@ -71,6 +72,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     reactions: reactions.table,
   };
+  const identityLookup = new IdentityLookup(ctx.db, { machine, processes });
   const peers = new Peers(ctx, {
     ...shared,
     superseded,
@@ -86,6 +88,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     steps,
     sockets,
     directory,
+    identityLookup,
     remotePeers,
     reachability,
     superseded,

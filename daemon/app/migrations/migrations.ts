@@ -31,6 +31,7 @@ import numberGaps from "./028_number_gaps.sql" with { type: "text" };
 import restoredMachines from "./029_restored_machines.sql" with { type: "text" };
 import peerNames from "./030_peer_names.sql" with { type: "text" };
 import refusedEntries from "./031_refused_entries.sql" with { type: "text" };
+import provedPlaces from "./032_proved_places.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -64,4 +65,5 @@ export const migrations: readonly string[] = [
   restoredMachines,
   peerNames,
   refusedEntries,
+  provedPlaces,
 ];

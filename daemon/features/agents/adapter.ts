@@ -123,14 +123,16 @@ export function withArgs(found: ResumeResult, ...more: readonly string[]): Resum
   return found.ok ? { ok: true, args: [...found.args, ...more] } : found;
 }
 
-/** What an MCP call reveals about its caller. */
+/** What an MCP call, or a command in an agent's shell, reveals about its caller. */
 export interface CallEvidence {
   /**
    * The process that sends the call, e.g. the stdio proxy; undefined if the call names no process.
    */
   readonly pid: number | undefined;
   /** The call's `_meta`. */
-  readonly meta: unknown;
+  readonly meta?: unknown;
+  /** The session that the caller's environment names. */
+  readonly session?: string | undefined;
 }
 
 /** The answer to a hook that waits beside its session. */
@@ -188,7 +190,11 @@ export interface HookFacts {
   /** The hook's own process, which waits for its answer. */
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
+  /** Whether the server ran the hook that the agent's terminals share. It is in none of them. */
+  readonly by_server?: boolean;
   readonly pane_id: string | undefined;
+  /** The first process of the pane. */
+  readonly pane_pid?: number | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
   /** The circle of the hook's tmux window, if each window is a circle. */

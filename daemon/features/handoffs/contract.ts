@@ -83,6 +83,7 @@ export const handOff = contract({
     ...TARGET_FAILS,
     "peer_elsewhere",
     "not_your_work",
+    "not_your_transcript",
     "attachment_too_large",
     "attachments_full",
     "too_many_uploads",

@@ -30,7 +30,7 @@ export interface HandoffsDeps {
   readonly directory: Directory;
   readonly notifications: Notifications;
   readonly programs: ProgramRunner;
-  readonly transcripts: Pick<Transcripts, "read">;
+  readonly transcripts: Pick<Transcripts, "read" | "refusalOfCopy">;
   /** The secrets of the configuration, which are masked. */
   readonly secrets: readonly string[];
   /** The name of this machine. */
@@ -73,6 +73,8 @@ export class Handoffs {
     const { from_peer, circle } = request;
     const sender = directory.sender(from_peer, { circle });
     const of = this.#workOf(request, requester);
+    const refusal = this.#deps.transcripts.refusalOfCopy(of, requester);
+    if (refusal) throw refusal;
     const to = directory.target(request.to_peer, { circle, caller: sender });
     if (to.peer_id === of.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
     // What goes to another machine leaves this one, like what is read from there.
@@ -88,8 +90,10 @@ export class Handoffs {
   /** Collects what a hand-over of a peer's work holds. */
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
-    const { requester, last: count } = read;
-    const wanted = { peer_id: of.peer_id, count, requester };
+    const { last: count } = read;
+    // Whoever may have a copy of the peer may read its turns, such as the peer itself.
+    const isHuman = !transcripts.refusalOfCopy(of, read.requester);
+    const wanted = { peer_id: of.peer_id, count, requester: { ...read.requester, isHuman } };
     const { turns, left_out: missingTurns } = await lastTurns(transcripts, wanted);
     const sources = { turns, named, folder: of.path };
     const { files, left_out: missingFiles } = await touchedFiles(sources, { programs, signal });

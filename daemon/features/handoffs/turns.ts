@@ -29,10 +29,7 @@ export interface LastTurns {
   readonly left_out: readonly LeftOut[];
 }
 
-/**
- * Reads the last turns of a peer for those who may read them. A peer may hand its own turns over,
- * even if agents read no transcripts.
- */
+/** Reads the last turns of a peer for those who may read them. */
 export async function lastTurns(
   transcripts: Pick<Transcripts, "read">,
   { peer_id, count, requester }: {
@@ -41,8 +38,6 @@ export async function lastTurns(
     readonly requester: Reader;
   },
 ): Promise<LastTurns> {
-  const isOwn = requester.peer_id === peer_id;
-  const reader = { ...requester, isHuman: requester.isHuman || isOwn };
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;
@@ -51,7 +46,7 @@ export async function lastTurns(
   try {
     for (let pages = 1; unread === undefined; pages++) {
       const query = { last: PAGE_ENTRIES, before: before ?? undefined };
-      const page = await transcripts.read(peer_id, query, reader);
+      const page = await transcripts.read(peer_id, query, requester);
       entries.unshift(...page.entries);
       if (page.before === null && !page.cut) break;
       if (turnsIn() >= count) unread = `only the last ${count} were to be handed over`;

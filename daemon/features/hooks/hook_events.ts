@@ -3,14 +3,17 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { lineageOf, type ProcessTable } from "../../host/processes.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
+import type { IdentityLookup } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Registration } from "../peers/schemas.ts";
+import type { IdentityFacts } from "../peers/store.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "../agents/contract.ts";
@@ -37,6 +40,8 @@ export interface HookEventsDeps {
   readonly peers: Peers;
   readonly turns: PeerTurns;
   readonly directory: Directory;
+  readonly identityLookup: IdentityLookup;
+  readonly processes: Pick<ProcessTable, "startTimeOf" | "parentOf">;
   readonly subagents: Subagents;
   /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
   peerOfPrompt(peer_id: string, prompt: string): string;
@@ -79,13 +84,17 @@ export class HookEvents {
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     let handsOver = false;
+    const located = reader.locate?.(facts) ?? facts;
     const answer = this.#ctx.db.transact(() => {
-      if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
+      const { known, isContinued } = this.#identify(backend, report, located);
+      if (!known && !(isContinued && report.is_within_turn) && isOfKnownSession(report)) {
+        return () => reader.answer(payload, null);
+      }
       if (report.subagent) {
-        const peer_id = this.#inSubagent(report, report.subagent);
+        const peer_id = this.#inSubagent(report, { known, subagent: report.subagent });
         return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
       }
-      const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
+      const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
@@ -165,10 +174,13 @@ export class HookEvents {
    * Records an event that happened in a subagent of a registered session. For the session it is a
    * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
    */
-  #inSubagent({ session_id, turn_state }: HookReport, subagent: SubagentReport): string {
+  #inSubagent(
+    { session_id, turn_state }: HookReport,
+    { known, subagent }: { known: IdentityFacts | undefined; subagent: SubagentReport },
+  ): string {
     const { approvals, subagents, turns } = this.#deps;
-    const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
-    if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
+    if (!known) throw new Problem("unknown_peer", { peer: session_id });
+    const { peer_id } = known;
     turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
     subagents.report(peer_id, subagent);
     if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
@@ -204,23 +216,35 @@ export class HookEvents {
   }
 
   /**
-   * Whether a session is not registered (any more), and the event is its end, comes from a subagent
-   * or belongs to a turn that began unseen.
+   * The peer whose report this is: by its proved process, or by its session without one. Also
+   * whether the report's process goes on with the session of a peer whose process has ended.
    */
-  #isUnregistered({ session_id, end_reason, subagent, is_within_turn }: HookReport): boolean {
-    if (end_reason === undefined && !subagent && !is_within_turn) return false;
-    return this.#deps.directory.findBySession(session_id) === undefined;
+  #identify(
+    backend: Backend,
+    { session_id: session }: HookReport,
+    { agent_pid, hook_pid, by_server }: HookFacts,
+  ): { known: IdentityFacts | undefined; isContinued: boolean } {
+    const { identityLookup, processes } = this.#deps;
+    const started = agent_pid && processes.startTimeOf(agent_pid);
+    const agent = started ? { pid: agent_pid, started } : undefined;
+    const lineage = lineageOf(processes, hook_pid);
+    const named = { session, backend };
+    return {
+      known: identityLookup.peerOfSession(named, { agent, lineage, by_server }),
+      isContinued: identityLookup.isContinued(named, agent),
+    };
   }
 
-  /**
-   * The peer of the event's session. Registers the session if it is unknown, or if the event begins
-   * it.
-   */
-  #peerOf(backend: Backend, report: HookReport, facts: HookFacts): string {
-    const known = this.#deps.directory.findBySession(report.session_id);
-    if (known && report.source === undefined) return known.peer_id;
-    const { pane_id, tmux_socket, tmux_session, agent_pid, circle } = facts;
+  /** The peer of the event. Registers its session if it is unknown, or if the event begins it. */
+  #peerOf(
+    known: IdentityFacts | undefined,
+    { backend, report, facts }: { backend: Backend; report: HookReport; facts: HookFacts },
+  ): string {
+    const isCurrent = known && !this.#deps.identityLookup.hasEnded(known);
+    if (isCurrent && report.source === undefined) return known.peer_id;
+    const { pane_id, pane_pid, tmux_socket, tmux_session, agent_pid, circle } = facts;
     const registration: Registration = {
+      ...(known && { peer_id: known.peer_id }),
       path: report.cwd ?? "/",
       backend,
       role: "agent",
@@ -235,7 +259,13 @@ export class HookEvents {
     };
     // The route has dropped an agent process that is not proved to be the hook's, so this process
     // is proved.
-    const evidence = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
+    const evidence = {
+      by_hook: true,
+      provesSession: true,
+      proven_peer_id: known?.peer_id,
+      pane_pid,
+      isProcess: (pid: number) => pid === agent_pid,
+    };
     return this.#deps.peers.register(registration, evidence).peer_id;
   }
 
@@ -267,6 +297,14 @@ export class HookEvents {
 function toText(message: StoredMessage): string {
   const { framed, proof_id } = toOutgoing(message);
   return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
+}
+
+/**
+ * Whether an event tells nothing of a session that is not registered (any more): it is the end of
+ * the session, comes from a subagent, or belongs to a turn that began unseen.
+ */
+function isOfKnownSession({ end_reason, subagent, is_within_turn }: HookReport): boolean {
+  return end_reason !== undefined || subagent !== undefined || is_within_turn === true;
 }
 
 /** Whether a session has no open dialog any more. A dialog may be reported more than once. */

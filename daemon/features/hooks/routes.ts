@@ -3,6 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
+import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";
 import { postHook, waitForWake } from "./contract.ts";
@@ -19,8 +20,8 @@ export interface HookRoutesDeps {
     claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
-  /** The name of a pane's tmux session. */
-  sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  /** The session and the first process of a pane in tmux. */
+  paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
   /** The circle of a pane's window; undefined if windows are not circles. */
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
@@ -76,17 +77,16 @@ async function readFacts(
     return Number.isSafeInteger(value) && value > 0 ? value : undefined;
   };
   const { pane_id, tmux_socket } = readPane(header);
-  const tmux_session = pane_id && tmux_socket
-    ? await deps.sessionOf(tmux_socket, pane_id)
-    : undefined;
+  const pane = pane_id && tmux_socket ? await deps.paneOf(tmux_socket, pane_id) : undefined;
   const claimed = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
   const { hook_pid, agent_pid } = deps.provenProcesses(claimed, caller);
   return {
     hook_pid,
     agent_pid,
     pane_id,
+    pane_pid: pane?.pane_pid,
     tmux_socket,
-    tmux_session,
+    tmux_session: pane?.session,
     circle: pane_id && tmux_socket ? await deps.circleOf(tmux_socket, pane_id) : undefined,
   };
 }

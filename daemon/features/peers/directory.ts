@@ -198,28 +198,19 @@ export class Directory {
     return human;
   }
 
-  /** The peer that is registered on a pane: a live one before an offline one. */
+  /** The live peer that has a pane. */
+  occupantOf(pane_id: string, tmux_socket: string | undefined): Address {
+    const occupant = this.findByPane(pane_id, tmux_socket);
+    if (!isLive(occupant)) throw new Problem("no_pane_peer", { pane_id });
+    return occupant;
+  }
+
+  /** The peer that has a pane; without a live one, the peer that had it last. */
   findByPane(pane_id: string, tmux_socket: string | undefined): Address {
     const [found] = rows.byPane(this.#ctx.db, pane_id, tmux_socket ?? null);
     const address = found && this.#addresses.byId(found.peer_id);
     if (!address) throw new Problem("no_pane_peer", { pane_id });
     return address;
-  }
-
-  /** The peer of the first process that has any; undefined if that process has several. */
-  findByProcesses(pids: readonly { pid: number; started: string }[]): Address | undefined {
-    for (const { pid, started } of pids) {
-      const [first, second] = rows.twoByProcess(this.#ctx.db, pid, started);
-      if (!first) continue;
-      const isOnly = !second || (isLive(first) && !isLive(second));
-      return isOnly ? this.#addresses.byId(first.peer_id) : undefined;
-    }
-    return undefined;
-  }
-
-  findBySession(runtime_session_id: string): Address | undefined {
-    const [found] = rows.bySession(this.#ctx.db, runtime_session_id);
-    return found && this.#addresses.byId(found.peer_id);
   }
 
   /** The id of the parent, which is recorded by its session or peer id; null if not registered. */

@@ -2,18 +2,21 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { Reader } from "kit/data/sqlite.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "./contract.ts";
 import type { Registration } from "./schemas.ts";
-import { isLive } from "./directory.ts";
 import type { Superseded } from "./identity/superseded.ts";
 import { Admission, type ExpectedRegistration, type RegistrationEvidence } from "./registration.ts";
 import { Identification } from "./identity/identification.ts";
+import { PaneOccupants } from "./identity/pane_occupants.ts";
 import { withoutClientId } from "./identity/clients.ts";
 import { freeName, isSuffixed, refuseReserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
+
+/** The reason for which all peers go offline as the daemon starts. */
+export const DAEMON_RESTART = "daemon_restart";
 
 export interface PeersDeps extends RegistryDeps {
   readonly superseded: Superseded;
@@ -28,6 +31,7 @@ export class Peers {
   readonly #changes: PeerChanges;
   readonly #admission: Admission;
   readonly #identification: Identification;
+  readonly #panes: PaneOccupants;
 
   constructor(ctx: Context, deps: PeersDeps) {
     this.#ctx = ctx;
@@ -35,6 +39,10 @@ export class Peers {
     this.#changes = deps.changes;
     this.#admission = new Admission(ctx, deps);
     this.#identification = new Identification(ctx, deps);
+    this.#panes = new PaneOccupants(ctx, {
+      ...deps,
+      offline: (peer_id, cause) => this.offline(peer_id, cause),
+    });
   }
 
   /** Registers a new peer, or a known one again (contract 3). */
@@ -68,14 +76,14 @@ export class Peers {
         ? this.#admission.renewedPeer(before, registration, evidence)
         : this.#admission.newPeer(registration, evidence);
       const peer = {
-        ...record,
+        ...this.#panes.claim(tx, record, evidence.pane_pid),
         client_key: this.#freeClientKey(record, client_key),
         certified: record.certified || (proved && evidence.getsCertificate === true),
       };
       if (peer.role === "human") refuseSecondHuman(db, before?.peer_id);
-      this.#takeOverPane(tx, peer);
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
+      if (before) this.#panes.passOn(tx, before);
       if (peer.agent_proved) this.#deps.reactions.processProven(peer);
       const { peer_id, circle, backend, role } = peer;
       const isBack = !before || before.status === "offline" || before.status === "retired" ||
@@ -118,14 +126,17 @@ export class Peers {
   markSeen(peer_id: string, transport: string): void {
     const known = this.#changes.mustGet(peer_id);
     if (this.#isSuperseded(known, known.agent_pid)) return;
-    this.#changes.applyEvent(peer_id, "sighted", (before, peer) => {
-      this.#deps.directory.touch(peer_id);
-      const seenPeer = { ...peer, status_by: transport, status_at: this.#ctx.clock.now() };
-      if (before.status !== "offline") return seenPeer;
-      const name = freeName(this.#ctx.db, { name: peer.name, circle: peer.circle, peer_id });
-      this.#ctx.events.append("peer_online", { ...this.#subject({ ...peer, name }), transport });
-      this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
-      return { ...seenPeer, name, offline_reason: null };
+    this.#ctx.db.transact((tx) => {
+      this.#changes.applyEvent(peer_id, "sighted", (before, peer) => {
+        this.#deps.directory.touch(peer_id);
+        const seenPeer = { ...peer, status_by: transport, status_at: this.#ctx.clock.now() };
+        if (before.status !== "offline") return seenPeer;
+        const name = freeName(this.#ctx.db, { name: peer.name, circle: peer.circle, peer_id });
+        this.#ctx.events.append("peer_online", { ...this.#subject({ ...peer, name }), transport });
+        this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+        return { ...seenPeer, name, offline_reason: null };
+      });
+      if (known.status === "offline") this.#panes.restore(tx, peer_id);
     });
   }
 
@@ -140,10 +151,15 @@ export class Peers {
     this.#changes.refuseHuman(peer_id);
     if (cause.terminal) return this.#retire(peer_id, cause, { closed: false });
     this.#changes.refuseRetired(peer_id);
-    this.#changes.applyEvent(peer_id, "lost", (before, peer) => {
-      if (before.status !== "offline") this.#publishOffline(peer, cause);
-      this.#ctx.db.afterCommit(() => this.#deps.reactions.wentOffline(peer_id));
-      return this.#toOffline(peer, cause);
+    this.#ctx.db.transact((tx) => {
+      const known = this.#changes.mustGet(peer_id);
+      this.#changes.applyEvent(peer_id, "lost", (before, peer) => {
+        if (before.status !== "offline") this.#publishOffline(peer, cause);
+        this.#ctx.db.afterCommit(() => this.#deps.reactions.wentOffline(peer_id));
+        return this.#toOffline(peer, cause);
+      });
+      // As the daemon starts, all peers are offline until their processes are found again.
+      if (cause.reason !== DAEMON_RESTART) this.#panes.passOn(tx, known);
     });
   }
 
@@ -183,18 +199,6 @@ export class Peers {
     return !holder || holder.peer_id === peer_id ? given : client_key;
   }
 
-  /** A pane has one agent: takes the pane from other peers, and takes these offline. */
-  #takeOverPane(tx: Tx, peer: StoredPeer): void {
-    if (peer.pane_id === null) return;
-    const { peer_id } = peer;
-    const cause = { reason: "pane_takeover", source: "registration", detail: peer_id };
-    for (const other of rows.byRecordedPane(tx, peer)) {
-      if (other.peer_id === peer_id) continue;
-      if (isLive(other)) this.offline(other.peer_id, { ...cause, terminal: false });
-      rows.update(tx, { ...this.#changes.mustGet(other.peer_id), pane_id: null });
-    }
-  }
-
   /** Whether a report comes from a process that a restart replaced (specification 3). */
   #isFromReplacedProcess(peer_id: string, cause: Offline): boolean {
     const restart_id = this.#deps.superseded.findRestart(cause);
@@ -211,14 +215,18 @@ export class Peers {
 
   #retire(peer_id: string, cause: Omit<Offline, "terminal">, { closed }: { closed: boolean }) {
     const { db, events } = this.#ctx;
-    this.#changes.applyEvent(peer_id, "retired", (before, peer) => {
-      this.#deps.reactions.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
-      if (before.status !== "retired") {
-        this.#publishOffline(peer, { ...cause, terminal: true });
-        events.append("peer_retired", this.#subject(peer));
-      }
-      db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "peer_retired"));
-      return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
+    db.transact((tx) => {
+      const known = this.#changes.mustGet(peer_id);
+      this.#changes.applyEvent(peer_id, "retired", (before, peer) => {
+        this.#deps.reactions.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
+        if (before.status !== "retired") {
+          this.#publishOffline(peer, { ...cause, terminal: true });
+          events.append("peer_retired", this.#subject(peer));
+        }
+        db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "peer_retired"));
+        return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
+      });
+      this.#panes.passOn(tx, known);
     });
   }
 

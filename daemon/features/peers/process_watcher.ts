@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { TableView } from "kit/data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
-import type { Peers } from "./peers.ts";
+import { DAEMON_RESTART, type Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
@@ -24,7 +24,7 @@ export class ProcessWatcher {
   /** Run once at the start: takes all peers offline, and brings back those whose process runs. */
   start(): void {
     const { db } = this.#ctx;
-    const cause = { reason: "daemon_restart", source: "daemon", terminal: false };
+    const cause = { reason: DAEMON_RESTART, source: "daemon", terminal: false };
     db.transact(() => {
       for (const peer of rows.livePeers(db)) {
         if (peer.role === "human") continue;

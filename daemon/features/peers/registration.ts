@@ -4,6 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
 import type { Claims } from "./identity/certificates.ts";
+import { hasEnded, startTimeOf } from "./identity/known_peer.ts";
 import { circleOf, freeName, nameOf } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import { Population } from "./population.ts";
@@ -19,8 +20,17 @@ export interface RegistrationEvidence {
   readonly proven_peer_id?: string | undefined;
   /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
+  /**
+   * As `isProcess`, of a peer's process: a descendant that is another peer's does not count. By
+   * default it does.
+   */
+  readonly isPeerProcess?: (pid: number) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
+  /** Whether the agent itself reports its session, by its hook or its plugin. */
+  readonly provesSession?: boolean;
+  /** The first process of its pane, where the pane's terminal has reported that. */
+  readonly pane_pid?: number | undefined;
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
   /** The circle of its tmux window, for a new peer that names no circle. */
@@ -34,9 +44,6 @@ export interface RegistrationEvidence {
   /** Surfaces and bridges may use the human's aliases. */
   readonly reserved_names?: boolean;
 }
-
-/** The processes of this machine, and its name. */
-type Processes = Pick<RegistryDeps, "machine" | "processes">;
 
 /** Completes a registration that was expected, with its place, its name or its peer. */
 export interface ExpectedRegistration {
@@ -73,6 +80,7 @@ export class Admission {
     return {
       ...facts,
       agent_proved: isProved(undefined, facts, evidence),
+      session_proved: isSessionProved(undefined, facts, evidence),
       peer_id,
       circle,
       name: freeName(db, { name: nameOf(registration), circle, peer_id }),
@@ -130,6 +138,7 @@ export class Admission {
     return {
       ...facts,
       agent_proved: isProved(before, facts, evidence),
+      session_proved: isSessionProved(before, facts, evidence),
       circle,
       name: freeName(db, { name, circle, peer_id }),
       role,
@@ -169,6 +178,7 @@ export class Admission {
       tmux_session: tmux_session ?? null,
       tmux_socket: tmux_socket ?? null,
       pane_id: pane_id ?? null,
+      claimed_pane_id: pane_id ?? null,
       backend: role === "human" ? null : backend,
       model: model ?? null,
       agent_pid: agent_pid ?? null,
@@ -189,6 +199,18 @@ function isProved(
   return isProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
+/** Whether the agent has reported its session. That holds for one session in one process. */
+function isSessionProved(
+  before: StoredPeer | undefined,
+  now: Pick<StoredPeer, "runtime_session_id" | "agent_pid" | "agent_started">,
+  { provesSession = false }: RegistrationEvidence,
+): boolean {
+  if (now.runtime_session_id === null) return false;
+  const isSame = now.runtime_session_id === before?.runtime_session_id &&
+    now.agent_pid === before.agent_pid && now.agent_started === before.agent_started;
+  return provesSession || (isSame && before.session_proved);
+}
+
 /** The tags that a registration names, each once; undefined if it names none. */
 function tagsOf({ tags }: Registration): string[] | undefined {
   return tags && [...new Set(tags)].sort();
@@ -201,24 +223,6 @@ export function circleOfRegistration(
   { window_circle }: RegistrationEvidence,
 ): string {
   return circleOf(registration, { boundary: circle_boundary, window_circle });
-}
-
-/** Whether the recorded process is known to have ended. */
-export function hasEnded(
-  { machine, processes }: Processes,
-  peer: Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">,
-): boolean {
-  if (peer.agent_pid === null || peer.agent_started === null) return false;
-  return peer.machine === machine && !processes.isAlive(peer.agent_pid, peer.agent_started);
-}
-
-/** When the process of a registration started; undefined if it is on another machine. */
-export function startTimeOf(
-  { machine, processes }: Processes,
-  { agent_pid, machine: given = machine }: Registration,
-): string | undefined {
-  if (agent_pid === undefined || given !== machine) return undefined;
-  return processes.startTimeOf(agent_pid);
 }
 
 /** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */

@@ -3,6 +3,7 @@
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
+import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Certificates } from "./identity/certificates.ts";
 import * as contracts from "./contract.ts";
 import { listGroup, setPeer } from "./groups/contract.ts";
@@ -19,8 +20,12 @@ export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle of a registration's tmux window, if windows are circles. */
   windowCircleOf(registration: Registration): Promise<string | undefined>;
+  /** The session and the first process of a registration's pane, if tmux reports them. */
+  paneOf(registration: Registration): Promise<PaneRoot | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
+  isPeerProcess(pid: number, caller: Caller): boolean;
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
@@ -66,7 +71,7 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
     route(
       contracts.peerByPane,
       ({ params: { pane_id }, query }) =>
-        records.mustGet(directory.findByPane(pane_id, query.tmux_socket).peer_id),
+        records.mustGet(directory.occupantOf(pane_id, query.tmux_socket).peer_id),
     ),
     route(contracts.offlinePeer, ({ params, query, body }) => {
       peers.offline(idOf(params, query), body);
@@ -161,6 +166,7 @@ async function register(
   const { certificates, peers } = deps;
   deps.mustBeTrustedSocket(registration);
   const window_circle = await deps.windowCircleOf(registration);
+  const pane = await deps.paneOf(registration);
   const { birth_certificate: presented } = registration;
   const certificate = presented ? await certificates.verify(presented) : undefined;
   const claimed = registration.peer_id ?? certificate?.peer_id;
@@ -171,7 +177,9 @@ async function register(
   const { peer, proved } = peers.admit(provenRegistration, {
     certificate,
     window_circle,
+    pane_pid: pane?.pane_pid,
     isProcess,
+    isPeerProcess: (pid) => deps.isPeerProcess(pid, caller),
     getsCertificate: true,
   });
   const { peer_id, name, circle, role, mesh_session_id } = peer;

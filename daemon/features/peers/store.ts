@@ -30,7 +30,11 @@ export const StoredPeer = Peer.omit({
   agent_started: z.string().nullable(),
   /** Whether the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
+  /** The pane that the process says it runs in. Another agent may have that pane. */
+  claimed_pane_id: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
+  /** Whether the agent itself reported its session. */
+  session_proved: z.boolean(),
   /** The digest by which a WebSocket client is recognized. */
   client_key: z.string().nullable(),
   /** Whether a birth certificate was issued to the peer. */
@@ -80,6 +84,19 @@ const LiveProcess = StoredPeer.pick({
   tmux_socket: true,
 });
 
+/** The fields of a peer that decide whether somebody is it (`identity/`). */
+const IdentityFacts = StoredPeer.pick({
+  peer_id: true,
+  name: true,
+  machine: true,
+  agent_pid: true,
+  agent_started: true,
+  agent_proved: true,
+  status: true,
+  dropped_at: true,
+});
+export type IdentityFacts = z.output<typeof IdentityFacts>;
+
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
@@ -88,6 +105,8 @@ const Row = rowOf(StoredPeer);
 const WatchedPeerRow = rowOf(WatchedPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const LiveProcessRow = rowOf(LiveProcess);
+const IdentityFactsRow = rowOf(IdentityFacts);
+const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
 const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
 const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
@@ -115,6 +134,12 @@ export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is 
 /** The records that meet a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
+}
+
+/** The facts for identity of the peers that meet a condition. */
+function identitiesWhere(db: Reader, condition: string, params: Params): IdentityFacts[] {
+  const statement = `select ${identityColumns} from peers where ${condition}`;
+  return db.all(IdentityFactsRow, statement, params);
 }
 
 /** The addresses that meet a condition. */
@@ -279,14 +304,21 @@ export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   );
 }
 
+const OF_SESSION = `runtime_session_id = :runtime_session_id and closed = 0
+  and status <> 'retired'`;
+const OF_SESSION_IN_ORDER = `${OF_SESSION} order by ${LIVE} desc, last_seen desc`;
+
 export function bySession(db: Reader, runtime_session_id: string): StoredPeer[] {
-  return peersWhere(
-    db,
-    `runtime_session_id = :runtime_session_id and closed = 0
-       and status <> 'retired'
-     order by last_seen desc`,
-    { runtime_session_id },
-  );
+  return peersWhere(db, OF_SESSION_IN_ORDER, { runtime_session_id });
+}
+
+/** As `bySession`, of one kind of agent; null is any. */
+export function identitiesOfSession(
+  db: Reader,
+  params: { readonly runtime_session_id: string; readonly backend: string | null },
+): IdentityFacts[] {
+  const condition = `(:backend is null or backend = :backend) and ${OF_SESSION_IN_ORDER}`;
+  return identitiesWhere(db, condition, params);
 }
 
 /** The peer of a WebSocket client, unless it was closed or is retired. */
@@ -298,12 +330,13 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** The addresses of up to two peers whose process was proved to be this one, live ones first. */
-export function twoByProcess(db: Reader, agent_pid: number, started: string): Address[] {
-  return addressesWhere(
+/** Up to two peers whose process was proved to have this pid, live ones first, then later ones. */
+export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
+  return identitiesWhere(
     db,
-    `${OF_PROCESS} order by ${LIVE} desc limit 2`,
-    { agent_pid, started },
+    `agent_pid = :agent_pid and agent_proved = 1 and closed = 0 and status <> 'retired'
+     order by ${LIVE} desc, last_seen desc limit 2`,
+    { agent_pid },
   );
 }
 
@@ -336,27 +369,37 @@ export function candidatesByProcess(
   );
 }
 
-/** Peers that registered with this pane; without a socket, on any tmux server. */
+const ON_PANE = `pane_id = :pane_id and status <> 'retired' and dropped_at is null
+    and (:tmux_socket is null or tmux_socket = :tmux_socket)
+  order by status = 'offline', last_seen desc`;
+
+/** Peers that have this pane; without a socket, on any tmux server. */
 export function byPane(db: Reader, pane_id: string, tmux_socket: string | null): StoredPeer[] {
-  return peersWhere(
-    db,
-    `pane_id = :pane_id and status <> 'retired' and dropped_at is null
-       and (:tmux_socket is null or tmux_socket = :tmux_socket)
-     order by status = 'offline', last_seen desc`,
-    { pane_id, tmux_socket },
-  );
+  return peersWhere(db, ON_PANE, { pane_id, tmux_socket });
 }
 
-/** Peers with this exact pane in their record, including offline and retired ones. */
-export function byRecordedPane(
+/** As `byPane`. */
+export function identitiesOnPane(
   db: Reader,
-  { pane_id, tmux_socket, machine }: Pick<StoredPeer, "pane_id" | "tmux_socket" | "machine">,
+  pane_id: string,
+  tmux_socket: string | null,
+): IdentityFacts[] {
+  return identitiesWhere(db, ON_PANE, { pane_id, tmux_socket });
+}
+
+/** The other peers that have this exact pane, or claim it, including offline and retired ones. */
+export function atPane(
+  db: Reader,
+  { peer_id, pane_id, tmux_socket, machine }: Pick<
+    StoredPeer,
+    "peer_id" | "pane_id" | "tmux_socket" | "machine"
+  >,
 ): StoredPeer[] {
   return peersWhere(
     db,
-    `pane_id = :pane_id and tmux_socket is :tmux_socket
-       and machine is :machine and closed = 0`,
-    { pane_id, tmux_socket, machine },
+    `(pane_id = :pane_id or claimed_pane_id = :pane_id) and tmux_socket is :tmux_socket
+       and machine is :machine and closed = 0 and peer_id <> :peer_id`,
+    { peer_id, pane_id, tmux_socket, machine },
   );
 }
 

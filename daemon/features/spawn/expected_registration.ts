@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { Registration } from "../peers/schemas.ts";
@@ -16,7 +17,7 @@ import * as rows from "./store.ts";
 
 interface Lookups {
   readonly db: Reader;
-  readonly terminals: Pick<Terminals, "isWithin">;
+  readonly terminals: Pick<Terminals, "isSameJob">;
 }
 
 /** Completes a registration that a restart, a spawn or a link by the daemon expects. */
@@ -45,8 +46,9 @@ function expectedSpawn(
 }
 
 /**
- * The peer that was linked by its pane, if this registration comes from its agent and adds the
- * session. Everybody can read a peer's pane and pid, so the process must be proved.
+ * The peer that was linked by its pane, if this registration comes from its agent and adds or
+ * resumes the session. Everybody can read a peer's pane and pid, so the process must be proved. An
+ * agent that was started in the linked one's shell is another job.
  */
 function linkedPeer(
   { db, terminals }: Lookups,
@@ -56,20 +58,26 @@ function linkedPeer(
   if (!pane_id || !tmux_socket || !agent_pid || !runtime_session_id) return undefined;
   if (!isProcess?.(agent_pid)) return undefined;
   const found = peerRows.byPane(db, pane_id, tmux_socket).find((peer) =>
-    peer.backend === backend && peer.runtime_session_id === null && peer.agent_pid !== null &&
-    isLive(peer) && terminals.isWithin(agent_pid, peer.agent_pid)
+    peer.backend === backend && peer.agent_pid !== null &&
+    [null, runtime_session_id].includes(peer.runtime_session_id) &&
+    isLive(peer) && terminals.isSameJob(agent_pid, peer.agent_pid)
   );
   return found && { peer_id: found.peer_id };
 }
+
+/** The session and the first process of a pane in tmux. */
+type PaneOf = (tmux_socket: string, pane_id: string) => Promise<PaneRoot | undefined>;
 
 /** Checks the tmux servers that registrations name, and finds the circles of their windows. */
 export class RegistrationLocations {
   readonly #machine: string;
   readonly #launcher: Pick<Launcher, "windowCircleOf">;
+  readonly #paneOf: PaneOf;
 
-  constructor(machine: string, launcher: Pick<Launcher, "windowCircleOf">) {
+  constructor(machine: string, launcher: Pick<Launcher, "windowCircleOf">, paneOf: PaneOf) {
     this.#machine = machine;
     this.#launcher = launcher;
+    this.#paneOf = paneOf;
   }
 
   /** Refuses a registration on this machine with an untrusted tmux socket. */
@@ -84,8 +92,19 @@ export class RegistrationLocations {
   async windowCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,
   ): Promise<string | undefined> {
-    const isLocal = machine === undefined || machine === this.#machine;
-    if (!isLocal || circle !== undefined || !pane_id || !tmux_socket) return undefined;
+    if (!this.#isHere(machine) || circle !== undefined || !pane_id || !tmux_socket) {
+      return undefined;
+    }
     return await this.#launcher.windowCircleOf(tmux_socket, pane_id);
+  }
+
+  /** The session and the first process of a registration's pane, if tmux reports them. */
+  async paneOf({ machine, pane_id, tmux_socket }: Registration): Promise<PaneRoot | undefined> {
+    if (!this.#isHere(machine) || !pane_id || !tmux_socket) return undefined;
+    return await this.#paneOf(tmux_socket, pane_id);
+  }
+
+  #isHere(machine: string | undefined): boolean {
+    return machine === undefined || machine === this.#machine;
   }
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { Instant, QueryNumber, Sender } from "kit/core/schema.ts";
 import { onePeer } from "../peers/schemas.ts";
 
 /** Who may read transcripts: the values of the setting `transcripts`. */
@@ -117,14 +117,23 @@ export const getUsage = contract({
   id: "transcripts.usage",
   method: "GET",
   path: "/peers/:id/usage",
-  summary: "The tokens of a peer's session, and whether the caller may read its transcript",
+  summary:
+    "The tokens of a session, for a person and the peer itself; and whether they may read it",
   ...onePeer,
   tunnel: "open",
   returns: PeerUsage.extend({
     /** Null if the caller may read the transcript. */
     transcript_refusal: Refusal.nullable(),
   }),
-  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "other_host"],
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "other_host",
+    "human_not_proven",
+    "not_your_transcript",
+    "transcripts_off",
+  ],
 });
 export type UsageOfPeer = z.output<typeof getUsage.returns>;
 
@@ -135,5 +144,8 @@ export const listUsage = contract({
   summary: "The tokens and the context of each live peer of this machine that is an agent",
   access: "caller",
   tunnel: "open",
-  returns: z.object({ usage: z.array(PeerUsage) }),
+  query: z.object({ from_peer: Sender.optional() }),
+  returns: z.object({
+    usage: z.array(PeerUsage).describe("Without sessions and numbers that the caller may not know"),
+  }),
 });

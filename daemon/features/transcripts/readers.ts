@@ -9,8 +9,8 @@ import type { Reader } from "./transcripts.ts";
 export interface ReaderProofs {
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Whether the kernel proves that this process, or a descendant of it, sends the request. */
-  isProcess(pid: number, caller: Caller, max: number): boolean;
+  /** Whether this process of a peer sends the request, or a descendant that is no other peer's. */
+  isPeerProcess(pid: number, caller: Caller): boolean;
 }
 
 /** Finds who sends a request. `from_peer` is what the request claims. */
@@ -22,7 +22,7 @@ export type ReaderOf = (
 
 export function readersOf(
   { ctx, directory }: { readonly ctx: Context; readonly directory: Directory },
-  { isProvenHuman, isProcess }: ReaderProofs,
+  { isProvenHuman, isPeerProcess }: ReaderProofs,
 ): ReaderOf {
   /** The peer that a request claims to come from, if that is proved. */
   const provenPeer = (claimed: string | undefined, caller: Caller): string | undefined => {
@@ -34,7 +34,7 @@ export function readersOf(
     // A tool of this daemon has no socket; it names the caller that it has identified.
     if (caller.remote === undefined && caller.via === undefined) return peer_id;
     const pid = rows.get(ctx.db, peer_id)?.agent_pid ?? undefined;
-    return pid !== undefined && isProcess(pid, caller, Infinity) ? peer_id : undefined;
+    return pid !== undefined && isPeerProcess(pid, caller) ? peer_id : undefined;
   };
   return (from_peer, caller, headers) => ({
     isHuman: isProvenHuman(caller, headers),

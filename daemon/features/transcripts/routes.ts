@@ -24,6 +24,11 @@ export function transcriptRoutes(
       const { peer_id } = directory.find(params.id, directory.scopeOf(query));
       return usage.of(peer_id, readerOf(query.from_peer, caller, headers));
     }),
-    route(contracts.listUsage, async () => ({ usage: await usage.list() })),
+    route(
+      contracts.listUsage,
+      async ({ query, caller, headers }) => ({
+        usage: await usage.list(readerOf(query.from_peer, caller, headers)),
+      }),
+    ),
   ];
 }

@@ -110,6 +110,7 @@ export class Transcripts {
     if (reader.isElsewhere) return refused("it is read on its own machine only");
     if (reader.isHuman) return undefined;
     if (readers === "human") return new Problem("human_not_proven", {});
+    if (isClaimed(peer)) return unproved(peer);
     const { peer_id } = reader;
     const found = peer_id === undefined ? undefined : rows.get(this.#ctx.db, peer_id);
     if (!found) return refused("it is not proven which peer asks");
@@ -119,12 +120,29 @@ export class Transcripts {
 
   /**
    * Why a reader may not have a copy of a peer, which can be asked for all that the peer has read.
-   * The human and the peer itself may always.
+   * The human may always, and the peer itself if the session is its own.
    */
   refusalOfCopy(peer: StoredPeer, reader: Reader): Problem | undefined {
-    const isOwn = reader.isHuman || reader.peer_id === peer.peer_id;
-    return isOwn ? undefined : this.refusalOf(peer, reader);
+    if (reader.isHuman) return undefined;
+    if (reader.peer_id !== peer.peer_id) return this.refusalOf(peer, reader);
+    return isClaimed(peer) ? unproved(peer) : undefined;
   }
+
+  /** Why a reader may not have an agent that goes on with a session; `earlier` had it last. */
+  refusalOfSession(earlier: StoredPeer | undefined, reader: Reader): Problem | undefined {
+    if (reader.isHuman) return undefined;
+    return earlier ? this.refusalOfCopy(earlier, reader) : new Problem("human_not_proven", {});
+  }
+}
+
+/** Whether a peer names a session that its agent has not reported. Anybody may name any session. */
+function isClaimed({ runtime_session_id, session_proved }: StoredPeer): boolean {
+  return runtime_session_id !== null && !session_proved;
+}
+
+function unproved({ name }: StoredPeer): Problem {
+  const reason = "its agent has not reported that it has this session";
+  return new Problem("not_your_transcript", { peer: name, reason });
 }
 
 /** The refusal of a peer without a session that can be read. */

@@ -33,6 +33,8 @@ export class Usage {
   /** Of one peer; also says whether the reader may read its transcript. */
   async of(peer_id: string, reader: Reader): Promise<UsageOfPeer> {
     const peer = this.#transcripts.mustBeHere(peer_id);
+    const refused = this.#transcripts.refusalOfCopy(peer, reader);
+    if (refused) throw refused;
     const session = await this.#transcripts.sessionOf(peer);
     const refusal = this.#transcripts.refusalOf(peer, reader) ??
       (typeof session === "string" ? missing(peer, session) : undefined);
@@ -42,13 +44,18 @@ export class Usage {
     };
   }
 
-  /** Of the live peers of this machine that are agents. */
-  async list(): Promise<PeerUsage[]> {
+  /** Of the live peers of this machine that are agents, as far as the reader may know it. */
+  async list(reader: Reader): Promise<PeerUsage[]> {
     const usage: PeerUsage[] = [];
     for (const peer of rows.livePeers(this.#ctx.db)) {
       const isAgent = definitionOf(peer.backend)?.sessionFiles !== undefined;
       if (!isAgent || !this.#transcripts.isHere(peer)) continue;
-      usage.push(await this.#toUsage(peer, await this.#transcripts.sessionOf(peer)));
+      const refused = this.#transcripts.refusalOfCopy(peer, reader);
+      usage.push(
+        refused
+          ? withoutNumbers(peer, refused)
+          : await this.#toUsage(peer, await this.#transcripts.sessionOf(peer)),
+      );
     }
     return usage;
   }
@@ -76,6 +83,11 @@ export class Usage {
     this.#cached.set(key, { changed_at, usage });
     return usage ?? "its agent has recorded no tokens for this session";
   }
+}
+
+function withoutNumbers({ peer_id, name, backend }: StoredPeer, refused: Problem): PeerUsage {
+  const { detail: reason } = refused.toBody();
+  return { peer_id, name, backend, session_id: null, usage: null, reason };
 }
 
 function toRefusal(problem: Problem): { error: string; detail: string } {

@@ -26,6 +26,9 @@ export interface Pane {
   readonly cwd: string;
 }
 
+/** The session of a pane, and the process that tmux started in it. */
+export type PaneRoot = Pick<Pane, "session" | "pane_pid">;
+
 /** Separated by tabs. A session's name has none. The path may have some, so it comes last. */
 export const PANE_FORMAT = [
   "#{pane_id}",

@@ -4,7 +4,7 @@ import { dirname } from "kit/core/path.ts";
 import type { Log } from "kit/core/log.ts";
 import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
-import { isDescendant } from "../processes.ts";
+import { groupOf, isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
 import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
@@ -199,6 +199,11 @@ export class Panes {
   /** Whether a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean {
     return isDescendant(pid, pane_pid);
+  }
+
+  /** Whether a process is that of a shell's job, or a descendant in the same process group. */
+  isSameJob(pid: number, job_pid: number): boolean {
+    return isDescendant(pid, job_pid) && groupOf(pid) === groupOf(job_pid);
   }
 
   /**

@@ -84,7 +84,7 @@ Deno.test("`ask --wait` exits 1 after --timeout and prints how to wait again", a
   assert.deepEqual(JSON.parse(json.out), { correlation_id, status: "pending" });
 });
 
-Deno.test("the sender is --from, else the pane's peer, else the human, else cli", async () => {
+Deno.test("the sender is --from, else the peer that calls, else the human, else cli", async () => {
   const none = (error: string) => () => refusal(404, { error, detail: "None" });
   const sent = {
     delivery_state: "sent",
@@ -92,11 +92,11 @@ Deno.test("the sender is --from, else the pane's peer, else the human, else cli"
     to_peer_name: "api",
     reason: null,
   };
-  let pane: () => unknown = () => ({ peer_id: "peer-of-pane" });
+  let caller: () => unknown = () => ({ peer_id: "peer-above", name: "web", proof: "process" });
   let inbox: () => unknown = () => ({ human: "sam", human_peer_id: "peer-of-sam", items: [] });
   await using p = answeringDaemon({
     "POST /notify": () => sent,
-    "GET /peers/by-pane/%253": () => pane(),
+    "GET /peers/identity/caller": () => caller(),
     "GET /inbox": () => inbox(),
   });
   const tmux = { TMUX: "/tmp/tmux,0/default,123,0", TMUX_PANE: "%3" };
@@ -106,13 +106,13 @@ Deno.test("the sender is --from, else the pane's peer, else the human, else cli"
     return p.received.at(-1)?.body;
   };
   assert.partialDeepStrictEqual(await runAs(["--from", "web"], true, tmux), { from_peer: "web" });
-  assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-of-pane" });
+  assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-above" });
   const asked = p.received.at(-2)?.route;
   assert.match(
     asked ?? "",
-    /^GET \/peers\/by-pane\/%253\?tmux_socket=%2Ftmp%2Ftmux%2C0%2Fdefault$/,
+    /caller\?pid=\d+&pane_id=%253&tmux_socket=%2Ftmp%2Ftmux%2C0%2Fdefault$/,
   );
-  pane = none("no_pane_peer");
+  caller = () => ({ peer_id: null, name: null, proof: "none" });
   assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-of-sam" });
   assert.partialDeepStrictEqual(await runAs([], false, tmux), { from_peer: "cli" });
   inbox = none("no_human");

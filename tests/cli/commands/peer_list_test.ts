@@ -134,9 +134,12 @@ Deno.test("`peers --prune` says what it closed, and why others stay", async () =
   assert.equal((await p.mesh(["peers", "--dry-run"])).code, 2);
 });
 
-Deno.test("a command about one peer looks its name up in the circle of its pane's peer first", async () => {
+Deno.test("a command about one peer looks its name up in the circle of the peer that calls first", async () => {
   await using p = answeringDaemon({
-    "GET /peers/by-pane/%253": () => ({ peer_id: "peer-3f9c04d1a2b7" }),
+    "GET /peers/identity/caller": ({ route }) =>
+      route.includes("%253")
+        ? { peer_id: "peer-3f9c04d1a2b7", name: "api", proof: "process" }
+        : { peer_id: null, name: null, proof: "none" },
     "DELETE /peers/api": () => ({ ok: true }),
   });
   const env = { TMUX: "/tmp/none,1,0", TMUX_PANE: "%3" };

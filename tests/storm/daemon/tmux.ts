@@ -202,6 +202,10 @@ export class StormTerminals implements Terminals {
     return Promise.resolve(true);
   }
 
+  isSameJob(pid: number, job_pid: number): boolean {
+    return this.isWithin(pid, job_pid);
+  }
+
   isWithin(pid: number, pane_pid: number): boolean {
     return pid === pane_pid;
   }

@@ -5,7 +5,7 @@ import { codexHooks } from "../../../daemon/features/agents/codex/hooks.ts";
 import { copilotHooks } from "../../../daemon/features/agents/copilot/hooks.ts";
 import { getPeer } from "../../../daemon/features/peers/contract.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
-import { post } from "../daemon/peer_clients.ts";
+import { peerOfSession, post } from "../daemon/peer_clients.ts";
 
 const HOOKS = { "claude-code": claudeCodeHooks, codex: codexHooks(), copilot: copilotHooks };
 
@@ -69,7 +69,7 @@ export class SessionHooks {
   }
 
   get peer_id(): string {
-    return this.#w.daemon.directory.findBySession(this.session_id)?.peer_id ?? "";
+    return peerOfSession(this.#w, this.session_id)?.peer_id ?? "";
   }
 
   record() {

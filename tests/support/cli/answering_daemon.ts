@@ -33,7 +33,13 @@ interface ReceivedRequest {
 }
 type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
-/** A server with one answer per route, and a home whose configuration names it. */
+/** What a command asks that has a sender: which peer it is. */
+const WHO_CALLS = "GET /peers/identity/caller";
+
+/**
+ * A server with one answer per route, and a home whose configuration names it. A command is no peer
+ * unless the test says so.
+ */
 export function answeringDaemon(answers: Answers = {}) {
   const dir = Deno.makeTempDirSync();
   const received: ReceivedRequest[] = [];
@@ -45,8 +51,12 @@ export function answeringDaemon(answers: Answers = {}) {
       headers: req.headers,
       body: text === "" ? undefined : JSON.parse(text),
     };
+    const asked = `${req.method} ${pathname}`;
+    if (asked === WHO_CALLS && !answers[WHO_CALLS]) {
+      return Response.json({ peer_id: null, name: null, proof: "none" });
+    }
     received.push(request);
-    const answer = answers[`${req.method} ${pathname}`]?.(request);
+    const answer = answers[asked]?.(request);
     if (answer instanceof Response) return answer;
     return answer === undefined
       ? refusal(404, { error: "not_found", detail: "No such route" })

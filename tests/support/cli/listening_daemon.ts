@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
+import type { Device } from "../../../cli/output/terminal.ts";
 import type { World } from "../world.ts";
 import { capturedTerminal } from "./captured_output.ts";
 
@@ -22,8 +23,12 @@ export function serveDaemon(w: World) {
     env,
     url: `http://127.0.0.1:${server.addr.port}`,
     /** Runs a command; returns its exit code and output. */
-    async mesh(args: readonly string[], more: Record<string, string> = {}) {
-      const { terminal, lines } = capturedTerminal();
+    async mesh(
+      args: readonly string[],
+      more: Record<string, string> = {},
+      device: Partial<Device> = {},
+    ) {
+      const { terminal, lines } = capturedTerminal(device);
       const code = await runCli([...args], { ...env, ...more }, terminal, w.clock);
       return { code, ...lines };
     },

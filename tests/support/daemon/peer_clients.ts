@@ -3,11 +3,22 @@
 import { openAsk } from "../../../daemon/features/asks/contract.ts";
 import { type Notify, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import * as peerRows from "../../../daemon/features/peers/store.ts";
 import { BASE, type World } from "../world.ts";
 
 /** Registers a peer over HTTP; returns the response. */
 export function addPeer(w: World, name: string, more: Record<string, unknown> = {}) {
   return w.call(registerPeer, { body: { name, path: "/work", backend: "sdk", ...more } });
+}
+
+/** The peer of an agent's session, of several the one that was seen last. */
+export function peerOfSession(w: World, session: string) {
+  return peerRows.bySession(w.daemon.ctx.db, session)[0];
+}
+
+/** Every agent has reported its session, as its hooks do. */
+export function reportSessions(w: World): void {
+  w.daemon.ctx.db.transact((tx) => tx.run("update peers set session_proved = 1", {}));
 }
 
 /** Connects a peer over `/ws`; returns its end of the socket. */

@@ -1,7 +1,7 @@
 /** Helpers for restarting agents. */
 
 import type { World } from "../world.ts";
-import { addPeer, post } from "./peer_clients.ts";
+import { addPeer, post, reportSessions } from "./peer_clients.ts";
 import { advanceUntilSettled, SOCKET, spawningWorld } from "./spawns.ts";
 
 export type SpawningWorld = Awaited<ReturnType<typeof spawningWorld>>;
@@ -14,6 +14,7 @@ export async function agentInPane(
   const { pane_id, pane_pid: agent_pid } = terminals.userPane();
   const location = { pane_id, tmux_socket: SOCKET, agent_pid, path: folder, backend: "codex" };
   const { peer_id } = await addPeer(w, "api", { ...location, runtime_session_id: "s-1", ...more });
+  reportSessions(w);
   return { peer_id, pane_id, agent_pid };
 }
 

@@ -100,6 +100,10 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(this.installed);
   }
 
+  isSameJob(pid: number, job_pid: number): boolean {
+    return this.isWithin(pid, job_pid);
+  }
+
   isWithin(pid: number, pane_pid: number): boolean {
     return pid === pane_pid || this.#processes.parentOf(pid) === pane_pid;
   }

@@ -1,7 +1,7 @@
 /** A world in which a peer with a recorded session hands its work over. */
 
 import type { ProgramResult } from "../../../daemon/host/programs.ts";
-import { addPeer } from "../daemon/peer_clients.ts";
+import { addPeer, reportSessions } from "../daemon/peer_clients.ts";
 import { type FakeSession, sessionFilesOf } from "./fake_session_files.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 
@@ -51,6 +51,7 @@ export async function handoffWorld(
   const work = { path: "/w/api", backend: "claude-code", runtime_session_id: "s-1" };
   const api = await addPeer(w, "api", { ...work, agent_pid: 50 });
   const web = await addPeer(w, "web", { path: "/w/web", agent_pid: 60 });
+  reportSessions(w);
   return { w, api, web, runs };
 }
 

@@ -112,10 +112,10 @@ const Meta = z.looseObject({ threadId: z.string() });
  * program may claim a thread.
  */
 function sessionOfCall(
-  { pid, meta }: CallEvidence,
+  { pid, meta, session: named }: CallEvidence,
   findHost: (pid: number) => CodexHost | undefined,
 ): string | undefined {
   const { data } = Meta.safeParse(meta);
-  if (!data || pid === undefined || !findHost(pid)) return undefined;
-  return data.threadId;
+  const session = data?.threadId ?? named;
+  return pid === undefined || !findHost(pid) ? undefined : session;
 }

@@ -18,6 +18,7 @@ const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefin
 const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,
+  pane_pid: undefined,
   tmux_socket: undefined,
   tmux_session: undefined,
   circle: undefined,
@@ -36,7 +37,8 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
      */
     locate(facts: HookFacts): HookFacts {
       const host = facts.hook_pid === undefined ? undefined : findHost(facts.hook_pid);
-      return host?.kind === "session" ? { ...facts, agent_pid: host.pid } : NO_LOCATION;
+      if (host?.kind === "session") return { ...facts, agent_pid: host.pid };
+      return { ...NO_LOCATION, by_server: host !== undefined };
     },
   };
 }

@@ -2,19 +2,17 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { ProcessId } from "../../../host/processes.ts";
 import type { RegistryDeps } from "../changes.ts";
 import { isLive } from "../directory.ts";
-import {
-  circleOfRegistration,
-  hasEnded,
-  type RegistrationEvidence,
-  startTimeOf,
-} from "../registration.ts";
+import { circleOfRegistration, type RegistrationEvidence } from "../registration.ts";
 import type { Registration } from "../schemas.ts";
 import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";
 import { mustMatchPeer, mustMatchPresented } from "./certificates.ts";
 import { clientKeyOf } from "./clients.ts";
+import { mayJoinSession } from "./identity.ts";
+import { hasEnded, knownPeerOf, startTimeOf } from "./known_peer.ts";
 import { isSuffixed, unsuffixedPart } from "./naming.ts";
 
 export class Identification {
@@ -32,20 +30,28 @@ export class Identification {
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
     if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
     const started = agent_pid && startTimeOf(this.#deps, registration);
-    const byProcess = started && evidence.isProcess?.(agent_pid)
-      ? this.#ofProcess({ agent_pid, started }, registration)
-      : [];
+    const process = started && evidence.isProcess?.(agent_pid)
+      ? { pid: agent_pid, started }
+      : undefined;
+    const byProcess = process ? this.#ofProcess(process, registration) : [];
     const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
-    const reusable = bySession.filter((peer) => this.#mayReuse(peer, evidence));
-    const found = [...byProcess, ...reusable].find((peer) => peer.backend === backend);
+    const joined = bySession.filter((peer) =>
+      mayJoinSession(knownPeerOf(this.#deps, peer), {
+        process,
+        names_process: agent_pid !== undefined,
+        by_hook: evidence.by_hook ?? false,
+        is_from_peer: this.isProcessOf(peer, evidence),
+      })
+    );
+    const found = [...byProcess, ...joined].find((peer) => peer.backend === backend);
     return found ?? this.#findClient(registration, evidence) ??
       this.#findOffline(registration, evidence);
   }
 
-  #ofProcess(process: { agent_pid: number; started: string }, registration: Registration) {
+  #ofProcess({ pid: agent_pid, started }: ProcessId, registration: Registration) {
     const { backend, name, pane_id = null, runtime_session_id: session = null } = registration;
     const prefix = name === undefined ? null : unsuffixedPart(name);
-    const params = { ...process, backend, prefix, pane_id, session };
+    const params = { agent_pid, started, backend, prefix, pane_id, session };
     return rows.candidatesByProcess(this.#ctx.db, params)
       .filter((peer) => !isAnotherAgent(peer, registration));
   }
@@ -89,22 +95,13 @@ export class Identification {
       .find((peer) => !isClient || this.#isUnclaimed(peer, {}));
   }
 
-  /**
-   * Whether the registration may continue the peer's session. A hook of the session may. Otherwise
-   * it must come from the peer's own process, or that process must have ended.
-   */
-  #mayReuse(peer: StoredPeer, evidence: RegistrationEvidence): boolean {
-    if (evidence.by_hook || peer.agent_pid === null || hasEnded(this.#deps, peer)) return true;
-    return this.isProcessOf(peer, evidence);
-  }
-
   /** Whether the registration is proved to come from the process on a peer's record. */
   isProcessOf(
     { agent_pid, agent_started }: StoredPeer,
-    { isProcess }: RegistrationEvidence,
+    { isProcess, isPeerProcess = isProcess }: RegistrationEvidence,
   ): boolean {
-    if (agent_pid === null || agent_started === null || !isProcess) return false;
-    return this.#deps.processes.isAlive(agent_pid, agent_started) && isProcess(agent_pid);
+    if (agent_pid === null || agent_started === null || !isPeerProcess) return false;
+    return this.#deps.processes.isAlive(agent_pid, agent_started) && isPeerProcess(agent_pid);
   }
 
   #findClaimed(peer_id: string, registration: Registration, evidence: RegistrationEvidence) {

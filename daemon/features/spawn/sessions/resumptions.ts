@@ -37,6 +37,12 @@ interface Viewer {
   readonly isElsewhere: boolean;
 }
 
+interface ResumeOptions {
+  readonly tmux_socket: string | undefined;
+  /** Why the sender of the request may not resume a session that this peer had last. */
+  refusalOf(earlier: StoredPeer | undefined): Problem | undefined;
+}
+
 /** What session files may be opened for. */
 export interface SessionPrivacy {
   /** The setting `transcripts`. */
@@ -117,14 +123,14 @@ export class Resumptions {
    */
   async resume<T>(
     request: ResumeRequest,
-    tmux_socket: string | undefined,
+    options: ResumeOptions,
     store: (launched: LaunchedAgent) => T,
   ): Promise<T> {
     const { session_id } = request;
     if (this.#starting.has(session_id)) throw isStarting(session_id);
     this.#starting.add(session_id);
     try {
-      const launched = await this.#launch(request, tmux_socket);
+      const launched = await this.#launch(request, options);
       return await this.#spawns.storeOrUndo(launched, () => store(launched));
     } finally {
       this.#starting.delete(session_id);
@@ -133,12 +139,14 @@ export class Resumptions {
 
   async #launch(
     { backend, session_id, ...request }: ResumeRequest,
-    tmux_socket: string | undefined,
+    { tmux_socket, refusalOf }: ResumeOptions,
   ): Promise<LaunchedAgent> {
     await this.#spawns.launcher.mustBeEnabled();
     const found = await this.#find(backend, session_id);
     if (!found) throw new Problem("unknown_session", { backend, session_id });
     const earlier = this.#peerOf(backend, session_id);
+    const refusal = refusalOf(earlier);
+    if (refusal) throw refusal;
     this.#mustNotRun(backend, session_id, earlier);
     const { folder, args } = this.#argsOf(backend, found);
     const launched = await this.#spawns.launcher.launch(

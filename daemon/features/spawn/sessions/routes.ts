@@ -27,6 +27,15 @@ export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman"
     from_peer: string | undefined,
     request: { readonly caller: Caller; readonly headers: Headers },
   ): Problem | undefined;
+  /**
+   * Why the caller may not resume a session; undefined if it may. `earlier` is the peer that had it
+   * last, if any did.
+   */
+  refusalOfResume(
+    earlier: StoredPeer | undefined,
+    from_peer: string | undefined,
+    request: { readonly caller: Caller; readonly headers: Headers },
+  ): Problem | undefined;
 }
 
 export function sessionRoutes(
@@ -61,12 +70,19 @@ export function sessionRoutes(
     route(resumeSession, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
       const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
-      return await resumptions.resume(body, query.tmux_socket, (launched) =>
-        commit(() => ({
-          ...spawns.record(launched, requestContext),
-          session_id: body.session_id,
-          resumed_peer_id: launched.resumes?.peer_id ?? null,
-        })));
+      const refusalOf = (earlier: StoredPeer | undefined) =>
+        deps.refusalOfResume(earlier, body.from_peer, { caller, headers });
+      const { tmux_socket } = query;
+      return await resumptions.resume(
+        body,
+        { tmux_socket, refusalOf },
+        (launched) =>
+          commit(() => ({
+            ...spawns.record(launched, requestContext),
+            session_id: body.session_id,
+            resumed_peer_id: launched.resumes?.peer_id ?? null,
+          })),
+      );
     }, {
       ...replay,
       again: (before) => spawns.refresh(before),

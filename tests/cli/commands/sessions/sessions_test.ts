@@ -6,10 +6,14 @@ import { agentInPane } from "../../../support/daemon/restarts.ts";
 import { type FakeSession, sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import { spawningWorld } from "../../../support/daemon/spawns.ts";
 
+/** A person runs the command. */
+const PERSON = { interactive: true };
+
 async function fixture(transcripts = "peers") {
   const sessions: FakeSession[] = [];
   const inner = await spawningWorld({
     settings: { transcripts },
+    at_terminal: true,
     sessionFiles: { codex: sessionFilesOf(sessions) },
   });
   const { mesh, stop } = serveDaemon(inner.w);
@@ -50,7 +54,11 @@ Deno.test("mesh resume starts the one session that matches, and lists several", 
   assert.equal((await mesh(["resume", "nothing"])).code, 1);
   assert.equal((await mesh(["resume", "flaky", "--list"])).code, 0);
   assert.equal(terminals.launches.length, 0);
-  const { code, out } = await mesh(["resume", "flaky", "tests", "--path", folder, "--json"]);
+  const { code, out } = await mesh(
+    ["resume", "flaky", "tests", "--path", folder, "--json"],
+    {},
+    PERSON,
+  );
   assert.equal(code, 0);
   assert.equal(JSON.parse(out).session_id, "aaaaaaaa-1");
   assert.deepEqual(terminals.launches[0]?.argv.slice(-2), ["resume", "aaaaaaaa-1"]);
@@ -65,6 +73,6 @@ Deno.test("mesh resume says that titles are hidden, and finds a whole id with tr
   const refused = await off.mesh(["resume", "flaky"]);
   assert.equal(refused.code, 1);
   assert.match(refused.err, /Reading transcripts is off/);
-  assert.equal((await off.mesh(["resume", "aaaaaaaa-1"])).code, 0);
+  assert.equal((await off.mesh(["resume", "aaaaaaaa-1"], {}, PERSON)).code, 0);
   assert.deepEqual(off.terminals.launches[0]?.argv.slice(-2), ["resume", "aaaaaaaa-1"]);
 });

@@ -1,7 +1,7 @@
 /** What goes along with a hand-over to a peer of another machine. */
 
 import assert from "node:assert/strict";
-import { addPeer, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, post, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { laptopAndBuildbox } from "../../../support/federation/memory_network.ts";
 import { sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import { ENTRIES, fileText } from "../../../support/sessions/handoffs.ts";
@@ -14,6 +14,7 @@ Deno.test("no turns leave the machine with a hand-over to another one, and the m
   laptop.processes.start(50);
   const has = { backend: "claude-code", runtime_session_id: "s-1", agent_pid: 50 };
   await addPeer(laptop, "worker", { ...has, circle: "work" });
+  reportSessions(laptop);
   const hand = (to_peer: string) => post(laptop, "/handoffs", { from_peer: "worker", to_peer });
   const here = await hand("web");
   assert.match(await fileText(laptop, here.attachment_id), /Fix the port/);

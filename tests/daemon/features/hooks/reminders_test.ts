@@ -6,7 +6,13 @@ import { copilotHooks } from "../../../../daemon/features/agents/copilot/hooks.t
 import { geminiHooks } from "../../../../daemon/features/agents/gemini/hooks.ts";
 import { setPeer } from "../../../../daemon/features/peers/groups/contract.ts";
 import { type World, world } from "../../../support/world.ts";
-import { ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
+import {
+  ask,
+  connectPeer,
+  get,
+  peerOfSession,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 import { readSubscription, subscribe } from "../../../support/daemon/schedules.ts";
 
 type Settings = NonNullable<Parameters<typeof world>[0]>["settings"];
@@ -16,7 +22,7 @@ async function meshWithAgent(settings: Settings = {}) {
   const w = world({ hooks: { "claude-code": claudeCodeHooks }, settings });
   const ada = await connectPeer(w, "ada");
   await report(w, { hook_event_name: "SessionStart", source: "startup" });
-  const agent: string = w.daemon.directory.findBySession("s-1")?.name ?? "";
+  const agent: string = peerOfSession(w, "s-1")?.name ?? "";
   return { w, ada, agent, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 

@@ -95,7 +95,7 @@ Deno.test("a certificate becomes invalid when its peer changes session or pane",
   const moved = await validate(w, first.birth_certificate);
   assert.equal(moved.reason, "the peer's runtime_session_id has changed");
   const second = await session(w, { peer_id: first.peer_id });
-  await addPeer(w, "eve", { pane_id: "%3" });
+  await session(w, { peer_id: first.peer_id, pane_id: "%4" });
   assert.equal(
     (await validate(w, second.birth_certificate)).reason,
     "the peer's pane_id has changed",

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
+import type { Peer } from "../../../../daemon/features/peers/schemas.ts";
 import { agentInPane, registerRelaunched } from "../../../support/daemon/restarts.ts";
 import {
   advanceUntilSettled,
@@ -11,6 +12,7 @@ import {
   spawningWorld,
 } from "../../../support/daemon/spawns.ts";
 
+const SESSION_START = { event: "SessionStart", cwd: "/work", source: "startup" };
 const CLAIM = { path: "/work", backend: "sdk" };
 
 /** A world whose requests come from process 666, which no peer has registered. */
@@ -137,12 +139,13 @@ Deno.test("a proved process stays proved until another one is named", async () =
 });
 
 Deno.test("the processes that a hook names count only if the hook runs below them", async () => {
+  let sessions = 0;
   const sockets = new FakeSockets();
   await using w = world({
     sockets,
     hooks: {
       "claude-code": {
-        read: () => ({ event: "SessionStart", session_id: "s-1", cwd: "/work", source: "startup" }),
+        read: () => ({ ...SESSION_START, session_id: `s-${sessions++}` }),
         answer: () => ({}),
       },
     },
@@ -154,13 +157,12 @@ Deno.test("the processes that a hook names count only if the hook runs below the
       "x-mesh-agent-pid": String(agent),
       "x-mesh-hook-pid": String(own),
     });
-  const pid = async () => (await get(w, "/peers")).peers[0]?.agent_pid;
   sockets.holders = [666];
   await hook(7, 71);
-  assert.equal(await pid(), null);
   sockets.holders = [71];
   await hook(7, 71);
-  assert.equal(await pid(), 7);
+  const { peers } = await get(w, "/peers");
+  assert.deepEqual(peers.map(({ agent_pid }: Peer) => agent_pid), [null, 7]);
 });
 
 Deno.test("a retired peer is not reclaimed with the pid of an unrelated process", async () => {

@@ -9,7 +9,7 @@ import {
   readTranscript,
 } from "../../../../daemon/features/transcripts/contract.ts";
 import { FULL_CHARS_MAX } from "../../../../daemon/features/transcripts/transcripts.ts";
-import { addPeer } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { recorded, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
@@ -46,6 +46,7 @@ async function transcriptWorld(
   await addPeer(w, "api", { backend, runtime_session_id: ID, circle: "main" });
   await addPeer(w, "web", { backend, circle: "main", agent_pid: 41 });
   await addPeer(w, "far", { backend, circle: "other", agent_pid: 42 });
+  reportSessions(w);
   return {
     w,
     sockets,
@@ -111,8 +112,8 @@ Deno.test("who may read is decided by the setting and by what is proved [4.trans
     const answer = await at.get(`${PATH}${query}`);
     assert.equal(answer.error, refusal, `${readers} ${from_peer} ${holders}`);
     if (refusal === undefined) assert.equal(answer.entries.length, 9);
-    const { transcript_refusal } = await at.get(`/peers/api/usage${query}`);
-    assert.equal(transcript_refusal?.error, refusal);
+    const usage = await at.get(`/peers/api/usage${query}`);
+    assert.equal((usage.transcript_refusal ?? usage).error, refusal, "as for its usage");
   }
 });
 
@@ -179,7 +180,7 @@ Deno.test("a peer without a readable session is refused with the reason [4.trans
 });
 
 Deno.test("tokens and context are counted where the agent records them [4.transcript.usage]", async () => {
-  await using at = await transcriptWorld({ human: false });
+  await using at = await transcriptWorld();
   const api = await at.get("/peers/api/usage");
   assert.deepEqual(api.usage, {
     input_tokens: 400,
@@ -190,9 +191,10 @@ Deno.test("tokens and context are counted where the agent records them [4.transc
     model: "claude-opus-5-5",
   });
   assert.equal(api.reason, null);
-  assert.equal(api.transcript_refusal.error, "human_not_proven");
+  assert.equal(api.transcript_refusal, null);
   const { usage } = await at.get("/usage");
   assert.deepEqual(usage.map(({ name }: { name: string }) => name).sort(), ["api", "far", "web"]);
+  assert.equal(usage.find(({ name }: { name: string }) => name === "api").session_id, ID);
   await using off = await transcriptWorld({ settings: { transcripts: "off" } });
   const unread = await off.get("/peers/api/usage");
   assert.deepEqual([unread.usage, unread.reason], [null, "Reading transcripts is off"]);

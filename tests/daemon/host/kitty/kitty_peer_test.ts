@@ -23,7 +23,7 @@ function withKittyDaemon(
       hooks: platform.hooks,
       paneObserver: platform.paneObserver,
       terminals: platform.terminals,
-      sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
+      paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     });
     await test({ w, kitty });
   });

@@ -41,7 +41,7 @@ async function withDaemon(
     hooks: platform.hooks,
     paneObserver: platform.paneObserver,
     terminals: platform.terminals,
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     settings: {
       "spawn.commands": '{"codex":["cat"]}',
       "spawn.allowed_paths": JSON.stringify([dir]),

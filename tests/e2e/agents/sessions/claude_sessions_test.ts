@@ -13,6 +13,7 @@ import {
 } from "../../../../daemon/features/spawn/sessions/contract.ts";
 import { sessionOf } from "../../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { inPane, MAIN, run } from "../../../support/e2e/programs.ts";
 import { until } from "../../../support/waiting.ts";
 
 /** Runs one turn in the lab's folder before `mesh setup`, as a person would without the mesh. */
@@ -26,6 +27,29 @@ async function runOutside({ dir, env }: Lab, prompt: string): Promise<string> {
   }).output();
   assert(success, "claude -p");
   return JSON.parse(new TextDecoder().decode(stdout)).session_id;
+}
+
+/** Resumes a session in a pane of a person, where no agent runs. Returns what the command prints. */
+function resumesAsPerson(lab: Lab, session_id: string): () => Promise<string> {
+  const command = inPane(lab.dir, lab.env, ["sh"]);
+  // The agent inherits the environment of the tmux server, which starts with this session.
+  const server = ["-u", "-S", lab.tmux_socket, "-f", "/dev/null"];
+  const { success } = new Deno.Command("tmux", {
+    args: [...server, "new-session", "-d", "-s", "person", "-x", "160", "-y", "50", ...command],
+    env: { ...lab.env },
+    clearEnv: true,
+  }).outputSync();
+  assert(success, "a tmux server");
+  let runs = 0;
+  return async () => {
+    const output = join(lab.dir, `resumed-${++runs}`);
+    const mesh = `${Deno.execPath()} run -A --quiet ${MAIN}`;
+    const line = `${mesh} resume ${session_id} --name api --json > ${output}.part 2>&1; ` +
+      `mv ${output}.part ${output}`;
+    lab.cli("send-keys", "-t", "person", "-l", "--", line);
+    lab.cli("send-keys", "-t", "person", "Enter");
+    return await until("the command's output", () => run("cat", [output]));
+  };
 }
 
 withLab(
@@ -55,11 +79,12 @@ withLab(
     );
     const query = { tmux_socket: lab.tmux_socket };
     const body = { backend: "claude-code" as const, session_id, name: "api" };
-    const resumed = await call(resumeSession, { query, body });
+    await assert.rejects(call(resumeSession, { query, body }), /not proven that a person/);
+    const resume = resumesAsPerson(lab, session_id);
+    const resumed = JSON.parse(await resume());
     const source = await until("the resumed peer", () => named("api"));
     assert.equal(source.pane_id, resumed.pane_id);
-    const again = await lab.mesh.call(resumeSession, { query, body }).catch(String);
-    assert.match(String(again), /runs already: api \(peer-/);
+    assert.match(await resume(), /runs already: api \(peer-/);
 
     const { circle } = source;
     const self = { path: lab.dir, name: "lead", backend: "generic" as const, agent_pid: Deno.pid };

@@ -1,7 +1,7 @@
 /** A real Claude Code reads what a real Gemini CLI recorded of its session, with our tool. */
 
 import assert from "node:assert/strict";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
 import { getUsage, readTranscript } from "../../../../daemon/features/transcripts/contract.ts";
 import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
@@ -27,8 +27,13 @@ async function test(): Promise<void> {
   assert.equal((await fixture.answer(id)).reply, "Port 8080");
   await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
   const input = { params: { id: peer_id }, query: {} };
+  // This test is a peer of the same circle.
+  const self = { name: "counter", path: lab.dir, backend: "generic" as const };
+  await fixture.call(registerPeer, { body: { ...self, agent_pid: Deno.pid } });
+  const counted = { ...input, query: { from_peer: "counter" } };
+  const usageNow = async () => (await fixture.call(getUsage, counted)).usage;
   // It is written after the answer is shown.
-  await until("its tokens", async () => (await fixture.call(getUsage, input)).usage?.input_tokens);
+  await until("its tokens", async () => (await usageNow())?.input_tokens);
   // A session can be read after its end as well.
   await lab.killPane(pane_id ?? "");
   const claude = await lab.claude("api");
@@ -47,7 +52,8 @@ async function test(): Promise<void> {
   assert(result.includes("The token is [masked]") && !result.includes(TOKEN), result);
   // A program that proves neither a person nor a peer reads no text.
   await assert.rejects(fixture.call(readTranscript, input), /not proven/);
-  const { usage } = await fixture.call(getUsage, input);
+  await assert.rejects(fixture.call(getUsage, input), /not proven/);
+  const usage = await usageNow();
   assert(usage && (usage.input_tokens ?? 0) > 0 && usage.context_tokens, JSON.stringify(usage));
 }
 

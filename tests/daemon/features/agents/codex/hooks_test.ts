@@ -17,7 +17,8 @@ import { FakeProcesses, type World, world } from "../../../../support/world.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { TmuxServers } from "../../../../../daemon/host/tmux/tmux.ts";
 import { silent } from "../../../../support/host/private_tmux.ts";
-import { ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { identifyCaller } from "../../../../../daemon/api/callers/contract.ts";
+import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
 const [API, WEB] = [
   "01a1fd98-e6b7-7203-8c25-4d2ca61a583d",
@@ -294,6 +295,32 @@ Deno.test("a pane, a process or a thread alone proves nothing for Codex", async 
     nobody,
     "its thread, sent by another Codex process",
   );
+});
+
+Deno.test("a call with a thread of no peer is that of the program that runs Codex as its own", async () => {
+  const cases = [["acp", "process"], ["generic", "process"], ["claude-code", "none"]] as const;
+  for (const [backend, proof] of cases) {
+    await using w = fixture();
+    const { peer_id } = await addPeer(w, "runner", { backend, agent_pid: OWN });
+    const expected = { peer_id: proof === "none" ? null : peer_id, proof };
+    assert.deepEqual(await whoami(w, WEB, OWN_HOOK), expected, backend);
+  }
+});
+
+Deno.test("a command in a session's shell is its peer's, also under the shared server", async () => {
+  await using w = fixture();
+  await hook(w, API, "SessionStart", { cwd: "/w/api" });
+  const [api] = await peers(w);
+  const asks = async (query: Record<string, string>) =>
+    await w.call(identifyCaller, { query: { pid: String(PROXY), ...query } });
+  assert.deepEqual(await asks({ session: API }), {
+    peer_id: api?.peer_id,
+    name: api?.name,
+    proof: "session",
+  });
+  const nobody = { peer_id: null, name: null, proof: "none" };
+  assert.deepEqual(await asks({ session: WEB }), nobody);
+  assert.deepEqual(await asks({ session: API, pid: "999" }), nobody, "outside of Codex");
 });
 
 Deno.test("a message in Codex's queue is accepted; its prompt hook proves it seen", async () => {

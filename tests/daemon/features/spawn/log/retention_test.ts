@@ -32,6 +32,7 @@ Deno.test("finished spawns and restarts are deleted after 30 days, except the la
   assert.deepEqual([first.answer.outcome, last.answer.outcome], ["restarted", "restarted"]);
   for (let spawn = 0; spawn < 2; spawn++) {
     const body = { backend: "generic", path: folder };
+    for (const { pane_pid } of terminals.panes.values()) w.processes.end(pane_pid);
     const { pane_id } = await post(w, "/spawn", body);
     const agent_pid = terminals.panes.get(pane_id)?.pane_pid;
     const location = { pane_id, tmux_socket: SOCKET, path: folder, agent_pid };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, get, post, reportSessions } from "../../../../support/daemon/peer_clients.ts";
 import { agentInPane } from "../../../../support/daemon/restarts.ts";
 import { COMMANDS, registerSpawned, spawningWorld } from "../../../../support/daemon/spawns.ts";
 import { texts } from "../../../../support/daemon/message_log.ts";
@@ -114,6 +114,7 @@ Deno.test("a copy is started with the profile that the peer was spawned with", a
   const agent_pid = terminals.panes.get(pane_id)?.pane_pid;
   await registerSpawned(w, pane_id, { runtime_session_id: "s-1", path: folder, agent_pid });
   await w.clock.settle();
+  reportSessions(w);
   await fork(w, "api", {});
   assert.deepEqual(terminals.launches.at(-1)?.argv.slice(-3), ["--ask", "fork", "s-1"]);
 });
@@ -164,6 +165,7 @@ Deno.test("a copy of a peer whose agent was switched does not get the profile of
   db.transact((tx) =>
     tx.run("update spawns set backend = 'generic' where peer_id = :peer_id", { peer_id })
   );
+  reportSessions(w);
   const copy = await fork(w, "api");
   assert.equal(copy.status, 200, JSON.stringify(copy));
   assert.deepEqual(terminals.launches.at(-1)?.argv.slice(-2), ["fork", "s-1"]);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { get, post, signIn } from "../../../../support/daemon/peer_clients.ts";
+import type { World } from "../../../../support/world.ts";
 import { agentInPane, restart } from "../../../../support/daemon/restarts.ts";
 import {
   type FakeSession,
@@ -24,11 +25,16 @@ async function worldWith(
   const sessionFiles = { codex: sessionFilesOf(found) };
   const fixture = await spawningWorld({
     sessionFiles,
+    at_terminal: true,
     settings: { "human.name": "sam", ...settings },
   });
   found.push(...sessions(fixture.folder));
   return fixture;
 }
+
+/** Resumes a session as the person at a terminal. */
+const resume = (w: World, body: Record<string, unknown>) =>
+  post(w, "/spawn/resume", body, { "x-mesh-terminal": "77" });
 
 const session = (session_id: string, title: string, folder: string | null, updated_at = 0) => ({
   session_id,
@@ -92,6 +98,7 @@ Deno.test("with transcripts: off nothing is searched, and a session is resumed b
   const found: FakeSession[] = [];
   const files = sessionFilesOf(found);
   await using fixture = await spawningWorld({
+    at_terminal: true,
     settings: { transcripts: "off", "human.name": "sam" },
     sessionFiles: {
       codex: {
@@ -110,12 +117,12 @@ Deno.test("with transcripts: off nothing is searched, and a session is resumed b
     const answer = await w.fetch(`/spawn/sessions${query}`, { headers });
     assert.deepEqual([answer.status, (await answer.json()).error], [403, "transcripts_off"]);
   }
-  const short = await post(w, "/spawn/resume", { backend: "codex", session_id: "aaaa" });
+  const short = await resume(w, { backend: "codex", session_id: "aaaa" });
   assert.equal(short.error, "unknown_session");
   assert.deepEqual(opened, []);
   const { sessions } = await get(w, "/spawn/sessions?query=aaaa1111");
   assert.deepEqual([idsOf({ sessions }), sessions[0].title], [["aaaa1111"], null]);
-  const resumed = await post(w, "/spawn/resume", { backend: "codex", session_id: "aaaa1111" });
+  const resumed = await resume(w, { backend: "codex", session_id: "aaaa1111" });
   assert.equal(resumed.status, 200);
   assert.equal(terminals.launches.length, 1);
 });
@@ -132,7 +139,7 @@ Deno.test("POST /spawn/resume starts the configured command with a session of ou
   await using fixture = await worldWith((folder) => [session("s-9", "Docs", folder)]);
   const { w, folder, terminals } = fixture;
   const asked = { backend: "codex", session_id: "s-9", name: "docs", message: "Go on" };
-  const resumed = await post(w, "/spawn/resume", asked);
+  const resumed = await resume(w, asked);
   const { session_id, resumed_peer_id, pane_id } = resumed;
   assert.deepEqual([resumed.status, session_id, resumed_peer_id], [200, "s-9", null]);
   const [launch] = terminals.launches;
@@ -150,7 +157,7 @@ Deno.test("an agent that resumes the session of an offline peer is that peer aga
   await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
   const [listed] = (await get(w, "/spawn/sessions")).sessions;
   assert.deepEqual(listed.peer, { peer_id, name: "api", live: false });
-  const resumed = await post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  const resumed = await resume(w, { backend: "codex", session_id: "s-1" });
   assert.equal(resumed.resumed_peer_id, peer_id);
   const place = { runtime_session_id: "s-1", path: folder };
   const back = await registerSpawned(w, resumed.pane_id, place);
@@ -161,16 +168,17 @@ Deno.test("a session that runs is refused, and the refusal names who has it", as
   const adapter = { ...codex, processOf: (id: string) => id === "s-7" ? 77 : undefined };
   const found: FakeSession[] = [];
   await using fixture = await spawningWorld({
+    at_terminal: true,
     adapters: [adapter, generic],
     sessionFiles: { codex: sessionFilesOf(found) },
   });
   const { w, folder, terminals } = fixture;
   found.push(session("s-1", "Docs", folder), session("s-7", "Docs", folder));
   const { peer_id } = await agentInPane(fixture);
-  const live = await post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  const live = await resume(w, { backend: "codex", session_id: "s-1" });
   assert.deepEqual([live.status, live.error, live.peer_id], [409, "session_running", peer_id]);
   assert.match(live.detail, /api \(peer-/);
-  const foreign = await post(w, "/spawn/resume", { backend: "codex", session_id: "s-7" });
+  const foreign = await resume(w, { backend: "codex", session_id: "s-7" });
   assert.deepEqual([foreign.error, foreign.peer_id], ["session_running", null]);
   assert.match(foreign.detail, /process 77/);
   assert.equal(terminals.launches.length, 0);
@@ -179,14 +187,14 @@ Deno.test("a session that runs is refused, and the refusal names who has it", as
 Deno.test("a session is not started twice: not at once, and not until its agent has registered", async () => {
   await using fixture = await worldWith((folder) => [session("s-1", "Docs", folder)]);
   const { w, terminals } = fixture;
-  const resume = () => post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
-  const both = await Promise.all([resume(), resume()]);
+  const resumeIt = () => resume(w, { backend: "codex", session_id: "s-1" });
+  const both = await Promise.all([resumeIt(), resumeIt()]);
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
-  assert.equal((await resume()).error, "session_running");
+  assert.equal((await resumeIt()).error, "session_running");
   assert.equal(terminals.launches.length, 1);
   terminals.panes.clear();
   await w.tick(3);
-  assert.equal((await resume()).status, 200, "its pane was closed before it registered");
+  assert.equal((await resumeIt()).status, 200, "its pane was closed before it registered");
 });
 
 Deno.test("a session that is unknown, damaged, or of a folder that is not allowed is refused before anything starts", async () => {
@@ -206,13 +214,13 @@ Deno.test("a session that is unknown, damaged, or of a folder that is not allowe
     ["unknown_session",     { session_id: "s-3", backend: "claude-code" }  ],
   ];
   for (const [code, body] of cases) {
-    const refused = await post(w, "/spawn/resume", { backend: "codex", ...body });
+    const refused = await resume(w, { backend: "codex", ...body });
     assert.equal(refused.error, code, JSON.stringify(body));
   }
   assert.equal(terminals.launches.length, 0);
   terminals.there = false;
   const body = { backend: "codex", session_id: "s-3" };
-  assert.equal((await post(w, "/spawn/resume", body)).error, "spawn_disabled");
+  assert.equal((await resume(w, body)).error, "spawn_disabled");
   assert.equal((await get(w, "/spawn/sessions")).error, "spawn_disabled");
 });
 
@@ -220,14 +228,14 @@ Deno.test("a session is not started a second time while its agent still runs, or
   await using fixture = await worldWith((folder) => [session("s-1", "Docs", folder)]);
   const { w, terminals } = fixture;
   const { peer_id } = await agentInPane(fixture);
-  const resume = () => post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  const resumeIt = () => resume(w, { backend: "codex", session_id: "s-1" });
   await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
-  const alive = await resume();
+  const alive = await resumeIt();
   assert.deepEqual([alive.error, alive.peer_id], ["session_running", peer_id]);
   await agentInPane(fixture, { peer_id });
   await restart(w, { wait: false });
   while (terminals.launches.length === 0) await w.clock.advance(250);
-  const restarting = await resume();
+  const restarting = await resumeIt();
   assert.deepEqual([restarting.error, restarting.peer_id], ["session_running", peer_id]);
   assert.match(restarting.detail, /restart of peer-.* is under way/);
   assert.equal(terminals.launches.length, 1, "that of the restart");
@@ -240,7 +248,7 @@ Deno.test("a restart does not resume a session with which another agent was just
   terminals.userPane(); // tmux does not give a pane's id to another one, either.
   terminals.end(agent_pid);
   await post(w, `/peers/${peer_id}/offline`, { reason: "session_end" });
-  await post(w, "/spawn/resume", { backend: "codex", session_id: "s-1" });
+  await resume(w, { backend: "codex", session_id: "s-1" });
   const refused = await restart(w);
   assert.deepEqual([refused.failed.stage, refused.failed.reason], ["preflight", "session_running"]);
   assert.equal(terminals.launches.length, 1);

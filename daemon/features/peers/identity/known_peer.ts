@@ -1,0 +1,48 @@
+/** What is known of a peer's process now, as identity needs it. */
+
+import type { ProcessTable } from "../../../host/processes.ts";
+import { isLive } from "../directory.ts";
+import type { Registration } from "../schemas.ts";
+import type { IdentityFacts, StoredPeer } from "../store.ts";
+import type { KnownPeer, ProcessState } from "./identity.ts";
+
+/** The processes of this machine, and its name. */
+export interface Processes {
+  readonly machine: string;
+  readonly processes: Pick<ProcessTable, "isAlive" | "startTimeOf">;
+}
+
+type Process = Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">;
+
+/** The facts of a record that decide whether somebody is its peer. */
+export function knownPeerOf(here: Processes, peer: Omit<IdentityFacts, "name">): KnownPeer {
+  const { peer_id, agent_pid: pid, agent_started: started } = peer;
+  const state = processStateOf(here, peer);
+  const process = pid !== null && started !== null ? { pid, started } : null;
+  return { peer_id, process, state, is_live: isLive(peer) && state !== "ended" };
+}
+
+function processStateOf(here: Processes, peer: Omit<IdentityFacts, "name">): ProcessState {
+  if (peer.agent_pid === null) return "none";
+  if (hasEnded(here, peer)) return "ended";
+  const isHere = peer.machine === here.machine && peer.agent_started !== null;
+  return peer.agent_proved && isHere ? "proved" : "claimed";
+}
+
+/** Whether the recorded process is known to have ended. */
+export function hasEnded(
+  { machine, processes }: Processes,
+  { agent_pid, agent_started, machine: recorded }: Process,
+): boolean {
+  if (agent_pid === null || agent_started === null) return false;
+  return recorded === machine && !processes.isAlive(agent_pid, agent_started);
+}
+
+/** When the process of a registration started; undefined if it is on another machine. */
+export function startTimeOf(
+  { machine, processes }: Processes,
+  { agent_pid, machine: given = machine }: Pick<Registration, "agent_pid" | "machine">,
+): string | undefined {
+  if (agent_pid === undefined || given !== machine) return undefined;
+  return processes.startTimeOf(agent_pid);
+}

@@ -1,0 +1,161 @@
+/** An agent starts another one in its shell, in the same pane: who has the pane, and who speaks. */
+
+import assert from "node:assert/strict";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
+import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
+import { identifyCaller } from "../../../../../daemon/api/callers/contract.ts";
+import { FakeAgents, SOCKET } from "../../../../support/host/fake_panes.ts";
+import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { FakeSockets, world, type WorldOptions } from "../../../../support/world.ts";
+
+const PANE = { "x-mesh-pane": "%3", "x-mesh-tmux": `${SOCKET},1,0` };
+const HOOKS = { "claude-code": claudeCodeHooks, gemini: geminiHooks };
+/** Processes of the tests: a shell, the agent in it, the shell of its tool, and the child there. */
+const [SHELL, PARENT, TOOL, CHILD, SIBLING] = [10, 11, 12, 13, 14];
+
+function paneWorld(options: WorldOptions = {}) {
+  const sockets = new FakeSockets();
+  const adapters = [new FakeAgents("claude-code"), new FakeAgents("gemini")];
+  const w = world({ hooks: HOOKS, adapters, sockets, ...options });
+  w.processes.start(SHELL);
+  for (const [pid, above] of [[PARENT, SHELL], [TOOL, PARENT], [CHILD, TOOL]] as const) {
+    w.processes.start(pid, above);
+  }
+  const event = { "claude-code": "Stop", gemini: "AfterAgent" } as const;
+  return {
+    w,
+    sockets,
+    /** A hook of the agent in this process. */
+    hook(backend: keyof typeof event, pid: number, hook_event_name: string = event[backend]) {
+      sockets.holders = [pid];
+      const source = hook_event_name === "SessionStart" ? { source: "startup" } : {};
+      const body = { session_id: `s-${pid}`, cwd: "/work", hook_event_name, ...source };
+      return post(w, `/hooks/${backend}`, body, { ...PANE, "x-mesh-agent-pid": String(pid) });
+    },
+    async peerOf(pid: number) {
+      const { peers } = await get(w, "/peers");
+      const found = peers.find(({ agent_pid }: { agent_pid: number }) => agent_pid === pid);
+      return { status: found?.status, pane: found?.pane_id, transport: found?.transport };
+    },
+    /** Who a command in this process is. */
+    async caller(pid: number) {
+      sockets.holders = [pid];
+      const query = { pid: String(pid), pane_id: "%3", tmux_socket: SOCKET };
+      const { peer_id, proof } = await w.call(identifyCaller, { query });
+      return peer_id && [(await get(w, `/peers/${peer_id}`)).agent_pid, proof];
+    },
+    [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
+  };
+}
+
+const IN_PANE = { status: "online", pane: "%3", transport: "pane" };
+const WITHOUT = { status: "online", pane: null, transport: "none" };
+
+for (const parent of ["claude-code", "gemini"] as const) {
+  for (const child of ["claude-code", "gemini"] as const) {
+    Deno.test(`${parent} that starts ${child} in its shell keeps its pane and its name`, async () => {
+      await using at = paneWorld();
+      await at.hook(parent, PARENT, "SessionStart");
+      await at.hook(child, CHILD, "SessionStart");
+      assert.deepEqual(await at.peerOf(PARENT), IN_PANE, "meanwhile");
+      assert.deepEqual(await at.peerOf(CHILD), WITHOUT);
+      assert.deepEqual(await at.caller(TOOL), [PARENT, "process"], "its shell speaks for it");
+      assert.deepEqual(await at.caller(CHILD), [CHILD, "process"]);
+      await at.hook(child, CHILD, "SessionEnd");
+      at.w.processes.end(CHILD);
+      await at.w.tick();
+      assert.deepEqual(await at.peerOf(PARENT), IN_PANE, "after the child's end");
+      assert.deepEqual(await at.caller(TOOL), [PARENT, "process"]);
+      await at.hook(parent, PARENT);
+      assert.deepEqual(await at.peerOf(PARENT), IN_PANE, "after its own turn");
+    });
+  }
+}
+
+Deno.test("a child that outlives its agent has the pane from then on, if it runs in its terminal", async () => {
+  for (const [terminal, expected] of [[5, IN_PANE], [6, WITHOUT]] as const) {
+    await using at = paneWorld({
+      paneOf: () => Promise.resolve({ session: "work", pane_pid: SHELL }),
+    });
+    for (const pid of [SHELL, PARENT]) at.w.processes.terminals.set(pid, 5);
+    at.w.processes.terminals.set(CHILD, terminal);
+    await at.hook("claude-code", PARENT, "SessionStart");
+    await at.hook("gemini", CHILD, "SessionStart");
+    assert.deepEqual(await at.peerOf(CHILD), WITHOUT);
+    at.w.processes.end(PARENT);
+    await at.w.tick();
+    assert.deepEqual(await at.peerOf(CHILD), expected, `terminal ${terminal}`);
+  }
+});
+
+Deno.test("of two agents in one pane in turn, the second has it once the first has ended", async () => {
+  await using at = paneWorld();
+  await at.hook("claude-code", PARENT, "SessionStart");
+  at.w.processes.end(PARENT);
+  at.w.processes.start(SIBLING, SHELL);
+  await at.hook("gemini", SIBLING, "SessionStart");
+  assert.deepEqual(await at.peerOf(SIBLING), IN_PANE);
+  assert.deepEqual((await at.peerOf(PARENT)).pane, null);
+});
+
+Deno.test("an agent whose program is replaced (exec) leaves the pane to the new one", async () => {
+  await using at = paneWorld();
+  await at.hook("claude-code", PARENT, "SessionStart");
+  await at.hook("gemini", PARENT, "SessionStart");
+  const { peers } = await get(at.w, "/peers");
+  assert.deepEqual(
+    peers.map(({ backend, pane_id, status }: Record<string, unknown>) => [
+      ...[backend, pane_id, status],
+    ]),
+    [["claude-code", null, "offline"], ["gemini", "%3", "online"]],
+  );
+  assert.deepEqual(await at.caller(TOOL), [PARENT, "process"]);
+});
+
+Deno.test("a claim of the pane without a proof takes nothing from a proved agent", async () => {
+  await using at = paneWorld();
+  await at.hook("claude-code", PARENT, "SessionStart");
+  at.sockets.holders = [];
+  const place = { pane_id: "%3", tmux_socket: SOCKET };
+  for (const more of [{}, { agent_pid: CHILD }]) {
+    await addPeer(at.w, "thief", { ...place, ...more, backend: "gemini" });
+    assert.deepEqual(await at.peerOf(PARENT), IN_PANE, JSON.stringify(more));
+  }
+  const occupant = await get(at.w, `/peers/by-pane/%253?tmux_socket=${SOCKET}`);
+  assert.equal(occupant.agent_pid, PARENT);
+});
+
+Deno.test("after a restart of the daemon the parent has its pane, and a child waits as before", async () => {
+  const path = Deno.makeTempFileSync();
+  const options = { db_path: path };
+  const first = paneWorld(options);
+  await first.hook("claude-code", PARENT, "SessionStart");
+  await first.hook("gemini", CHILD, "SessionStart");
+  const { processes } = first.w;
+  await first[Symbol.asyncDispose]();
+  await using second = paneWorldOn(processes, options);
+  assert.deepEqual(await second.peerOf(PARENT), IN_PANE);
+  assert.deepEqual(await second.peerOf(CHILD), WITHOUT);
+  processes.end(PARENT);
+  await second.w.tick();
+  assert.deepEqual(await second.peerOf(CHILD), IN_PANE);
+  Deno.removeSync(path);
+});
+
+/** The same processes, seen by another daemon. */
+function paneWorldOn(
+  processes: ReturnType<typeof paneWorld>["w"]["processes"],
+  more: WorldOptions,
+) {
+  const adapters = [new FakeAgents("claude-code"), new FakeAgents("gemini")];
+  const w = world({ hooks: HOOKS, adapters, processes, ...more });
+  return {
+    w,
+    async peerOf(pid: number) {
+      const { peers } = await get(w, "/peers");
+      const found = peers.find(({ agent_pid }: { agent_pid: number }) => agent_pid === pid);
+      return { status: found?.status, pane: found?.pane_id, transport: found?.transport };
+    },
+    [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
+  };
+}
