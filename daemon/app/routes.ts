@@ -4,6 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
+import type { Actors } from "../api/callers/actors.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { Health } from "../api/events/contract.ts";
 import type { Meters } from "../api/events/metrics.ts";
@@ -52,7 +53,12 @@ import { migrations } from "./migrations/migrations.ts";
 /** The routes of the features. */
 export function featureRoutes(
   features: Features,
-  { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
+  { actors, apps, callers, shares }: {
+    actors: Actors;
+    apps: Apps;
+    callers: Callers;
+    shares: Shares;
+  },
 ): Route[] {
   const { agentPeers, directory, registrationLocations, restarts, telemetry, transcripts } =
     features;
@@ -68,6 +74,7 @@ export function featureRoutes(
       restartStatusOf: (peer_id) => restarts.block(peer_id),
       windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      isAnotherPeer: (peer, caller) => actors.isAnother(peer, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
@@ -117,7 +124,8 @@ function callerChecksOf(
       const given = headers.get("traceparent");
       const received = given === null ? undefined : Traceparent.parse(given);
       const traceparent = telemetry ? telemetry.requests.continued(received) : received;
-      return { proven_human: isProvenHuman(caller, headers), traceparent };
+      const { unverified } = caller;
+      return { proven_human: isProvenHuman(caller, headers), unverified, traceparent };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };

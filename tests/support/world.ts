@@ -146,6 +146,8 @@ export class FakeSockets implements Sockets {
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
   readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
+  /** A process below a root holds the socket, too; none of the agents' by default. */
+  readonly holderOf: Sockets["holderOf"] = () => this.holders?.[0];
 }
 
 /** A machine without a tmux. */

@@ -12,6 +12,7 @@ import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
+import type { Actors } from "../callers/actors.ts";
 import type { Callers } from "../callers/callers.ts";
 import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
 import { Backend } from "../../features/agents/contract.ts";
@@ -26,6 +27,7 @@ interface ConnectingPeer extends z.output<typeof ConnectFields> {
 }
 
 export interface HandshakeDeps {
+  readonly actors: Pick<Actors, "isAnother">;
   readonly callers: Callers;
   readonly certificates: Certificates;
   readonly directory: Directory;
@@ -68,6 +70,7 @@ export class Handshake {
       window_circle,
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
+      isAnotherPeer: (known) => this.#deps.actors.isAnother(known, caller),
       omitsPath: connect.path === undefined,
       isClient: newcomer.kind === "peer" && !isPlugin(connect),
     });

@@ -82,7 +82,7 @@ export class Asks {
       return this.send({
         from,
         to,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: directory.authorKindOf(from, requestContext),
         urgent: body.urgent,
         text: body.text,
         attachments,

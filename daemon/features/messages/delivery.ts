@@ -264,6 +264,7 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
+      unverified: draft.voice === "unverified",
       urgent: draft.urgent ?? draft.voice === "human",
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,

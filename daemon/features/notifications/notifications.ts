@@ -49,7 +49,7 @@ export class Notifications {
         kind: "notify",
         from,
         to,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: directory.authorKindOf(from, requestContext),
         urgent: body.urgent,
         text: body.text,
         attachments: attachments.attach(body.attachments),
@@ -92,7 +92,7 @@ export class Notifications {
       const draft = {
         kind: "broadcast" as const,
         from,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: directory.authorKindOf(from, requestContext),
         urgent: body.urgent,
         text: body.text,
         attachments: this.#deps.attachments.attach(body.attachments),

@@ -19,6 +19,8 @@ export interface RegistrationEvidence {
   readonly proven_peer_id?: string | undefined;
   /** Whether the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
+  /** Whether the caller is proved to be another registered peer than this one. */
+  readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
   /** The claims of the verified certificate that came with it. */

@@ -12,6 +12,7 @@ import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
 import type { Registration, RestartBlock } from "./schemas.ts";
+import type { StoredPeer } from "./store.ts";
 import type { Subagents } from "./subagents/subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
@@ -21,6 +22,8 @@ export interface PeerRoutesDeps {
   windowCircleOf(registration: Registration): Promise<string | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** Whether the caller is proved to be another registered peer than this one. */
+  isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
@@ -172,6 +175,7 @@ async function register(
     certificate,
     window_circle,
     isProcess,
+    isAnotherPeer: (peer) => deps.isAnotherPeer(peer, caller),
     getsCertificate: true,
   });
   const { peer_id, name, circle, role, mesh_session_id } = peer;

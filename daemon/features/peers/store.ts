@@ -307,6 +307,15 @@ export function twoByProcess(db: Reader, agent_pid: number, started: string): Ad
   );
 }
 
+/** Whether a peer that is registered was proved to be this process. */
+export function isProcessOfPeer(db: Reader, agent_pid: number, started: string): boolean {
+  return db.value(
+    z.number(),
+    `select exists (select 1 from peers where ${OF_PROCESS} and dropped_at is null)`,
+    { agent_pid, started },
+  ) === 1;
+}
+
 /** Peers whose process was proved to be this one. */
 export function byProcess(db: Reader, agent_pid: number, started: string): StoredPeer[] {
   return peersWhere(db, OF_PROCESS, { agent_pid, started });

@@ -8,5 +8,13 @@ export const CONTRACT_11: readonly Requirement[] = [
   ["c11.ids.reused",        "built", "A repeat of an id with other content is refused `id_reused`, and its sender is told"],
   ["c11.run.bus",           "built", "A second live run of a daemon id takes no part in the bus (`identity_in_use`)"],
   ["c11.run.relay",         "relay", "The relay refuses a second live run of a daemon id (`identity_in_use`)"],
+  ["c11.speak.itself",      "built", "A peer's process, and programs below it, act in the peer's name"],
+  ["c11.speak.certificate", "built", "A birth certificate that comes along proves its peer"],
+  ["c11.speak.person",      "built", "A person's page and terminal act in the name of any peer"],
+  ["c11.speak.another",     "built", "Another registered peer is refused `not_your_identity`, and nothing is stored"],
+  ["c11.speak.child",       "built", "A child that is a peer speaks as itself or not at all"],
+  ["c11.speak.unproved",    "built", "Without a proof, an act in the name of a peer with a process or a session is marked `unverified`, and drains no queue"],
+  ["c11.speak.clients",     "built", "Peers without a process and a session, and senders without a record, need no proof"],
+  ["c11.speak.routes",      "built", "Each route with a field that names a peer says whether that peer acts"],
   ["c11.stream.headers",    "built", "Event streams send `X-Accel-Buffering: no` and `Cache-Control: no-store, no-transform`"],
 ];

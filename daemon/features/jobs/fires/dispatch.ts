@@ -122,7 +122,7 @@ export class Dispatch {
 
   /** Sends the prompt, and stores the id of its delivery in the same transaction. */
   #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
-    const { created_by_peer_id: creator, proven_human } = job;
+    const { created_by_peer_id: creator, proven_human, unverified } = job;
     // A creator that was closed in the meantime cannot be a sender.
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.executors.get(creator);
@@ -133,7 +133,7 @@ export class Dispatch {
       // The prompt hook arms the fire, so the prompt begins a turn and enters none.
       urgent: false,
     };
-    const { message } = this.#deps.notifications.notify(note, { proven_human }).ticket;
+    const { message } = this.#deps.notifications.notify(note, { proven_human, unverified }).ticket;
     const { delivery_id, state } = message;
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
     this.#ctx.db.transact((tx) => attempts.update(tx, sent));

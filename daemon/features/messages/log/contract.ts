@@ -26,6 +26,7 @@ export const Message = z.object({
   to_peer_id: z.string(),
   to_peer_name: z.string(),
   voice: deliveryFields.voice,
+  unverified: deliveryFields.unverified,
   urgent: deliveryFields.urgent,
   circle: nullableString,
   text: z.string(),

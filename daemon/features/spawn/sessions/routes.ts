@@ -39,7 +39,8 @@ export function sessionRoutes(
   };
   return [
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const proven_human = deps.isProvenHuman(caller, headers);
+      const requestContext = { proven_human, unverified: caller.unverified };
       const { launched, source } = await forks.launch(
         params.id,
         body,
@@ -60,7 +61,8 @@ export function sessionRoutes(
       })),
     route(resumeSession, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const proven_human = deps.isProvenHuman(caller, headers);
+      const requestContext = { proven_human, unverified: caller.unverified };
       return await resumptions.resume(body, query.tmux_socket, (launched) =>
         commit(() => ({
           ...spawns.record(launched, requestContext),

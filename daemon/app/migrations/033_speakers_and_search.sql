@@ -1,0 +1,13 @@
+-- Whether nothing proved that the caller was the peer in whose name these messages are sent later.
+
+alter table schedules add column unverified integer not null default 0
+  check (unverified in (0, 1));
+alter table subscriptions add column unverified integer not null default 0
+  check (unverified in (0, 1));
+alter table jobs add column unverified integer not null default 0 check (unverified in (0, 1));
+alter table job_templates add column unverified integer not null default 0
+  check (unverified in (0, 1));
+alter table spawns add column seed_unverified integer not null default 0
+  check (seed_unverified in (0, 1));
+alter table restarts add column seed_unverified integer not null default 0
+  check (seed_unverified in (0, 1));
