@@ -68,7 +68,7 @@ export class Handshake {
       certificate,
       proven_peer_id,
       window_circle,
-      reserved_names: newcomer.kind !== "peer",
+      is_surface: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
       isAnotherPeer: (known) => this.#deps.actors.isAnother(known, caller),
       omitsPath: connect.path === undefined,

@@ -4,13 +4,20 @@ import * as z from "zod";
 import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { TransportName } from "../agents/contract.ts";
+import type { Sender } from "../peers/directory.ts";
 import { AuthorKind } from "../peers/schemas.ts";
 import { Attachments } from "./attachments/contract.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
-/** The sender's name on messages of the daemon itself. */
-export const DAEMON = "mesh";
+/** The daemon as the sender of its own messages. No peer and no other sender has its name. */
+export const DAEMON: Sender = {
+  peer_id: null,
+  name: "mesh",
+  circle: null,
+  role: null,
+  mesh_session_id: null,
+};
 
 export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);

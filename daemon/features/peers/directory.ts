@@ -146,11 +146,17 @@ export class Directory {
     return this.#names.homeHuman();
   }
 
-  /** The sender that an argument names: a peer, else an unregistered sender of that name. */
+  /**
+   * The sender that an argument names: a peer, else an unregistered sender of that name, which must
+   * not be reserved.
+   */
   sender(argument: string, scope: Scope = {}): Sender {
     const known = this.findSender(argument, scope);
     if (!known) {
       mustBeValidName(argument);
+      if (this.#addresses.isReserved(argument)) {
+        throw new Problem("reserved_name", { name: argument });
+      }
       return {
         peer_id: null,
         name: argument,
@@ -184,12 +190,7 @@ export class Directory {
     { proven_human = false, unverified = false }: SenderProofs = {},
   ): AuthorKind {
     if (role === "human") return proven_human ? "human" : "unverified";
-    return unverified || this.imitatesHuman(name) ? "unverified" : "peer";
-  }
-
-  /** Whether a name is, or looks like, the human's name or one of its aliases. */
-  imitatesHuman(name: string): boolean {
-    return this.#addresses.imitatesHuman(name);
+    return unverified || this.#addresses.isReserved(name) ? "unverified" : "peer";
   }
 
   /**

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
 import type { Claims } from "./identity/certificates.ts";
-import { circleOf, freeName, nameOf } from "./identity/naming.ts";
+import { circleOf, freeName, newName } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import { Population } from "./population.ts";
 import * as rows from "./store.ts";
@@ -34,7 +34,7 @@ export interface RegistrationEvidence {
   /** Whether a peer that is new, or proves its identity, gets a birth certificate. */
   readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
-  readonly reserved_names?: boolean;
+  readonly is_surface?: boolean;
 }
 
 /** The processes of this machine, and its name. */
@@ -77,7 +77,7 @@ export class Admission {
       agent_proved: isProved(undefined, facts, evidence),
       peer_id,
       circle,
-      name: freeName(db, { name: nameOf(registration), circle, peer_id }),
+      name: freeName(db, { name: newName(db, registration), circle, peer_id }),
       role,
       status: "online",
       ...this.#statusOf(registration),

@@ -194,6 +194,14 @@ export function get(db: Reader, peer_id: string): StoredPeer | undefined {
   return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
 }
 
+const NamedPeer = StoredPeer.pick({ peer_id: true, name: true, role: true });
+
+/** The names of all peers but the human that were not closed. */
+export function names(db: Reader) {
+  const statement = "select peer_id, name, role from peers where closed = 0 and role <> 'human'";
+  return db.all(NamedPeer, statement);
+}
+
 export function all(db: Reader): StoredPeer[] {
   return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
 }

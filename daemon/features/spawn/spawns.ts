@@ -104,9 +104,9 @@ export class Spawns {
   }
 
   /** Closes the pane that was opened with this mark, if its spawn was never stored. */
-  async cleanUp(mark: string, from_peer: string): Promise<void> {
+  async cleanUp(mark: string, from_peer: string | null): Promise<void> {
     const { agentPeers, terminals } = this.#deps;
-    const ownSocket = agentPeers.getRecord(from_peer)?.tmux_socket ?? "";
+    const ownSocket = agentPeers.getRecord(from_peer ?? "")?.tmux_socket ?? "";
     const isTmux = (socket: string) => socket !== "" && kindOf(socket) === "tmux";
     for (const socket of new Set([terminals.socket, ownSocket].filter(isTmux))) {
       const pane = await terminals.find(socket, mark);

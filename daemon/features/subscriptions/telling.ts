@@ -2,7 +2,6 @@
 
 import type { Context } from "kit/data/context.ts";
 import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
-import { DAEMON } from "../messages/contract.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import { recipientScope } from "../schedules/fires.ts";
@@ -109,9 +108,7 @@ export class Telling {
   }
 
   #notice(to_peer: string, text: string): string {
-    const notice = { proven_human: false, notice: true, may_be_caller: true };
-    return this.#deps.notifications.notify({ from_peer: DAEMON, to_peer, text }, notice)
-      .ticket.message.delivery_id;
+    return this.#deps.notifications.notifyFromDaemon(to_peer, text).ticket.message.delivery_id;
   }
 
   #notifySubscriber({ from_peer_id, ...one }: StoredSubscription, problem: string): void {

@@ -2,22 +2,60 @@
 
 import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Database } from "kit/data/sqlite.ts";
-import { type CircleBoundary, isReserved, type Registration } from "../schemas.ts";
+import type { Database, Reader } from "kit/data/sqlite.ts";
+import {
+  ALIASES,
+  type CircleBoundary,
+  isReserved,
+  isReservedForHuman,
+  type Registration,
+  type Role,
+} from "../schemas.ts";
 import * as rows from "../store.ts";
 import { looksLike } from "./lookalikes.ts";
 
 const NAME_LENGTH_MAX = 64;
 
-/**
- * Refuses names that are reserved or look like the human's name (contract 2). The human itself may
- * have its name.
- */
-export function refuseReserved(db: Database, name: string, peer_id?: string): void {
+/** Who asks for a name: the human may have its own, and surfaces have its aliases. */
+interface NameHolder {
+  readonly peer_id?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly isSurface?: boolean | undefined;
+}
+
+/** Refuses names that are reserved or look so, or look like the human's name (contract 11). */
+export function refuseReserved(db: Reader, name: string, holder: NameHolder = {}): void {
+  if (isReservedFor(db, name, holder)) throw new Problem("reserved_name", { name });
+}
+
+/** Refuses a new tag that reads like a name which no peer may have: `@sam` would mean its peers. */
+export function refuseReservedTag(db: Reader, tag: string, known: readonly string[] = []): void {
+  if (!known.includes(tag)) refuseReserved(db, tag);
+}
+
+function isReservedFor(
+  db: Reader,
+  name: string,
+  { peer_id, role, isSurface = false }: NameHolder,
+): boolean {
+  const isOwnAlias = isSurface && ALIASES.includes(name);
+  if (role === "human") return isReservedForHuman(name) && !isOwnAlias;
   const human = rows.human(db);
-  const isLookalike = human !== undefined && human.peer_id !== peer_id &&
-    looksLike(name, human.name);
-  if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
+  if (human && human.peer_id !== peer_id && looksLike(name, human.name)) return true;
+  return isReserved(name) && !isOwnAlias;
+}
+
+/** The ids of the peers whose names are reserved by now, without the human's surfaces. */
+export function misnamedPeers(db: Reader): string[] {
+  return rows.names(db).flatMap(({ peer_id, name, role }) =>
+    isReservedFor(db, name, { peer_id, role, isSurface: role === "service" }) ? [peer_id] : []
+  );
+}
+
+/** A name in place of a reserved one. */
+export function unreserved(name: string): string {
+  const suffix = "-agent";
+  return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
 }
 
 /** The given name, else `{folder}-{backend}`. */
@@ -25,6 +63,13 @@ export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
   const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
+}
+
+/** The name of a new peer: a default name that reads like the human's gets an addition. */
+export function newName(db: Reader, registration: Registration): string {
+  const name = nameOf(registration);
+  const { role } = registration;
+  return registration.name || !isReservedFor(db, name, { role }) ? name : unreserved(name);
 }
 
 /** The circle of peers that have no other one. */
