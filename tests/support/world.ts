@@ -101,6 +101,8 @@ export interface WorldOptions {
   readonly ids?: Ids;
   /** How ids are made from message numbers; plain hex digits by default. */
   readonly idCodec?: Platform["idCodec"];
+  /** How ids of peers are made; they count up by default, and prove nothing. */
+  readonly peerIds?: Platform["peerIds"];
   readonly processes?: FakeProcesses;
   readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
@@ -211,9 +213,12 @@ export function world(options: WorldOptions = {}) {
   const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
+  const ids = options.ids ?? countingIds();
+  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
   const platform: Platform = {
     clock,
-    ids: options.ids ?? countingIds(),
+    ids,
+    peerIds: options.peerIds ?? plainIds,
     log,
     machine: "here",
     settings,

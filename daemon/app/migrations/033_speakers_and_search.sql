@@ -11,3 +11,8 @@ alter table spawns add column seed_unverified integer not null default 0
   check (seed_unverified in (0, 1));
 alter table restarts add column seed_unverified integer not null default 0
   check (seed_unverified in (0, 1));
+
+-- What proves that the id of a peer was made by its machine; null for ids of earlier versions.
+
+alter table peers add column id_proof text;
+alter table remote_peers add column id_proof text;

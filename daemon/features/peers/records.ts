@@ -124,7 +124,8 @@ export class PeerRecords {
     const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
     const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
       withoutSession;
-    const { client_key: _key, certified: _certified, ...withoutProofs } = withoutStatus;
+    const { client_key: _key, certified: _certified, id_proof: _proof, ...withoutProofs } =
+      withoutStatus;
     const { dropped_at: _dropped, closed: _closed, ...visible } = withoutProofs;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
     const now = this.#ctx.clock.now();

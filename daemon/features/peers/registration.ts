@@ -3,6 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
+import type { NewPeerId } from "./identity/peer_ids.ts";
 import type { Claims } from "./identity/certificates.ts";
 import { circleOf, freeName, newName } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
@@ -66,8 +67,7 @@ export class Admission {
 
   newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {
     const { db, ids, clock } = this.#ctx;
-    let peer_id = ids.next("peer");
-    while (rows.address(db, peer_id)) peer_id = ids.next("peer");
+    const { peer_id, id_proof } = this.#newId();
     const circle = circleOfRegistration(this.#deps, registration, evidence);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
@@ -76,6 +76,7 @@ export class Admission {
       ...facts,
       agent_proved: isProved(undefined, facts, evidence),
       peer_id,
+      id_proof,
       circle,
       name: freeName(db, { name: newName(db, registration), circle, peer_id }),
       role,
@@ -143,6 +144,12 @@ export class Admission {
       tags: tagsOf(registration) ?? before.tags,
       ...(provenance && provenanceOf(provenance, { metadata, role })),
     };
+  }
+
+  #newId(): NewPeerId {
+    let made = this.#deps.peerIds.next();
+    while (rows.address(this.#ctx.db, made.peer_id)) made = this.#deps.peerIds.next();
+    return made;
   }
 
   /** The status of a peer that registers now. */

@@ -33,6 +33,8 @@ export const StoredPeer = Peer.omit({
   runtime_session_id: z.string().nullable(),
   /** The digest by which a WebSocket client is recognized. */
   client_key: z.string().nullable(),
+  /** What proves that this machine made the peer's id; null for ids of earlier versions. */
+  id_proof: z.string().nullable(),
   /** Whether a birth certificate was issued to the peer. */
   certified: z.boolean(),
   offline_reason: z.string().nullable(),

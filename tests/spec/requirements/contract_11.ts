@@ -6,6 +6,10 @@ import type { Requirement } from "./requirement.ts";
 export const CONTRACT_11: readonly Requirement[] = [
   ["c11.ids.once",          "built", "A daemon id gives no id twice, also after its database was restored, copied or rolled back"],
   ["c11.ids.reused",        "built", "A repeat of an id with other content is refused `id_reused`, and its sender is told"],
+  ["c11.ids.owned",         "built", "An id of a peer belongs to the machine that made it, whoever announces it first"],
+  ["c11.ids.renewed",       "built", "With a new identity, the peers of a copied machine get ids of their own"],
+  ["c11.names.reserved",    "built", "No peer, tag or sender without a record has a reserved name, or one that looks so (`reserved_name`)"],
+  ["c11.names.marks",       "built", "What reads like the daemon's mark is no mark, wherever it stands in a text"],
   ["c11.run.bus",           "built", "A second live run of a daemon id takes no part in the bus (`identity_in_use`)"],
   ["c11.run.relay",         "relay", "The relay refuses a second live run of a daemon id (`identity_in_use`)"],
   ["c11.speak.itself",      "built", "A peer's process, and programs below it, act in the peer's name"],
