@@ -240,6 +240,7 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
     "to_peer_id",
     "to_peer_name",
     "transport",
+    "unverified",
     "urgent",
     "voice",
   ]);

@@ -97,12 +97,16 @@ Deno.test("a sender that is no peer must have a name, and not a sentence", async
   }
 });
 
-Deno.test("a sender whose name looks like the human's is not verified", async () => {
+Deno.test("a sender that names the human is not verified, and one with a look-alike of its name is refused", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
-  for (const from_peer of ["sam", "SAM", "5am", "dashboard", "Telegram"]) {
+  for (const from_peer of ["sam", "dashboard", "telegram"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
     assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "unverified", from_peer);
+  }
+  for (const from_peer of ["SAM", "5am", "Telegram"]) {
+    const refused = await post(w, "/notify", { from_peer, to_peer: "bob", text: "Hi" });
+    assert.equal(refused.error, "reserved_name", from_peer);
   }
   for (const from_peer of ["samuel", "mcp-0123456789ab", "cli"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
@@ -110,16 +114,15 @@ Deno.test("a sender whose name looks like the human's is not verified", async ()
   }
 });
 
-Deno.test("a surface named like the human is not verified for what it sends itself", async () => {
+Deno.test("a surface has no look-alike of the human's name, and with an alias is not verified for what it sends itself", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
-  for (
-    const [name, voice] of [
-      ...[["SAM", "unverified"], ["5am", "unverified"], ["dashboard", "unverified"]],
-      ...[["dashb0ard", "unverified"], ["phone", "peer"]],
-    ]
-  ) {
-    const screen = await connectPeer(w, name ?? "", { capabilities: ["inbox_surface"] });
+  for (const name of ["SAM", "5am", "dashb0ard"]) {
+    const refused = await connectPeer(w, name, { capabilities: ["inbox_surface"] });
+    assert.equal(refused.of("error")[0]?.error, "reserved_name", name);
+  }
+  for (const [name, voice] of [["dashboard", "unverified"], ["phone", "peer"]] as const) {
+    const screen = await connectPeer(w, name, { capabilities: ["inbox_surface"] });
     await screen.send({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
     const { delivery_id } = z.object({ delivery_id: z.string() }).parse(screen.of("result")[0]);
     assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, voice, name);
