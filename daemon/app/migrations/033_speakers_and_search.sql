@@ -16,3 +16,14 @@ alter table restarts add column seed_unverified integer not null default 0
 
 alter table peers add column id_proof text;
 alter table remote_peers add column id_proof text;
+
+-- The words of messages in any language: the scheduler fills the index anew, in small steps. `ends`
+-- has the ends of long words, so that a part of a word is found.
+
+drop table message_words;
+create virtual table message_words using fts5(
+  text, reply, ends,
+  content='', contentless_delete=1,
+  tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co So'"
+);
+delete from word_marks;
