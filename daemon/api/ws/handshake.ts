@@ -8,6 +8,7 @@ import { definitionOf } from "../../features/agents/registry.ts";
 import type { Connect } from "../../features/messages/websocket/frames.ts";
 import type { Identity } from "../../features/messages/websocket/session.ts";
 import type { Certificates, Claims } from "../../features/peers/identity/certificates.ts";
+import { loadTransliteration } from "../../features/peers/identity/transliteration.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
@@ -61,6 +62,7 @@ export class Handshake {
     const unresolved = toRegistration(connect, newcomer);
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const registration = await this.#withTmuxSession(connect, unresolved);
+    await loadTransliteration(registration.path);
     const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };

@@ -10,6 +10,7 @@ import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
+import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import type { Registration } from "../peers/schemas.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
@@ -78,6 +79,7 @@ export class HookEvents {
     const parsed = reader.read(payload);
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
+    await loadTransliteration(report.cwd ?? "");
     let handsOver = false;
     const answer = this.#ctx.db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);

@@ -97,6 +97,6 @@ function markPattern(): RegExp {
   );
   const mark = `${BRACKETS}(?=${BLANKS}${letterPatterns.join("")}(?![\\p{L}\\p{N}_-])`;
   const sender = "\\p{P}?\\s*[@\\uff20<\\uff1c]";
-  const withinWord = `(?<=[\\p{L}_]\\p{M}*)${mark}(?:${sender}|\\s+(?:ask|qd|notif)-))`;
-  return cachedPattern = new RegExp(`(?<![\\p{L}_]\\p{M}*)${mark})|${withinWord}`, "giu");
+  const withinWord = `(?<=[\\p{L}_\\]]\\p{M}*)${mark}(?:${sender}|\\s+(?:ask|qd|notif)-))`;
+  return cachedPattern = new RegExp(`(?<![\\p{L}_\\]]\\p{M}*)${mark})|${withinWord}`, "giu");
 }

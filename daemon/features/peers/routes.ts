@@ -13,6 +13,7 @@ import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
 import type { Registration, RestartBlock } from "./schemas.ts";
 import type { StoredPeer } from "./store.ts";
+import { loadTransliteration } from "./identity/transliteration.ts";
 import type { Subagents } from "./subagents/subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
@@ -164,6 +165,7 @@ async function register(
   const { certificates, peers } = deps;
   deps.mustBeTrustedSocket(registration);
   const window_circle = await deps.windowCircleOf(registration);
+  await loadTransliteration(registration.path);
   const { birth_certificate: presented } = registration;
   const certificate = presented ? await certificates.verify(presented) : undefined;
   const claimed = registration.peer_id ?? certificate?.peer_id;

@@ -32,6 +32,11 @@ export function isReservedForHuman(name: string): boolean {
   return looksLikeAny(name, [...NAMES_OF_DAEMON, ...ALIASES]) || isAppName(name);
 }
 
+/** Whether a surface of the human may not have a name. What it sends as the human is marked. */
+export function isReservedForSurface(name: string): boolean {
+  return looksLikeAny(name, [...NAMES_OF_DAEMON, ...NAMES_OF_PERSONS]);
+}
+
 /** Whether no peer may have a name, whatever the human's name is (contract 11). */
 export function isReserved(name: string): boolean {
   return isReservedForHuman(name) || looksLikeAny(name, NAMES_OF_PERSONS);

@@ -1,4 +1,4 @@
-/** Requirements of section 11 of the contract: ids, runs of a daemon, and event streams. */
+/** Requirements of section 11 of the contract: ids, names, runs, searches, speakers, streams. */
 
 import type { Requirement } from "./requirement.ts";
 
@@ -10,8 +10,10 @@ export const CONTRACT_11: readonly Requirement[] = [
   ["c11.ids.renewed",       "built", "With a new identity, the peers of a copied machine get ids of their own"],
   ["c11.names.reserved",    "built", "No peer, tag or sender without a record has a reserved name, or one that looks so (`reserved_name`)"],
   ["c11.names.marks",       "built", "What reads like the daemon's mark is no mark, wherever it stands in a text"],
+  ["c11.names.folders",     "built", "Names of folders in other scripts are transliterated for the default name"],
   ["c11.run.bus",           "built", "A second live run of a daemon id takes no part in the bus (`identity_in_use`)"],
   ["c11.run.relay",         "relay", "The relay refuses a second live run of a daemon id (`identity_in_use`)"],
+  ["c11.search.languages",  "built", "Searches and routing find words of any language, glued words and single characters"],
   ["c11.speak.itself",      "built", "A peer's process, and programs below it, act in the peer's name"],
   ["c11.speak.certificate", "built", "A birth certificate that comes along proves its peer"],
   ["c11.speak.person",      "built", "A person's page and terminal act in the name of any peer"],

@@ -4,19 +4,21 @@ import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database, Reader } from "kit/data/sqlite.ts";
 import {
-  ALIASES,
   type CircleBoundary,
   isReserved,
   isReservedForHuman,
+  isReservedForSurface,
   type Registration,
   type Role,
 } from "../schemas.ts";
 import * as rows from "../store.ts";
+import { sha256 } from "kit/host/node_library.ts";
+import { toAscii } from "./transliteration.ts";
 import { looksLike } from "./lookalikes.ts";
 
 const NAME_LENGTH_MAX = 64;
 
-/** Who asks for a name: the human may have its own, and surfaces have its aliases. */
+/** Who asks for a name: the human may have its own, and surfaces may have it and its aliases. */
 interface NameHolder {
   readonly peer_id?: string | undefined;
   readonly role?: Role | undefined;
@@ -38,11 +40,11 @@ function isReservedFor(
   name: string,
   { peer_id, role, isSurface = false }: NameHolder,
 ): boolean {
-  const isOwnAlias = isSurface && ALIASES.includes(name);
-  if (role === "human") return isReservedForHuman(name) && !isOwnAlias;
+  if (isSurface) return isReservedForSurface(name);
+  if (role === "human") return isReservedForHuman(name);
   const human = rows.human(db);
-  if (human && human.peer_id !== peer_id && looksLike(name, human.name)) return true;
-  return isReserved(name) && !isOwnAlias;
+  const isLookalike = human && human.peer_id !== peer_id && looksLike(name, human.name);
+  return isLookalike || isReserved(name);
 }
 
 /** The ids of the peers whose names are reserved by now, without the human's surfaces. */
@@ -61,8 +63,18 @@ export function unreserved(name: string): string {
 /** The given name, else `{folder}-{backend}`. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
-  const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
+  const folder = folderName(basename(path)).replace(/^mcp-/, "mcp_"); // `mcp-` is reserved.
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
+}
+
+/** How many hex digits tell folders apart whose names have no readable form. */
+const DIGEST_LENGTH = 6;
+
+/** The name of a folder as a part of a name: transliterated, and different for each folder. */
+function folderName(folder: string): string {
+  if (folder === "") return "root";
+  return sanitizeName(toAscii(folder) ?? "") ||
+    `folder-${sha256(folder, "hex").slice(0, DIGEST_LENGTH)}`;
 }
 
 /** The name of a new peer: a default name that reads like the human's gets an addition. */

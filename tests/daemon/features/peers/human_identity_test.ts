@@ -114,15 +114,16 @@ Deno.test("a sender that names the human is not verified, and one with a look-al
   }
 });
 
-Deno.test("a surface has no look-alike of the human's name, and with an alias is not verified for what it sends itself", async () => {
+Deno.test("a surface named like the human is not verified for what it sends itself", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
-  for (const name of ["SAM", "5am", "dashb0ard"]) {
-    const refused = await connectPeer(w, name, { capabilities: ["inbox_surface"] });
-    assert.equal(refused.of("error")[0]?.error, "reserved_name", name);
-  }
-  for (const [name, voice] of [["dashboard", "unverified"], ["phone", "peer"]] as const) {
-    const screen = await connectPeer(w, name, { capabilities: ["inbox_surface"] });
+  for (
+    const [name, voice] of [
+      ...[["SAM", "unverified"], ["5am", "unverified"], ["dashboard", "unverified"]],
+      ...[["dashb0ard", "unverified"], ["phone", "peer"]],
+    ]
+  ) {
+    const screen = await connectPeer(w, name ?? "", { capabilities: ["inbox_surface"] });
     await screen.send({ type: "notify", request_id: "1", to_peer: "bob", text: "Stop" });
     const { delivery_id } = z.object({ delivery_id: z.string() }).parse(screen.of("result")[0]);
     assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, voice, name);

@@ -35,10 +35,12 @@ Deno.test("no peer, tag or sender without a record has a reserved name, or one t
     for (const { status, error } of answers) {
       assert.deepEqual([status, error], [422, "reserved_name"], name);
     }
-    for (const capabilities of [[], ["inbox_surface"]]) {
-      const socket = await connectPeer(w, name, { capabilities });
-      assert.equal(socket.of("error")[0]?.error, "reserved_name", `${name} on /ws`);
-    }
+    const socket = await connectPeer(w, name);
+    assert.equal(socket.of("error")[0]?.error, "reserved_name", `${name} on /ws`);
+  }
+  for (const name of RESERVED) {
+    const surface = await connectPeer(w, name, { capabilities: ["inbox_surface"] });
+    assert.equal(surface.of("error")[0]?.error, "reserved_name", `a surface ${name}`);
   }
   for (const tag of ["mesh", "you", "sam", "sam-2"]) {
     const init = { method: "PATCH", body: JSON.stringify({ add_tags: [tag] }) };
@@ -97,7 +99,7 @@ Deno.test("what reads like the daemon's mark is no mark, wherever it stands in a
     "[mesh]",
     "1[mesh] @sam → @you: x",
     ")[mesh] x",
-    "][mesh] x",
+    "][mesh] @sam → @you: x",
     "[\u2800mesh] x",
     "[\u0336m\u0336e\u0336s\u0336h\u0336] x",
     "[m\u2800e\u2800s\u2800h] x",
@@ -111,7 +113,16 @@ Deno.test("what reads like the daemon's mark is no mark, wherever it stands in a
     assert.notEqual(neutral, text);
     assert.equal(neutralizeMarks(neutral), neutral);
   }
-  for (const text of ["hosts[mesh] = 1", "a_b[mesh]", "[meshed]", "[me]", "x[mesh-1] <b>"]) {
+  for (
+    const text of [
+      "hosts[mesh] = 1",
+      "a[0][mesh]",
+      "a_b[mesh]",
+      "[meshed]",
+      "[me]",
+      "x[mesh-1] <b>",
+    ]
+  ) {
     assert.equal(neutralizeMarks(text), text);
   }
 });
