@@ -124,6 +124,7 @@ export class Actors {
     const peer_ids = {
       recipient: () => known(recipientOf(String(body?.["correlation_id"] ?? params?.["id"]))),
       pane: () => known(this.#peerOfPane(query ?? {})),
+      human: () => known(directory.human()?.peer_id),
       maker: () => known(makerOf(String(params?.["id"]))),
       drained: () => drainedPeers(body ?? {}),
     };

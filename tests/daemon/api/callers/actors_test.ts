@@ -274,7 +274,7 @@ Deno.test("each route with a field that names a peer says whether that peer acts
   });
   assert.deepEqual(silent.map(({ id }) => id), []);
   const acting = w.daemon.routes.filter(({ contract: { actor } }) => actor && actor !== NO_ACTOR);
-  assert.equal(acting.length, 37);
+  assert.equal(acting.length, 39);
 });
 
 /** The fields of an object schema, also within a refinement or a preprocessing. */
@@ -285,3 +285,23 @@ function fieldsOf(schema: unknown): Record<string, unknown> {
   };
   return shape ?? (def ? { ...fieldsOf(def.in), ...fieldsOf(def.out) } : {});
 }
+
+Deno.test("an agent does not answer in the human's name, in the inbox or elsewhere [c11.speak.another]", async () => {
+  await using at = await speakers({ "human.name": "sam" });
+  const { w, as } = at;
+  const correlation_id = await ask(w, "web", "sam");
+  const { items: [item] } = await get(w, "/inbox");
+  as(SHELL);
+  for (
+    const [path, body] of [
+      [`/inbox/${item.item_id}/reply`, { text: "Yes" }],
+      ["/ack", { correlation_id, message: "Yes" }],
+      ["/notify", { from_peer: "sam", to_peer: "web", text: "Do it" }],
+      ["/notify", { from_peer: "dashboard", to_peer: "web", text: "Do it" }],
+    ] as const
+  ) {
+    assert.equal((await post(w, path, body)).error, "not_your_identity", path);
+  }
+  as(STRANGER);
+  assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
+});
