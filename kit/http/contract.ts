@@ -28,9 +28,9 @@ export interface Actor {
   readonly field?: `${RequestPart}.${string}`;
   /**
    * Who acts if the field is absent: the recipient of the ask that the request names, the peer of
-   * its pane, the recipients of the deliveries that it settles, who made the record, or the human.
+   * its pane, the recipients of the deliveries that it settles, or who made the record.
    */
-  readonly otherwise?: "recipient" | "pane" | "drained" | "maker" | "human";
+  readonly otherwise?: "recipient" | "pane" | "drained" | "maker";
   /** Whether it takes messages out of the peer's queue, which a caller without proof may not. */
   readonly drains?: true;
 }

@@ -66,6 +66,8 @@ export class Actors {
     const named = this.#namedBy(actor, parts);
     const isUnproved = named.map((peer) => {
       if (certified !== undefined && peer?.peer_id === certified) return false;
+      // What anybody sends as the human is marked by its own rule (contract 2).
+      if (peer?.role === "human" && isMessage(actor)) return false;
       const isProved = this.#isProved(peer, caller, headers);
       if (actor.drains && !isProved && peer) throw notYours(peer);
       return !isProved;
@@ -124,7 +126,6 @@ export class Actors {
     const peer_ids = {
       recipient: () => known(recipientOf(String(body?.["correlation_id"] ?? params?.["id"]))),
       pane: () => known(this.#peerOfPane(query ?? {})),
-      human: () => known(directory.human()?.peer_id),
       maker: () => known(makerOf(String(params?.["id"]))),
       drained: () => drainedPeers(body ?? {}),
     };
@@ -142,6 +143,11 @@ export class Actors {
     const socket = typeof tmux_socket === "string" ? tmux_socket : undefined;
     return this.#deps.directory.findByPane(pane_id, socket).peer_id;
   }
+}
+
+/** Whether the actor is the author of a message or of an answer. */
+function isMessage({ field }: Actor): boolean {
+  return field === "body.from_peer" || field === "body.created_by";
 }
 
 /** Whether something on a peer's record proves who it is, so that its name alone proves nothing. */

@@ -141,7 +141,6 @@ export const replyInboxItem = contract({
   idempotent: true,
   params: byId,
   body: z.object(reply),
-  actor: { otherwise: "human" },
   returns: Replied,
   fails: [...HOME_FAILS, "unknown_item", ...replyFails],
 });
@@ -155,7 +154,6 @@ export const replyByRef = contract({
   access: "caller",
   tunnel: "open",
   body: z.object({ ...reply, surface_ref: Ref }),
-  actor: { otherwise: "human" },
   returns: Replied,
   fails: [...HOME_FAILS, "unknown_surface_ref", ...replyFails],
 });

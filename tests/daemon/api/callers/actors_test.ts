@@ -274,7 +274,7 @@ Deno.test("each route with a field that names a peer says whether that peer acts
   });
   assert.deepEqual(silent.map(({ id }) => id), []);
   const acting = w.daemon.routes.filter(({ contract: { actor } }) => actor && actor !== NO_ACTOR);
-  assert.equal(acting.length, 39);
+  assert.equal(acting.length, 37);
 });
 
 /** The fields of an object schema, also within a refinement or a preprocessing. */
@@ -286,22 +286,25 @@ function fieldsOf(schema: unknown): Record<string, unknown> {
   return shape ?? (def ? { ...fieldsOf(def.in), ...fieldsOf(def.out) } : {});
 }
 
-Deno.test("an agent does not answer in the human's name, in the inbox or elsewhere [c11.speak.another]", async () => {
+Deno.test("what an agent says or answers as the human is marked, and it does nothing else in the human's name [c11.speak.another]", async () => {
   await using at = await speakers({ "human.name": "sam" });
   const { w, as } = at;
-  const correlation_id = await ask(w, "web", "sam");
-  const { items: [item] } = await get(w, "/inbox");
+  as(VICTIM);
+  const asked = await ask(w, "victim", "sam");
   as(SHELL);
-  for (
-    const [path, body] of [
-      [`/inbox/${item.item_id}/reply`, { text: "Yes" }],
-      ["/ack", { correlation_id, message: "Yes" }],
-      ["/notify", { from_peer: "sam", to_peer: "web", text: "Do it" }],
-      ["/notify", { from_peer: "dashboard", to_peer: "web", text: "Do it" }],
-    ] as const
-  ) {
-    assert.equal((await post(w, path, body)).error, "not_your_identity", path);
-  }
+  const sent = await post(w, "/notify", { from_peer: "sam", to_peer: "web", text: "Do it" });
+  assert.equal((await get(w, `/messages/${sent.delivery_id}`)).voice, "unverified");
+  await post(w, "/ack", { correlation_id: asked, message: "Yes", from_peer: "sam" });
+  assert.equal((await get(w, `/asks/${asked}`)).reply_voice, "unverified");
   as(STRANGER);
-  assert.equal((await get(w, `/asks/${correlation_id}`)).state, "open");
+  const opened = await ask(w, "sam", "victim");
+  as(SHELL);
+  const { peer_id } = await get(w, "/peers/sam");
+  const refused = [
+    await post(w, `/asks/${opened}/cancel`, { peer_id }),
+    await post(w, `/asks/${opened}/wait`, { peer_id, timeout_seconds: 0 }),
+    await post(w, "/peers/sam/description", { description: "x" }),
+    await get(w, `/deliveries/pending?peer_id=${peer_id}`),
+  ];
+  assert.deepEqual(refused.map(({ error }) => error), Array(4).fill("not_your_identity"));
 });

@@ -240,12 +240,10 @@ Deno.test("a process that was proved to be an agent's counts as one until it end
   await addPeer(w, "bob");
   await addPeer(w, "ada", { agent_pid: 7, runtime_session_id: "s-1" });
   sockets.holders = [7];
-  const verdictOf = async () => {
-    const { delivery_id, error } = await post(w, "/notify", message("sam"), page);
-    return error ?? await voice(w, delivery_id);
-  };
+  const verdictOf = async () =>
+    voice(w, (await post(w, "/notify", message("sam"), page)).delivery_id);
   await post(w, "/peers/ada/offline");
-  assert.equal(await verdictOf(), "not_your_identity", "it went offline");
+  assert.equal(await verdictOf(), "unverified", "it went offline");
   sockets.holders = undefined;
   await addPeer(w, "ada", { agent_pid: 8, runtime_session_id: "s-1" });
   sockets.holders = [7];
