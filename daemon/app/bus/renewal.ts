@@ -5,6 +5,7 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import { Database, type Tx } from "kit/data/sqlite.ts";
 import { deletePositions } from "../../features/machines/links/store.ts";
 import { ownPeerIds, type PeerIds } from "../../features/peers/identity/peer_ids.ts";
+import { renewIdProofs } from "../../features/peers/store.ts";
 import { readIdentity, renewIdentity } from "../identity.ts";
 import { migrations } from "../migrations/migrations.ts";
 
@@ -49,6 +50,6 @@ function renewPeerIds(tx: Tx, peerIds: PeerIds): void {
         (select new from new_peer_ids where old = execution ->> '${TARGET}'))
       where execution ->> '${TARGET}' in (select old from new_peer_ids)`);
   }
-  tx.run("update peers set id_proof = (select id_proof from new_peer_ids where new = peer_id)");
+  renewIdProofs(tx);
   tx.run("drop table new_peer_ids");
 }

@@ -36,8 +36,8 @@ const STYLED_RANGES = [
 
 /**
  * Replaces every `[mesh` by `(mesh`, look-alikes included, except within a word (`hosts[mesh]`) that
- * no sender follows. It does so anywhere in a line, because text that is typed into a pane becomes one line. Hidden
- * characters must have been removed from the text before.
+ * no sender follows. It does so anywhere in a line, because text that is typed into a pane becomes
+ * one line. Hidden characters must have been removed from the text before.
  */
 export function neutralizeMarks(text: string): string {
   return text.replaceAll(markPattern(), "(");

@@ -72,7 +72,7 @@ export class Notifications {
     });
   }
 
-  /** Sends a message of the daemon: a notice, which no limit refuses (contract 2), unless not so. */
+  /** Sends a message of the daemon. No limit refuses it if it is a notice (contract 2). */
   notifyFromDaemon(
     to_peer: string,
     text: string,

@@ -196,6 +196,11 @@ export function get(db: Reader, peer_id: string): StoredPeer | undefined {
   return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
 }
 
+/** Stores the proofs of new ids, which the table of a renewal holds. */
+export function renewIdProofs(tx: Tx): void {
+  tx.run("update peers set id_proof = (select id_proof from new_peer_ids where new = peer_id)");
+}
+
 const NamedPeer = StoredPeer.pick({ peer_id: true, name: true, role: true });
 
 /** The names of all peers but the human that were not closed. */

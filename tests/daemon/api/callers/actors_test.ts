@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { onePeer } from "../../../../daemon/features/peers/schemas.ts";
-import { FakeSockets, type World, world } from "../../../support/world.ts";
+import { BASE, FakeSockets, type World, world } from "../../../support/world.ts";
 import {
   addPeer,
   ask,
@@ -307,4 +307,15 @@ Deno.test("what an agent says or answers as the human is marked, and it does not
     await get(w, `/deliveries/pending?peer_id=${peer_id}`),
   ];
   assert.deepEqual(refused.map(({ error }) => error), Array(4).fill("not_your_identity"));
+});
+
+Deno.test("requests of another machine and of the relay's apps prove no process [c11.speak.unproved]", async () => {
+  await using at = await speakers({ "human.name": "sam" });
+  const { w } = at;
+  for (const [human, unverified] of [[false, true], [true, false]] as const) {
+    const body = JSON.stringify({ from_peer: "victim", to_peer: "web", text: "Hi" });
+    const request = new Request(`${BASE}/notify`, { method: "POST", body });
+    const { delivery_id } = await (await w.daemon.answerMachine(request, { human })).json();
+    assert.equal((await get(w, `/messages/${delivery_id}`)).unverified, unverified);
+  }
 });
