@@ -33,6 +33,7 @@ import type { CallerChecks } from "../features/messages/request_context.ts";
 import { messageRoutes } from "../features/messages/routes.ts";
 import { notificationRoutes } from "../features/notifications/routes.ts";
 import { peerRoutes } from "../features/peers/routes.ts";
+import type { Directory } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { scheduleRoutes } from "../features/schedules/routes.ts";
 import type { Apps } from "../features/apps/apps.ts";
@@ -68,7 +69,7 @@ export function featureRoutes(
     isProvenHuman,
     isProcess: (pid, caller, max) => callers.isProcess(pid, caller, max),
   });
-  const checks = callerChecksOf(callers, telemetry, isProvenHuman);
+  const checks = callerChecksOf(callers, features, isProvenHuman);
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
@@ -114,9 +115,15 @@ export function featureRoutes(
   ];
 }
 
+/** The person who calls, as the frame of a message in a peer's name says it. */
+function personOf(directory: Directory): string {
+  const human = directory.human();
+  return human ? `@${human.name}` : "a person";
+}
+
 function callerChecksOf(
   callers: Callers,
-  telemetry: Features["telemetry"],
+  { directory, telemetry }: Features,
   isProvenHuman: (caller: Caller, headers: Headers) => boolean,
 ): CallerChecks {
   return {
@@ -125,7 +132,9 @@ function callerChecksOf(
       const received = given === null ? undefined : Traceparent.parse(given);
       const traceparent = telemetry ? telemetry.requests.continued(received) : received;
       const { unverified } = caller;
-      return { proven_human: isProvenHuman(caller, headers), unverified, traceparent };
+      const proven_human = isProvenHuman(caller, headers);
+      const sent_by = proven_human ? personOf(directory) : undefined;
+      return { proven_human, unverified, sent_by, traceparent };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };

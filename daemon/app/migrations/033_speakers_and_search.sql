@@ -12,6 +12,10 @@ alter table spawns add column seed_unverified integer not null default 0
 alter table restarts add column seed_unverified integer not null default 0
   check (seed_unverified in (0, 1));
 
+-- The person who sent a message in the name of its sender.
+
+alter table messages add column sent_by text;
+
 -- What proves that the id of a peer was made by its machine; null for ids of earlier versions.
 
 alter table peers add column id_proof text;

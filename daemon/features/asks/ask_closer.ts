@@ -42,6 +42,8 @@ export interface ClosingDetails {
   readonly proven_human?: boolean;
   /** Whether nothing proves that the caller is the peer that closes the ask. */
   readonly unverified?: boolean | undefined;
+  /** The person who closes it in the name of a peer. */
+  readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
@@ -132,7 +134,7 @@ export class AskCloser {
     side: "asker" | "recipient",
     known: Pick<
       ClosingDetails,
-      "proven_human" | "unverified" | "traceparent" | "cancelled_by" | "reply_voice"
+      "proven_human" | "unverified" | "sent_by" | "traceparent" | "cancelled_by" | "reply_voice"
     >,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
@@ -151,6 +153,7 @@ export class AskCloser {
       from: cancelled_by ?? (side === "asker" ? recipient : asker),
       to,
       voice: this.#authorKindOf(ask, side, known),
+      sent_by: known.sent_by,
       text: ask.reply ?? "",
       attachments: ask.reply_attachments,
       circle: ask.circle,

@@ -83,6 +83,7 @@ export class Asks {
         from,
         to,
         voice: directory.authorKindOf(from, requestContext),
+        sent_by: requestContext.sent_by,
         urgent: body.urgent,
         text: body.text,
         attachments,

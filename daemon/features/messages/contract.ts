@@ -40,6 +40,7 @@ export const Delivery = z.object({
    */
   voice: AuthorKind,
   unverified: z.boolean().describe("Whether its voice is `unverified`"),
+  sent_by: nullableString.describe("The person who sent it in the sender's name; null for none"),
   /** Whether it may be read within a running turn: its sender says so, or the human sent it. */
   urgent: z.boolean(),
   text: z.string(),

@@ -27,6 +27,7 @@ export const Message = z.object({
   to_peer_name: z.string(),
   voice: deliveryFields.voice,
   unverified: deliveryFields.unverified,
+  sent_by: deliveryFields.sent_by,
   urgent: deliveryFields.urgent,
   circle: nullableString,
   text: z.string(),

@@ -13,8 +13,8 @@ const Row = rowOf(
 export type Row = z.output<typeof Row>;
 
 const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id, from_peer_name,
-  to_peer_id, to_peer_name, voice, voice = 'unverified' as unverified, urgent, circle, text,
-  attachments, reply_to, parent_id, state, reason, created_at, sent_at, accepted_at, seen_at,
+  to_peer_id, to_peer_name, voice, voice = 'unverified' as unverified, sent_by, urgent, circle,
+  text, attachments, reply_to, parent_id, state, reason, created_at, sent_at, accepted_at, seen_at,
   closed_at, close_reason, outcome, reply, reply_voice, responder
   from messages`;
 

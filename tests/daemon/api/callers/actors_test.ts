@@ -237,8 +237,14 @@ Deno.test("a person's page acts in the name of any peer [c11.speak.person]", asy
   const { w, as } = at;
   const page = await signIn(w);
   const said = { from_peer: "victim", to_peer: "web", text: "Hi" };
-  const sent = await post(w, "/notify", said, page);
-  assert.equal((await get(w, `/messages/${sent.delivery_id}`)).unverified, false);
+  const reader = await connectPeer(w, "reader", { capabilities: ["framed_text"] });
+  const sent = await post(w, "/notify", { ...said, to_peer: "reader" }, page);
+  const { sent_by, unverified, voice } = await get(w, `/messages/${sent.delivery_id}`);
+  assert.deepEqual([unverified, voice, sent_by], [false, "peer", "@sam"]);
+  assert.match(String(reader.of("notify")[0]?.framed), / from="@victim" by="@sam" /);
+  const correlation_id = await ask(w, "reader", "victim");
+  await post(w, "/ack", { correlation_id, message: "Yes", from_peer: "victim" }, page);
+  assert.equal(reader.of("ack")[0]?.sent_by, "@sam");
   as(ATTACKER);
   assert.equal((await post(w, "/notify", said, page)).status, 403, "an agent drives the browser");
 });
@@ -315,7 +321,8 @@ Deno.test("requests of another machine and of the relay's apps prove no process 
   for (const [human, unverified] of [[false, true], [true, false]] as const) {
     const body = JSON.stringify({ from_peer: "victim", to_peer: "web", text: "Hi" });
     const request = new Request(`${BASE}/notify`, { method: "POST", body });
-    const { delivery_id } = await (await w.daemon.answerMachine(request, { human })).json();
+    const { delivery_id } =
+      await (await w.daemon.answerMachine(request, { daemon_id: "dm-1", human })).json();
     assert.equal((await get(w, `/messages/${delivery_id}`)).unverified, unverified);
   }
 });

@@ -235,6 +235,7 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
     "reason",
     "seen_at",
     "sent_at",
+    "sent_by",
     "state",
     "text",
     "to_peer_id",
