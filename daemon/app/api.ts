@@ -1,12 +1,14 @@
 /** Builds the daemon's API: callers, the guard, routes, `/ws`, MCP and the relay client. */
 
 import { type Call, client } from "kit/http/client.ts";
+import type { Actor } from "kit/http/contract.ts";
 import { VERSION } from "kit/core/version.ts";
 import { Problem, type ProblemCode } from "kit/core/problem.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
-import type { Route, RouteGuard } from "kit/http/route.ts";
+import type { RequestParts, Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
+import { Actors } from "../api/callers/actors.ts";
 import { Callers } from "../api/callers/callers.ts";
 import { CallingPeers } from "../api/callers/calling_peers.ts";
 import { Guard } from "../api/guard.ts";
@@ -39,6 +41,8 @@ export function openApi(features: Features) {
   const { ctx, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
+  const callingPeers = openCallingPeers(features);
+  const actors = openActors(features, callers, callingPeers);
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
@@ -48,6 +52,7 @@ export function openApi(features: Features) {
   };
   const shared = {
     whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
+    checkActor: (actor: Actor, parts: RequestParts) => actors.check(actor, parts),
     idempotencyStore: idempotency,
     bodies,
     error: (error: unknown) => ctx.background.failed("A route failed", error),
@@ -63,10 +68,9 @@ export function openApi(features: Features) {
   };
   const relayApi = openRelayApi(features);
   const shares = new Shares({ directory: features.directory, relay: relayApi });
-  const inner = featureRoutes(features, { apps: new Apps(relayApi), callers, shares });
+  const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
-  const connections = openConnections(features, { call, callers, guard });
-  const callingPeers = openCallingPeers(features);
+  const connections = openConnections(features, { actors, call, callers, guard });
   const mcp = openMcp(features, call, callingPeers);
   const outer = [
     ...inner,
@@ -175,14 +179,12 @@ function openCall({ config }: Features, address: ListenAddress, handler: Handler
 
 function openConnections(
   features: Features,
-  { call, callers, guard }: { call: Call; callers: Callers; guard: Guard },
+  own: { actors: Actors; call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
   const { ctx, identity, platform } = features;
   return new SocketConnections(ctx, {
     ...features,
-    call,
-    callers,
-    guard,
+    ...own,
     isHookToken: (token) => isHookToken(identity, token),
   });
 }
@@ -199,8 +201,25 @@ function openCallingPeers(features: Features): CallingPeers {
   });
 }
 
-function openMcp(features: Features, call: Call, callingPeers: CallingPeers): LazyMcp {
-  const { config, ctx } = features;
+function openActors(
+  features: Features,
+  callers: Callers,
+  callingPeers: CallingPeers,
+): Actors {
+  const { asks, ctx: { db }, directory, handover, platform, schedules, subscriptions } = features;
+  return new Actors({
+    db,
+    callers,
+    callingPeers,
+    directory,
+    processes: platform.processes,
+    makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
+    recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,
+    drainedPeers: (receipt) => handover.recipientsOf(receipt),
+  });
+}
+
+function openMcp({ config, ctx }: Features, call: Call, callingPeers: CallingPeers): LazyMcp {
   return new LazyMcp({
     call,
     allow_admin_tools: config["daemon.mcp.allow_admin_tools"],

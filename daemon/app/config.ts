@@ -15,7 +15,7 @@ import { messageOf } from "kit/core/text.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { STRATEGIES } from "../features/asks/routing/contract.ts";
 import { Checks } from "../features/jobs/contract.ts";
-import { CircleBoundary, isReserved } from "../features/peers/schemas.ts";
+import { CircleBoundary, isReservedForHuman } from "../features/peers/schemas.ts";
 import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/contract.ts";
 import { READERS } from "../features/transcripts/contract.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
@@ -50,7 +50,7 @@ const slack_user = z.string().regex(/^[UW][A-Z0-9]{2,20}$/)
   .describe("a member id of Slack, such as U0123ABCD");
 const slack_channel = z.string().regex(/^[CDG][A-Z0-9]{2,20}$/)
   .describe("a channel id of Slack, such as C0123ABCD");
-const human_name = Name.refine((name) => !isReserved(name))
+const human_name = Name.refine((name) => !isReservedForHuman(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
 /** An address without anything that may be a secret, because the address is shown. */
 const collector = z.url({ protocol: /^https?$/ })

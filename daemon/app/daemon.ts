@@ -58,6 +58,7 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
     questions.closeWaiting();
     const human = config["human.name"];
     if (human) peers.registerHuman(human);
+    renameReserved(features);
     restarts.start();
     features.spawns.registrations.start();
     jobs.start();
@@ -66,6 +67,16 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
   features.federation?.start();
   relayClient?.start(tunnel);
   features.calls?.server.start(answerMachine);
+}
+
+/** Renames peers whose names are reserved by now, and tells each of them. */
+function renameReserved({ ctx, directory, notifications, profiles }: Features): void {
+  for (const { peer_id, before, name } of profiles.renameReserved()) {
+    ctx.log.warn("A peer was renamed, because its name is reserved", { peer_id, before, name });
+    const text = `Your name "${before}" is reserved, and you are "${name}" now. Take another one ` +
+      `with: mesh peer rename ${name} NEW_NAME`;
+    if (directory.canQueueFor(peer_id)) notifications.notifyFromDaemon(peer_id, text);
+  }
 }
 
 async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<void> {

@@ -57,12 +57,14 @@ export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: num
 
 /**
  * Gives this machine a new id, while its daemon is stopped. Entries that waited for other machines
- * when the disk was copied are on the other daemon's disk as well, and that daemon sends them.
+ * when the disk was copied are on the other daemon's disk as well, and that daemon sends them. Its
+ * certificates prove nothing here any more: they name peers of the other daemon.
  */
 export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) => void): string {
   return db.transactNow((tx) => {
     const refused_since = valueOf(tx, REFUSED_SINCE);
-    for (const key of ["daemon_id", "machine_card", REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
+    const own = ["daemon_id", "machine_card", "certificate_key"];
+    for (const key of [...own, REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
     if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
     // The other machines begin anew with a machine that they do not know.
     forgetPositions(tx);

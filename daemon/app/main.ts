@@ -10,6 +10,7 @@ import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
 import { definitionOf } from "../features/agents/registry.ts";
+import { ownPeerIds } from "../features/peers/identity/peer_ids.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
 import {
   type AgentsPlatform,
@@ -166,6 +167,7 @@ async function platformOf(
     ...(typeof bus === "string" ? { federation: undefined, bus_fault: bus } : { federation: bus }),
     settings,
     idCodec: keyedIdCodec,
+    peerIds: (daemon_id) => ownPeerIds(daemon_id, ids),
     pid: Deno.pid,
     processes: { startTimeOf, isAlive: agents.isAlive, parentOf, terminalOf, signal: sendSignal },
     paneObserver: agents.paneObserver,

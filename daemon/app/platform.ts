@@ -24,6 +24,7 @@ import type { BusAccess, OpenFederation } from "../features/federation/federatio
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { Markers } from "../features/messages/urgent/markers.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
+import type { PeerIds } from "../features/peers/identity/peer_ids.ts";
 import type { OpenTelemetry } from "../api/telemetry/telemetry.ts";
 import type { ConfigInForce } from "./config.ts";
 
@@ -37,6 +38,8 @@ export interface Platform {
   readonly settings: Pick<ConfigInForce, "path" | "origins">;
   /** Makes message ids with the daemon's key. */
   idCodec(key: string): IdCodec;
+  /** Makes the ids of this daemon's peers. */
+  peerIds(daemon_id: string): PeerIds;
   readonly processes: ProcessTable;
   /** Reads the panes of this machine's terminals. */
   readonly paneObserver: PaneObserver;

@@ -4,6 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
+import type { Actors } from "../api/callers/actors.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { CallingPeers } from "../api/callers/calling_peers.ts";
 import { callerRoutes } from "../api/callers/routes.ts";
@@ -34,6 +35,7 @@ import type { CallerChecks } from "../features/messages/request_context.ts";
 import { messageRoutes } from "../features/messages/routes.ts";
 import { notificationRoutes } from "../features/notifications/routes.ts";
 import { peerRoutes } from "../features/peers/routes.ts";
+import type { Directory } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { scheduleRoutes } from "../features/schedules/routes.ts";
 import type { Apps } from "../features/apps/apps.ts";
@@ -54,7 +56,12 @@ import { migrations } from "./migrations/migrations.ts";
 /** The routes of the features. */
 export function featureRoutes(
   features: Features,
-  { apps, callers, shares }: { apps: Apps; callers: Callers; shares: Shares },
+  { actors, apps, callers, shares }: {
+    actors: Actors;
+    apps: Apps;
+    callers: Callers;
+    shares: Shares;
+  },
 ): Route[] {
   const { agentPeers, directory, registrationLocations, restarts, telemetry, transcripts } =
     features;
@@ -64,7 +71,7 @@ export function featureRoutes(
     isProvenHuman,
     isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
   });
-  const checks = callerChecksOf(callers, telemetry, isProvenHuman);
+  const checks = callerChecksOf(callers, features, isProvenHuman);
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
@@ -72,6 +79,7 @@ export function featureRoutes(
       paneOf: (given) => registrationLocations.paneOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
       isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
+      isAnotherPeer: (peer, caller) => actors.isAnother(peer, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
     }),
@@ -113,9 +121,15 @@ export function featureRoutes(
   ];
 }
 
+/** The person who calls, as the frame of a message in a peer's name says it. */
+function personOf(directory: Directory): string {
+  const human = directory.human();
+  return human ? `@${human.name}` : "a person";
+}
+
 function callerChecksOf(
   callers: Callers,
-  telemetry: Features["telemetry"],
+  { directory, telemetry }: Features,
   isProvenHuman: (caller: Caller, headers: Headers) => boolean,
 ): CallerChecks {
   return {
@@ -123,7 +137,10 @@ function callerChecksOf(
       const given = headers.get("traceparent");
       const received = given === null ? undefined : Traceparent.parse(given);
       const traceparent = telemetry ? telemetry.requests.continued(received) : received;
-      return { proven_human: isProvenHuman(caller, headers), traceparent };
+      const { unverified } = caller;
+      const proven_human = isProvenHuman(caller, headers);
+      const sent_by = proven_human ? personOf(directory) : undefined;
+      return { proven_human, unverified, sent_by, traceparent };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };

@@ -80,6 +80,8 @@ const MESSAGE: Message = {
   reply: null,
   responder: null,
   voice: "peer",
+  unverified: false,
+  sent_by: null,
   urgent: false,
   reply_voice: null,
 };

@@ -17,6 +17,27 @@ export type Access = "public" | "user" | "caller" | "token" | "checked";
 /** Whether a route is available through the relay; `admin` only with `relay.allow_admin`. */
 export type Tunnel = "open" | "admin" | "never";
 
+export type RequestPart = "params" | "query" | "body";
+
+/**
+ * The peer in whose name a request acts, and who must be its caller (contract 11): a test refuses a
+ * route with such a field and no actor.
+ */
+export interface Actor {
+  /** The field that names the peer by its id or name. */
+  readonly field?: `${RequestPart}.${string}`;
+  /**
+   * Who acts if the field is absent: the recipient of the ask that the request names, the peer of
+   * its pane, the recipients of the deliveries that it settles, or who made the record.
+   */
+  readonly otherwise?: "recipient" | "pane" | "drained" | "maker";
+  /** Whether it takes messages out of the peer's queue, which a caller without proof may not. */
+  readonly drains?: true;
+}
+
+/** A field that names a peer only for look-ups, or as a filter. */
+export const NO_ACTOR = "none";
+
 export interface Contract {
   readonly id: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -37,6 +58,7 @@ export interface Contract {
   /** The media type of the request body if the body is not JSON. */
   readonly bodyType?: string;
   readonly returns: z.ZodType;
+  readonly actor?: Actor | typeof NO_ACTOR;
   /** The refusals of this route, without those of every route (guard, request format, storage). */
   readonly fails?: readonly ProblemCode[];
   /** Takes an `Idempotency-Key`: a repeated request is answered but not executed (contract 1). */
@@ -46,8 +68,6 @@ export interface Contract {
   /** Where the response leads with status 303, in place of a 200. */
   readonly redirects_to?: `/${string}`;
 }
-
-export type RequestPart = "params" | "query" | "body";
 
 /** Returns the contract unchanged, with its exact type. */
 export function contract<const C extends Contract>(spec: C): C {

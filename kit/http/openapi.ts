@@ -1,7 +1,7 @@
 /** Generates an OpenAPI 3.1 document from contracts. */
 
 import * as z from "zod";
-import type { Contract } from "kit/http/contract.ts";
+import { type Contract, NO_ACTOR } from "kit/http/contract.ts";
 import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 
@@ -172,11 +172,12 @@ function rawTypeOf(media_type: string): "object" | "string" {
 }
 
 function toErrorResponses(
-  { params, query, body, idempotent, fails = [] }: Contract,
+  { params, query, body, actor = NO_ACTOR, idempotent, fails = [] }: Contract,
 ): Record<string, unknown> {
   const form: ProblemCode[] = [
     ...(body ? ["bad_json", "body_too_large", "body_too_slow"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
+    ...(actor === NO_ACTOR ? [] : ["not_your_identity", "certificate_mismatch"] as const),
     ...(idempotent ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];
   const codes = new Map<number, ProblemCode[]>();

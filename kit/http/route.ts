@@ -1,7 +1,7 @@
 /** Routes: contracts with their handlers. */
 
 import * as z from "zod";
-import { type Contract, type RequestPart } from "kit/http/contract.ts";
+import { type Actor, type Contract, NO_ACTOR, type RequestPart } from "kit/http/contract.ts";
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
@@ -19,12 +19,23 @@ export interface Caller {
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
   readonly via?: "page" | "relay" | "machine";
+  /** Whether nothing proves that the caller is the peer in whose name it acts (contract 11). */
+  readonly unverified?: true;
+}
+
+/** The parsed parts of a request, without the types of its contract. */
+export interface RequestParts {
+  readonly params: unknown;
+  readonly query: unknown;
+  readonly body: unknown;
+  readonly caller: Caller;
+  readonly headers: Headers;
 }
 
 /** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */
 export type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
-  & { readonly caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
+  & { caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
 /** A response, or a function that is called to make it once all writes are on the disk. */
 export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
@@ -85,6 +96,11 @@ export interface RouteGuard {
   admit(request: Request, remote: Deno.NetAddr | undefined): void;
   /** Determines the caller. Throws if the contract does not allow this caller. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
+  /**
+   * Checks that the caller may act as the contract's actor; returns the caller with what is proved.
+   * Absent where nobody names an actor.
+   */
+  checkActor?(actor: Actor, parts: RequestParts): Caller | Promise<Caller>;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
   /** Absent if no route is idempotent. */
@@ -122,6 +138,8 @@ export function route<C extends Contract>(
     async run(request, caller, guard) {
       const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX, guard.bodies);
       const parsed = readRequest(contract, { request, text, caller });
+      const acting = actingCaller(contract, parsed, guard);
+      if (acting) parsed.caller = acting instanceof Promise ? await acting : acting;
       const writes = new PendingWrites(guard);
       parsed.commit = (work) => writes.run(work);
       const key = replay && keyOf(parsed.headers);
@@ -146,6 +164,16 @@ export function route<C extends Contract>(
       return toResponse(await writes.finish(() => handle(parsed)));
     },
   };
+}
+
+/** The caller of a request in a peer's name; undefined if the route has no actor. */
+function actingCaller(
+  { actor }: Contract,
+  parsed: RequestParts,
+  { checkActor }: RouteGuard,
+): Caller | Promise<Caller> | undefined {
+  if (actor === undefined || actor === NO_ACTOR) return undefined;
+  return checkActor?.(actor, parsed);
 }
 
 /**
@@ -197,7 +225,7 @@ class PendingWrites {
 /** What a handler gets. It is a class, because the runtime makes the signal when it is read. */
 class RequestInput {
   readonly #raw: Request;
-  readonly caller: Caller;
+  caller: Caller;
   readonly params: unknown;
   readonly query: unknown;
   readonly body: unknown;

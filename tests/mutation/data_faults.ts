@@ -61,7 +61,7 @@ export const DATA_TARGETS: readonly Target[] = [
         "if (revision !== undefined) return;",
       ],
       ["a new human keeps the old name", "    this.#human = undefined;", ""],
-      ["a new name of the human may be imitated", "    this.#imitatesHuman.clear();\n", ""],
+      ["a new name of the human may be imitated", "    this.#isReserved.clear();\n", ""],
       [
         "callers may fill the memory with names",
         "if (this.#answers.size >= ANSWERS_MAX) this.#answers.clear();",

@@ -104,6 +104,8 @@ export interface WorldOptions {
   readonly ids?: Ids;
   /** How ids are made from message numbers; plain hex digits by default. */
   readonly idCodec?: Platform["idCodec"];
+  /** How ids of peers are made; they count up by default, and prove nothing. */
+  readonly peerIds?: Platform["peerIds"];
   readonly processes?: FakeProcesses;
   readonly paneObserver?: PaneObserver;
   readonly adapters?: readonly Adapter[];
@@ -149,6 +151,8 @@ export class FakeSockets implements Sockets {
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
   readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
+  /** A process below a root holds the socket, too; none of the agents' by default. */
+  readonly holderOf: Sockets["holderOf"] = () => this.holders?.[0];
 }
 
 /** A machine without a tmux. */
@@ -213,9 +217,12 @@ export function world(options: WorldOptions = {}) {
   const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
+  const ids = options.ids ?? countingIds();
+  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
   const platform: Platform = {
     clock,
-    ids: options.ids ?? countingIds(),
+    ids,
+    peerIds: options.peerIds ?? plainIds,
     log,
     machine: "here",
     settings,

@@ -41,6 +41,8 @@ export class AgentProcesses {
    */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
+  /** Counts the processes that were added. */
+  #revision = 0;
 
   constructor(deps: AgentProcessesDeps) {
     this.#deps = deps;
@@ -53,6 +55,12 @@ export class AgentProcesses {
     if (proven.size < this.#cleanup_at) return;
     this.#forgetEnded(proven);
     this.#cleanup_at = Math.max(CLEANUP_AT, 2 * proven.size);
+  }
+
+  /** The proved processes, among which may be some that have ended. */
+  proven(): { readonly pids: readonly number[]; readonly revision: number } {
+    const pids = [...this.#known().values()].flatMap(({ agent_pid }) => agent_pid ?? []);
+    return { pids, revision: this.#revision };
   }
 
   /** Live peers, and proved processes that are still running. */
@@ -86,7 +94,9 @@ export class AgentProcesses {
    */
   #add(proven: Map<string, ProvenProcess>, { agent_pid, agent_started }: ProvenProcess): void {
     if (agent_pid === null || this.#isUserFacing(agent_pid)) return;
-    proven.set(`${agent_pid} ${agent_started}`, { agent_pid, agent_started });
+    const key = `${agent_pid} ${agent_started}`;
+    if (!proven.has(key)) this.#revision++;
+    proven.set(key, { agent_pid, agent_started });
   }
 
   #isUserFacing(pid: number | null): boolean {

@@ -71,6 +71,21 @@ export class Callers {
   }
 
   /**
+   * The process that sends the request, if it is proved to be one of an agent's, or of `own`: a
+   * process on the record of the peer that the caller says it is.
+   */
+  agentProcessOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
+    if (remote === undefined) return undefined;
+    const { agentProcesses, sockets } = this.#deps;
+    const { pids, revision } = agentProcesses.proven();
+    if (pids.length === 0 && own === undefined) return undefined;
+    const connection = this.#connectionOf(remote);
+    const roots = own === undefined ? pids : [own, ...pids];
+    const holder = sockets.holderOf(connection, roots, `${revision} ${own}`);
+    return holder ?? (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
+  }
+
+  /**
    * The processes that a hook names. A process is left out unless the kernel proves that it is the
    * hook's own process or its agent's.
    */

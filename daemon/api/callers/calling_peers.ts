@@ -86,11 +86,17 @@ export class CallingPeers implements IdentifyDeps {
 
   /** The peer, if the certificate names it and the peer's record still matches the certificate. */
   async peerOfCertificate(peer_id: string, certificate: string): Promise<Address | undefined> {
+    const certified = await this.certifiedId(certificate);
+    return certified === peer_id ? this.#deps.directory.find(peer_id) : undefined;
+  }
+
+  /** The id in a certificate that matches the peer's record; undefined for a retired peer. */
+  async certifiedId(certificate: string): Promise<string | undefined> {
     const claims = await this.#deps.certificates.verify(certificate);
-    const peer = peerRows.get(this.#ctx.db, peer_id);
-    if (claims.peer_id !== peer_id || !peer || peer.status === "retired") return undefined;
+    const peer = peerRows.get(this.#ctx.db, claims.peer_id);
+    if (!peer || peer.status === "retired") return undefined;
     mustMatchPeer(claims, peer);
-    return this.#deps.directory.find(peer_id);
+    return peer.peer_id;
   }
 }
 

@@ -8,10 +8,12 @@ import { definitionOf } from "../../features/agents/registry.ts";
 import type { Connect } from "../../features/messages/websocket/frames.ts";
 import type { Identity } from "../../features/messages/websocket/session.ts";
 import type { Certificates, Claims } from "../../features/peers/identity/certificates.ts";
+import { loadTransliteration } from "../../features/peers/identity/transliteration.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
+import type { Actors } from "../callers/actors.ts";
 import type { Callers } from "../callers/callers.ts";
 import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
 import { Backend } from "../../features/agents/contract.ts";
@@ -26,6 +28,7 @@ interface ConnectingPeer extends z.output<typeof ConnectFields> {
 }
 
 export interface HandshakeDeps {
+  readonly actors: Pick<Actors, "isAnother">;
   readonly callers: Callers;
   readonly certificates: Certificates;
   readonly directory: Directory;
@@ -57,6 +60,7 @@ export class Handshake {
     const unresolved = toRegistration(connect, newcomer);
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const { registration, pane_pid } = await this.#inPane(connect, unresolved);
+    await loadTransliteration(registration.path);
     const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
@@ -66,9 +70,10 @@ export class Handshake {
       window_circle,
       pane_pid,
       provesSession: isPlugin(connect),
-      reserved_names: newcomer.kind !== "peer",
+      is_surface: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
       isPeerProcess: (pid) => this.#deps.callers.isPeerProcess(pid, caller),
+      isAnotherPeer: (known) => this.#deps.actors.isAnother(known, caller),
       omitsPath: connect.path === undefined,
       isClient: newcomer.kind === "peer" && !isPlugin(connect),
     });

@@ -68,6 +68,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     circle_boundary: config["daemon.circle_boundary"],
     directory,
     machine,
+    peerIds: platform.peerIds(identity.daemon_id),
     processes,
     reachability,
     reactions: reactions.table,

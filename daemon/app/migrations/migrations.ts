@@ -32,6 +32,7 @@ import restoredMachines from "./029_restored_machines.sql" with { type: "text" }
 import peerNames from "./030_peer_names.sql" with { type: "text" };
 import refusedEntries from "./031_refused_entries.sql" with { type: "text" };
 import provedPlaces from "./032_proved_places.sql" with { type: "text" };
+import speakersAndSearch from "./033_speakers_and_search.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -66,4 +67,5 @@ export const migrations: readonly string[] = [
   peerNames,
   refusedEntries,
   provedPlaces,
+  speakersAndSearch,
 ];

@@ -40,6 +40,10 @@ export interface AskCloserDeps {
 export interface ClosingDetails {
   readonly responder: string | null;
   readonly proven_human?: boolean;
+  /** Whether nothing proves that the caller is the peer that closes the ask. */
+  readonly unverified?: boolean | undefined;
+  /** The person who closes it in the name of a peer. */
+  readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
@@ -128,7 +132,10 @@ export class AskCloser {
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
-    known: Pick<ClosingDetails, "proven_human" | "traceparent" | "cancelled_by" | "reply_voice">,
+    known: Pick<
+      ClosingDetails,
+      "proven_human" | "unverified" | "sent_by" | "traceparent" | "cancelled_by" | "reply_voice"
+    >,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
@@ -146,6 +153,7 @@ export class AskCloser {
       from: cancelled_by ?? (side === "asker" ? recipient : asker),
       to,
       voice: this.#authorKindOf(ask, side, known),
+      sent_by: known.sent_by,
       text: ask.reply ?? "",
       attachments: ask.reply_attachments,
       circle: ask.circle,
@@ -160,20 +168,20 @@ export class AskCloser {
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",
-    { proven_human = false, cancelled_by, reply_voice }: Pick<
+    { cancelled_by, reply_voice, ...proofs }: Pick<
       ClosingDetails,
-      "proven_human" | "cancelled_by" | "reply_voice"
+      "proven_human" | "unverified" | "cancelled_by" | "reply_voice"
     >,
   ): AuthorKind {
     const { directory } = this.#deps;
     if (reply_voice && side === "asker") return reply_voice;
-    if (cancelled_by) return directory.authorKindOf(cancelled_by, proven_human);
+    if (cancelled_by) return directory.authorKindOf(cancelled_by, proofs);
     if (ask.responder === null) return "peer"; // The daemon closed the ask.
     const [peer_id, name] = side === "asker"
       ? [ask.to_peer_id, ask.to_peer_name]
       : [ask.from_peer_id, ask.from_peer_name];
     const role = peer_id === null ? null : directory.address(peer_id)?.role ?? null;
-    return directory.authorKindOf({ role, name }, proven_human);
+    return directory.authorKindOf({ role, name }, proofs);
   }
 
   /** Waits until the ask is closed; undefined on timeout, shutdown, or when the caller is gone. */

@@ -82,7 +82,8 @@ export class Asks {
       return this.send({
         from,
         to,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: directory.authorKindOf(from, requestContext),
+        sent_by: requestContext.sent_by,
         urgent: body.urgent,
         text: body.text,
         attachments,
@@ -282,10 +283,10 @@ function unknownAsk(correlation_id: string, directory: Directory): Problem {
 /** Throws `not_the_asker`. The asker's own peer id is accepted even when that peer is gone. */
 export function mustBeAsker(directory: Directory, ask: Ask, asker: string): void {
   if (asker === ask.from_peer_id) return;
-  const sender = directory.sender(asker);
+  const sender = directory.findSender(asker);
   const same = ask.from_peer_id === null
-    ? sender.name === ask.from_peer_name || asker === ask.from_peer_name
-    : sender.peer_id === ask.from_peer_id;
+    ? sender?.name === ask.from_peer_name || asker === ask.from_peer_name
+    : sender?.peer_id === ask.from_peer_id;
   if (!same) throw new Problem("not_the_asker", { correlation_id: ask.correlation_id });
 }
 
@@ -294,7 +295,7 @@ function humanInPlaceOf(ask: Ask, argument: string, directory: Directory): Addre
   const human = directory.human();
   const isAsker = argument === ask.from_peer_id || human?.peer_id === ask.from_peer_id;
   if (!human || isAsker) return undefined;
-  return directory.sender(argument).peer_id === human.peer_id ? human : undefined;
+  return directory.findSender(argument)?.peer_id === human.peer_id ? human : undefined;
 }
 
 /** How an ack closes an ask. If the ask is a choice, a message must name one of its options. */

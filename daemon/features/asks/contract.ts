@@ -1,7 +1,7 @@
 /** Schemas and routes of asks. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import {
   DisplayText,
   Instant,
@@ -68,6 +68,7 @@ export const Ask = z.object({
   to_peer_name: z.string(),
   /** The author kind of the asker. */
   voice: AuthorKind,
+  unverified: z.boolean().describe("Whether nothing proves that its sender sent it"),
   circle: nullableString,
   text: z.string(),
   attachments: Attachments,
@@ -131,6 +132,7 @@ export const openAsk = contract({
       dry_run: z.boolean().optional().describe("Only say who would get it"),
     }),
   ),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     correlation_id: nullableString.describe("The id of the ask; null after a dry run"),
     trace_id: nullableString.describe("The id under which its stages are recorded"),
@@ -175,6 +177,7 @@ export const listAsks = contract({
     limit: QueryNumber.pipe(z.number().min(1).max(500)).optional(),
     cursor: QueryNumber.optional(),
   }),
+  actor: NO_ACTOR,
   returns: z.object({ asks: z.array(Ask), next: nullableString }),
   fails: ["unknown_peer", "ambiguous_peer"],
 });
@@ -204,6 +207,7 @@ export const pendingAsks = contract({
     tmux_socket: z.string().optional(),
     direction: z.enum(["inbound", "outbound", "both"]).default("inbound"),
   }),
+  actor: NO_ACTOR,
   returns: z.object({ asks: z.array(Ask) }),
   fails: ["ambiguous_peer", "no_pane_peer"],
 });
@@ -229,6 +233,7 @@ export const ackAsk = contract({
     attachments: Attaching.optional().describe("Uploaded files, by their ids"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
+  actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: Closed,
   fails: [
     "unknown_ask",
@@ -256,6 +261,7 @@ export const declineAsk = contract({
       .describe("Why it is not answered; goes to the asker"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
+  actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: Closed,
   fails: ["unknown_ask", "ask_not_here", "not_the_recipient", "already_closed", "ambiguous_peer"],
 });
@@ -271,6 +277,7 @@ export const cancelAsk = contract({
   params: byId,
   /** `peer_id`: the asker, or the human, whose name both sides then read. */
   body: z.object({ peer_id: z.string(), reason: DisplayText.max(4096).optional() }),
+  actor: { field: "body.peer_id" },
   returns: Closed,
   fails: ["unknown_ask", "ask_not_here", "not_the_asker", "already_closed", "ambiguous_peer"],
 });
@@ -304,6 +311,7 @@ export const waitAsk = contract({
     timeout_seconds: z.number().min(0).default(WAIT_SECONDS)
       .transform((seconds) => Math.min(seconds, WAIT_SECONDS_MAX)),
   }),
+  actor: { field: "body.peer_id" },
   returns: z.union([Resolution, z.object({ status: z.literal("pending") })]),
   fails: ["unknown_ask", "ask_not_here", "not_the_asker", "ambiguous_peer", "shutting_down"],
 });
@@ -342,6 +350,7 @@ export const askHistory = contract({
   }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
     message: "Give exactly one of peer_id and pane_id",
   }),
+  actor: NO_ACTOR,
   returns: z.object({ threads: z.array(Thread), mesh_session_id: nullableString }),
   fails: ["unknown_peer", "ambiguous_peer", "no_pane_peer"],
 });

@@ -1,6 +1,7 @@
 /** Routes of asks, structured questions and asks to many. */
 
 import * as z from "zod";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { Delivery } from "../messages/delivery.ts";
@@ -104,7 +105,8 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       const { pane_id, peer_id, tmux_socket, direction } = query;
       const peer = pane_id
         ? directory.findByPane(pane_id, tmux_socket)
-        : directory.sender(peer_id ?? "cli");
+        : directory.findSender(peer_id ?? ANONYMOUS_SENDER) ??
+          { peer_id: null, name: peer_id ?? ANONYMOUS_SENDER };
       return { asks: asks.pending(peer, direction) };
     }),
     route(contracts.askHistory, async ({ query }) => {

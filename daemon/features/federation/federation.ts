@@ -299,7 +299,7 @@ export class Federation {
   }
 
   #openDirectory(card: SignedCard): MachineDirectory {
-    const { access: { keys, network }, directory, remotePeers } = this.#deps;
+    const { access: { keys, network }, remotePeers } = this.#deps;
     return new MachineDirectory(this.#ctx, {
       bus: this.#connection,
       card,
@@ -311,7 +311,7 @@ export class Federation {
       run: this.#claim.run,
       isConnected: () => this.#claim.isHeld && this.#connection.status().status === "connected",
       cameOnline: (daemon_id) => this.#links.wake(daemon_id),
-      human: () => directory.human() ?? null,
+      human: () => this.#shared.human(),
       changed: (_tx, { daemon_id, name }, status) =>
         this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
     });

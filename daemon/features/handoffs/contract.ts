@@ -68,6 +68,7 @@ export const handOff = contract({
     ask: z.boolean().default(false).describe("Sends an ask, which the other acks or declines"),
     circle: Name.optional().describe("Look up the names in this circle only"),
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     ok: z.literal(true),
     /** The file, which the message carries. */
@@ -118,6 +119,7 @@ export const switchPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Restart.extend({
     peer_id: z.string(),
     from_backend: Backend.nullable(),

@@ -12,6 +12,7 @@ import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { IdentityLookup } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
+import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import type { Registration } from "../peers/schemas.ts";
 import type { IdentityFacts } from "../peers/store.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
@@ -83,6 +84,7 @@ export class HookEvents {
     const parsed = reader.read(payload);
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
+    await loadTransliteration(report.cwd ?? "");
     let handsOver = false;
     const located = reader.locate?.(facts) ?? facts;
     const answer = this.#ctx.db.transact(() => {

@@ -1,7 +1,7 @@
 /** The routes of jobs and their templates, as data. */
 
 import * as z from "zod";
-import { contract, type Tunnel } from "kit/http/contract.ts";
+import { contract, NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   Instant,
@@ -122,6 +122,7 @@ export const createJob = contract({
       issues.addIssue({ code: "custom", message, path: [field], input: body });
     }
   }),
+  actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
   fails: [
     "unknown_peer",
@@ -149,6 +150,7 @@ export const listJobs = contract({
     view: z.enum(["full", "summary"]).default("full"),
     limit: QueryNumber.pipe(z.number().min(1).max(1000)).optional(),
   }),
+  actor: NO_ACTOR,
   returns: z.object({ work: z.array(JobInList), recurring: z.array(TemplateInList) }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });

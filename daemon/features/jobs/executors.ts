@@ -23,7 +23,7 @@ export interface StartRequest {
   readonly backend: Backend;
   readonly profile?: string | undefined;
   readonly circle: string;
-  readonly from_peer: string;
+  readonly from_peer?: string;
   /** The peer whose session the agent resumes, if that is possible. */
   readonly resumes: string | undefined;
   /** A word by which the pane is found again if the daemon crashes before the agent is stored. */

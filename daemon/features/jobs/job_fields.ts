@@ -2,6 +2,7 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Checks, JobBody } from "./contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
@@ -13,6 +14,7 @@ export type JobFields = Pick<
   StoredTemplate,
   | ("title" | "kind" | "owner_peer_id" | "created_by_peer_id" | "mesh_session_id" | "circle")
   | ("scope" | "visibility" | "request" | "provenance" | "execution" | "proven_human")
+  | "unverified"
 >;
 
 /** Where a job comes from, and its times. */
@@ -23,7 +25,7 @@ export type JobSource =
 /** The fields of a request, with its peers resolved and its defaults filled in. */
 export function toJobFields(
   body: JobBody,
-  calledByHuman: boolean,
+  requestContext: RequestContext,
   { directory, checks }: { readonly directory: Directory; readonly checks: Checks },
 ): JobFields {
   const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
@@ -35,7 +37,8 @@ export function toJobFields(
   if (check !== undefined) {
     throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
   }
-  const proven_human = calledByHuman && caller.role === "human";
+  const proven_human = requestContext.proven_human && caller.role === "human";
+  const { unverified = false } = requestContext;
   return {
     title: body.title ?? titleOf(body),
     kind: body.kind ?? "task",
@@ -46,9 +49,10 @@ export function toJobFields(
     scope: "circle",
     visibility: "circle",
     request: body.request ?? null,
-    provenance: { created_by: caller.name, human: proven_human },
+    provenance: { created_by: caller.name, human: proven_human, unverified },
     execution: executionOf(body, assigned ? assigned.peer_id : null),
     proven_human,
+    unverified,
   };
 }
 

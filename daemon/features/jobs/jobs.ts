@@ -2,6 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { allowedFolder } from "../spawn/paths.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
@@ -71,8 +72,8 @@ export class Jobs {
   }
 
   /** Creates a job, or a template if `cron` is given. */
-  create(body: JobBody, { proven_human }: { proven_human: boolean }): Job | Template {
-    const fields = toJobFields(body, proven_human, this.#deps);
+  create(body: JobBody, requestContext: RequestContext): Job | Template {
+    const fields = toJobFields(body, requestContext, this.#deps);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
     return this.#ctx.db.transact(() => {
       if (cron !== undefined) return this.#templates.create(fields, { cron, timezone });

@@ -1,7 +1,7 @@
 /** The routes that identify, link, repair, end and examine peers, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
 import { onePeer, PaneId, Peer, Role, TmuxSocket } from "../peers/schemas.ts";
 import { Backend } from "../agents/contract.ts";
@@ -23,6 +23,7 @@ export const validateIdentity = contract({
     pane_id: PaneId.optional(),
     agent_pid: z.number().int().positive().optional(),
   }),
+  actor: NO_ACTOR,
   returns: z.object({
     ok: z.literal(true),
     peer_id: z.string(),
@@ -213,6 +214,7 @@ export const assumeRole = contract({
     role: Role.exclude(["human"]),
     force: z.boolean().default(false),
   }),
+  actor: { field: "params.id" },
   returns: Peer,
   fails: [
     "unknown_peer",

@@ -8,6 +8,7 @@ import { agentNamed } from "../agents/registry.ts";
 import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
 import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
+import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -121,6 +122,7 @@ export class Linking {
       metadata: {},
     });
     if (!probes.some(isReady)) return notLinked(reasonOf(probes));
+    await loadTransliteration(requested.path);
     return this.#ctx.db.transact(() => {
       this.#mustBeUnowned(pane, proven_peer_id);
       if (!processes.isAlive(agent_pid, agent_started)) return notLinked("agent_gone");

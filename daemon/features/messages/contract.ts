@@ -1,16 +1,23 @@
 /** Schemas and routes of deliveries: the record, draining, receipts, traces, the WebSocket. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { Instant, QueryNumber } from "kit/core/schema.ts";
 import { TransportName } from "../agents/contract.ts";
+import type { Sender } from "../peers/directory.ts";
 import { AuthorKind } from "../peers/schemas.ts";
 import { Attachments } from "./attachments/contract.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "./machine.ts";
 
-/** The sender's name on messages of the daemon itself. */
-export const DAEMON = "mesh";
+/** The daemon as the sender of its own messages. No peer and no other sender has its name. */
+export const DAEMON: Sender = {
+  peer_id: null,
+  name: "mesh",
+  circle: null,
+  role: null,
+  mesh_session_id: null,
+};
 
 export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
@@ -27,8 +34,13 @@ export const Delivery = z.object({
   from_peer_name: z.string(),
   to_peer_id: z.string(),
   to_peer_name: z.string(),
-  /** `unverified`: the sender claims to be the human, or has a name like the human's. */
+  /**
+   * `unverified`: nothing proves that the sender sent it, or the sender has a name like the
+   * human's.
+   */
   voice: AuthorKind,
+  unverified: z.boolean().describe("Whether its voice is `unverified`"),
+  sent_by: nullableString.describe("The person who sent it in the sender's name; null for none"),
   /** Whether it may be read within a running turn: its sender says so, or the human sent it. */
   urgent: z.boolean(),
   text: z.string(),
@@ -111,7 +123,12 @@ export const getTrace = contract({
   access: "caller",
   tunnel: "open",
   params: z.object({ trace_id: z.string() }),
-  returns: z.object({ trace_id: z.string(), kind: Kind, stages: z.array(Stage) }),
+  returns: z.object({
+    trace_id: z.string(),
+    kind: Kind,
+    unverified: z.boolean().describe("Whether nothing proves that its sender sent it"),
+    stages: z.array(Stage),
+  }),
   fails: ["unknown_trace"],
 });
 export type Trace = z.output<typeof getTrace.returns>;
@@ -134,6 +151,7 @@ export const drainDeliveries = contract({
   access: "caller",
   tunnel: "never",
   query: DrainQuery,
+  actor: { field: "query.peer_id", otherwise: "pane", drains: true },
   returns: z.object({
     deliveries: z.array(Delivery.extend({ redelivered: z.boolean() })),
     drain_id: nullableString,
@@ -156,6 +174,7 @@ export const settleDeliveries = contract({
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
     message: "Give the drain_id or the delivery_ids",
   }),
+  actor: { otherwise: "drained", drains: true },
   returns: Ok,
   fails: ["unknown_drain", "unknown_message"],
 });
@@ -187,6 +206,7 @@ export const listDeliveries = contract({
     state: DeliveryState.optional(),
     limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
   }),
+  actor: NO_ACTOR,
   returns: z.object({
     deliveries: z.array(Delivery),
     counts: z.record(z.string(), z.number()),

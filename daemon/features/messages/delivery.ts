@@ -26,6 +26,8 @@ const TICK_ROWS_MAX = 500;
 export interface MessageDraft extends LimitedMessage {
   readonly to: Address;
   readonly voice: AuthorKind;
+  /** The person who sends it in the name of a peer. */
+  readonly sent_by?: string | undefined;
   /** If absent, the human's messages are urgent and all others are not. */
   readonly urgent?: boolean | undefined;
   readonly text: string;
@@ -264,6 +266,8 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
+      unverified: draft.voice === "unverified",
+      sent_by: from.peer_id === null || draft.voice !== "peer" ? null : draft.sent_by ?? null,
       urgent: draft.urgent ?? draft.voice === "human",
       reply_to: draft.reply_to ?? null,
       question: draft.question ?? null,

@@ -7,7 +7,9 @@ import { cleanLine, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 /** The opening square bracket and its look-alikes. */
 const BRACKETS =
   "[[\\u2045\\u23a1\\u2772\\u27e6\\u27ec\\u298b\\u298d\\u298f\\u3010\\u3014\\u3016\\u3018" +
-  "\\u301a\\ufe47\\ufe5d\\uff3b]";
+  "\\u301a\\ufe47\\ufe5d\\uff3b\\u2308\\u230a\\u23a2\\u23a3\\u2e22\\u2e24\\u2e55\\u2e57]";
+/** What a reader sees as nothing, or as part of the character before it. */
+const BLANKS = "[\\s\\u2800\\u{1d159}\\p{M}]*";
 /** Letters of other alphabets that look like `m`, `e`, `s` and `h`. */
 const LOOKALIKES = {
   m: "\u043c\u041c\u039c\u03fa\u03fb\u1d0d\u0271\u13b7\ua4df\u2c98\u2c99",
@@ -33,9 +35,9 @@ const STYLED_RANGES = [
 ] as const;
 
 /**
- * Replaces every `[mesh` by `(mesh`, look-alikes included, except within a word (`hosts[mesh]`). It
- * does so anywhere in a line, because text that is typed into a pane becomes one line. Hidden
- * characters must have been removed from the text before.
+ * Replaces every `[mesh` by `(mesh`, look-alikes included, except within a word (`hosts[mesh]`) that
+ * no sender follows. It does so anywhere in a line, because text that is typed into a pane becomes
+ * one line. Hidden characters must have been removed from the text before.
  */
 export function neutralizeMarks(text: string): string {
   return text.replaceAll(markPattern(), "(");
@@ -91,10 +93,10 @@ function markPattern(): RegExp {
     }
   }
   const letterPatterns = Object.entries(found).map(([baseLetter, lookalikes]) =>
-    `[${baseLetter}${lookalikes}]\\p{M}*`
+    `[${baseLetter}${lookalikes}]${BLANKS}`
   );
-  return cachedPattern = new RegExp(
-    `(?<![\\p{L}\\p{N}_)\\]])${BRACKETS}(?=\\s*${letterPatterns.join("")}(?![\\p{L}\\p{N}_-]))`,
-    "giu",
-  );
+  const mark = `${BRACKETS}(?=${BLANKS}${letterPatterns.join("")}(?![\\p{L}\\p{N}_-])`;
+  const sender = "\\p{P}?\\s*[@\\uff20<\\uff1c]";
+  const withinWord = `(?<=[\\p{L}_\\]]\\p{M}*)${mark}(?:${sender}|\\s+(?:ask|qd|notif)-))`;
+  return cachedPattern = new RegExp(`(?<![\\p{L}_\\]]\\p{M}*)${mark})|${withinWord}`, "giu");
 }

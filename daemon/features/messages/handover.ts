@@ -11,6 +11,7 @@ import { PROOF_MS_MAX, type SettleDeliveries, type StoredMessage } from "./contr
 import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./dispatch/framing.ts";
 import * as ledger from "./ledger/ledger.ts";
+import { findStepped } from "./ledger/rows.ts";
 import { urgentQueue } from "./ledger/queued.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
@@ -72,6 +73,15 @@ export class Handover {
       db.afterCommit(() => this.#record(drain_id, delivery_ids));
       return { deliveries, drain_id };
     });
+  }
+
+  /** The recipients of the messages that a receipt settles. */
+  recipientsOf(
+    { drain_id = "", delivery_ids = [] }: Omit<SettleDeliveries, "status">,
+  ): string[] {
+    const ids = [...this.#leased.get(drain_id) ?? [], ...delivery_ids];
+    const found = ids.flatMap((id) => findStepped(this.#ctx.db, id)?.to_peer_id ?? []);
+    return [...new Set(found)];
   }
 
   /** Settles messages by their ids, and all messages of a drain. */

@@ -6,6 +6,10 @@ import type { Directory } from "../peers/directory.ts";
 export interface RequestContext {
   /** Whether the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
+  /** Whether nothing proves that the caller is the sender (contract 11). */
+  readonly unverified?: boolean | undefined;
+  /** The person who calls, as a frame names them. */
+  readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;
   /** Whether the recipient may be the sender: of a schedule, or of a message after a restart. */
   readonly may_be_caller?: boolean | undefined;

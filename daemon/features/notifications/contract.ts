@@ -36,6 +36,7 @@ export const notifyPeer = contract({
     ),
     urgent: Urgent,
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     ok: z.literal(true),
     delivery_id: z.string().describe("The id of the delivery"),
@@ -81,6 +82,7 @@ export const broadcast = contract({
     ),
     urgent: Urgent,
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     ok: z.literal(true),
     sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
@@ -100,6 +102,7 @@ export const replyAll = contract({
   tunnel: "open",
   params: z.object({ id: z.string() }),
   body: z.object({ from_peer: Sender.optional().describe("The recipient of the ask"), text: Text }),
+  actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: ackAsk.returns.extend({
     sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), name: z.string(), error: z.string() })),

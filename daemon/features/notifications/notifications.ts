@@ -23,6 +23,8 @@ export interface NotificationsDeps {
 
 /** The request context of a notification. */
 export interface NotifyContext extends RequestContext {
+  /** The daemon, if it sends the message itself; else the sender that the request names. */
+  readonly from?: typeof DAEMON;
   /** True for a message that no limit refuses: a notice of the daemon, or a switch's first one. */
   readonly notice?: boolean;
 }
@@ -41,15 +43,16 @@ export class Notifications {
     const { attachments, delivery, directory, inbox } = this.#deps;
     return db.transact(() => {
       const { circle, bypass_circle } = body;
-      const from = directory.sender(body.from_peer, { circle });
-      const { may_be_caller } = requestContext;
+      const { from: daemon, may_be_caller } = requestContext;
+      const from = daemon ?? directory.sender(body.from_peer, { circle });
       const scope = { circle, bypass_circle, caller: from, may_be_caller };
       const to = directory.target(body.to_peer, scope);
       const ticket = delivery.send({
         kind: "notify",
         from,
         to,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: daemon ? "peer" : directory.authorKindOf(from, requestContext),
+        sent_by: requestContext.sent_by,
         urgent: body.urgent,
         text: body.text,
         attachments: attachments.attach(body.attachments),
@@ -70,9 +73,15 @@ export class Notifications {
     });
   }
 
-  /** Sends a notice of the daemon, which no limit refuses (contract 2). */
-  notifyFromDaemon(to_peer: string, text: string): void {
-    this.notify({ from_peer: DAEMON, to_peer, text }, { proven_human: false, notice: true });
+  /** Sends a message of the daemon. No limit refuses it if it is a notice (contract 2). */
+  notifyFromDaemon(
+    to_peer: string,
+    text: string,
+    more: { urgent?: boolean; notice?: boolean } = {},
+  ) {
+    const { urgent, notice = true } = more;
+    const requestContext = { from: DAEMON, proven_human: false, notice };
+    return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 
   /**
@@ -92,7 +101,8 @@ export class Notifications {
       const draft = {
         kind: "broadcast" as const,
         from,
-        voice: directory.authorKindOf(from, requestContext.proven_human),
+        voice: directory.authorKindOf(from, requestContext),
+        sent_by: requestContext.sent_by,
         urgent: body.urgent,
         text: body.text,
         attachments: this.#deps.attachments.attach(body.attachments),

@@ -5,6 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Directory } from "./directory.ts";
 import type { Reachability } from "./records.ts";
+import type { PeerIds } from "./identity/peer_ids.ts";
 import type { Address, CircleBoundary } from "./schemas.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
@@ -58,6 +59,7 @@ export interface RegistryDeps {
   readonly directory: Directory;
   /** The name of this machine. */
   readonly machine: string;
+  readonly peerIds: PeerIds;
   readonly processes: ProcessTable;
   readonly reachability: Reachability;
   readonly reactions: PeerReactions;

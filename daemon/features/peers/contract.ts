@@ -1,7 +1,7 @@
 /** Routes of peers: registration, records, liveness, profiles, and reports of turns. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { ErrorClass, TurnState } from "../agents/contract.ts";
 import { Children } from "./subagents/schemas.ts";
@@ -25,6 +25,7 @@ export const registerPeer = contract({
   access: "caller",
   tunnel: "never",
   body: Registration,
+  actor: NO_ACTOR,
   returns: Registered,
   fails: [
     "peer_retired",
@@ -100,6 +101,7 @@ export const offlinePeer = contract({
     pane_id: z.string().optional(),
     agent_pid: ProcessId.optional(),
   }),
+  actor: { field: "params.id" },
   returns: Ok,
   fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
@@ -113,6 +115,7 @@ export const unregisterPeer = contract({
   access: "caller",
   tunnel: "never",
   body: z.object({ peer_id: z.string() }),
+  actor: { field: "body.peer_id" },
   returns: Ok,
   fails: ["role_fixed", "unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
@@ -136,6 +139,7 @@ export const touchPeer = contract({
   ...onePeer,
   tunnel: "never",
   body: z.object({}),
+  actor: { field: "params.id" },
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
@@ -148,6 +152,7 @@ export const describePeer = contract({
   ...onePeer,
   tunnel: "never",
   body: z.object({ description: shortText(2000) }),
+  actor: { field: "params.id" },
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
@@ -160,6 +165,7 @@ export const renamePeer = contract({
   ...onePeer,
   tunnel: "open",
   body: z.object({ name: Name }),
+  actor: { field: "params.id" },
   returns: Peer,
   fails: [
     "role_fixed",
@@ -198,6 +204,7 @@ export const reportTurn = contract({
     last_message: z.string().optional(),
     error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
   }),
+  actor: { field: "params.id" },
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });
@@ -239,6 +246,7 @@ export const reportChat = contract({
     turn_id: z.string().max(255).optional(),
     tool_calls: z.array(z.unknown()).optional(),
   }),
+  actor: { field: "body.peer_id" },
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],
 });

@@ -30,6 +30,13 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
+/** What is proved of who sends a message. */
+export interface SenderProofs {
+  readonly proven_human?: boolean;
+  /** Whether nothing proves that the caller is the sender (contract 11). */
+  readonly unverified?: boolean | undefined;
+}
+
 export class Directory {
   readonly #ctx: Context;
   readonly #addresses: AddressCache;
@@ -63,8 +70,7 @@ export class Directory {
    */
   scopeOf({ circle, from_peer }: PeerQuery): Scope {
     if (from_peer === undefined) return { circle };
-    const caller = this.#addresses.byId(from_peer) ?? this.#names.findUnique(from_peer, {});
-    return { circle, caller: caller?.closed ? undefined : caller };
+    return { circle, caller: this.findSender(from_peer) };
   }
 
   /** As `resolve`, but treats a closed peer as unknown. */
@@ -140,12 +146,17 @@ export class Directory {
     return this.#names.homeHuman();
   }
 
-  /** The sender that an argument names: a peer, else an unregistered sender of that name. */
+  /**
+   * The sender that an argument names: a peer, else an unregistered sender of that name, which must
+   * not be reserved.
+   */
   sender(argument: string, scope: Scope = {}): Sender {
-    const exact = this.#addresses.byId(argument);
-    const known = exact ?? this.#names.findUnique(argument, scope);
-    if (!known || known.closed) {
+    const known = this.findSender(argument, scope);
+    if (!known) {
       mustBeValidName(argument);
+      if (this.#addresses.isReserved(argument)) {
+        throw new Problem("reserved_name", { name: argument });
+      }
       return {
         peer_id: null,
         name: argument,
@@ -158,6 +169,12 @@ export class Directory {
     return known;
   }
 
+  /** The peer that a sender's argument names. Unlike `sender`, this is no sign of its life. */
+  findSender(argument: string, scope: Scope = {}): Address | undefined {
+    const found = this.#addresses.byId(argument) ?? this.#names.findUnique(argument, scope);
+    return found?.closed ? undefined : found;
+  }
+
   /** The id of a sender; the name of one that is not registered. */
   senderId(argument: string, scope: Scope = {}): string {
     const { peer_id, name } = this.sender(argument, scope);
@@ -168,14 +185,12 @@ export class Directory {
    * The author kind of a message: `human` only with proof. A sender whose name looks like the
    * human's is `unverified`, too (contract 2).
    */
-  authorKindOf({ role, name }: Pick<Sender, "role" | "name">, proven_human = false): AuthorKind {
+  authorKindOf(
+    { role, name }: Pick<Sender, "role" | "name">,
+    { proven_human = false, unverified = false }: SenderProofs = {},
+  ): AuthorKind {
     if (role === "human") return proven_human ? "human" : "unverified";
-    return this.imitatesHuman(name) ? "unverified" : "peer";
-  }
-
-  /** Whether a name is, or looks like, the human's name or one of its aliases. */
-  imitatesHuman(name: string): boolean {
-    return this.#addresses.imitatesHuman(name);
+    return unverified || this.#addresses.isReserved(name) ? "unverified" : "peer";
   }
 
   /**

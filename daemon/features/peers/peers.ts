@@ -11,7 +11,7 @@ import { Admission, type ExpectedRegistration, type RegistrationEvidence } from 
 import { Identification } from "./identity/identification.ts";
 import { PaneOccupants } from "./identity/pane_occupants.ts";
 import { withoutClientId } from "./identity/clients.ts";
-import { freeName, isSuffixed, refuseReserved } from "./identity/naming.ts";
+import { freeName, isSuffixed, refuseReserved, refuseReservedTag } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -62,8 +62,11 @@ export class Peers {
       const before = this.#identification.find(expected.registration, evidence);
       const client_key = this.#identification.clientKeyOf(expected.registration, evidence);
       const registration = toStoredRegistration(expected.registration, before, client_key);
-      if (registration.name && !evidence.reserved_names) {
-        refuseReserved(db, registration.name, before?.peer_id);
+      for (const tag of registration.tags ?? []) refuseReservedTag(db, tag, before?.tags);
+      if (registration.name) {
+        const { peer_id } = before ?? {};
+        const { role } = registration;
+        refuseReserved(db, registration.name, { peer_id, role, isSurface: evidence.is_surface });
       }
       const proved = !before || evidence.certificate !== undefined ||
         evidence.proven_peer_id === before.peer_id ||
@@ -117,7 +120,6 @@ export class Peers {
       circle: "default",
     } as const;
     this.register({ ...(human && { peer_id: human.peer_id }), ...attributes }, {
-      reserved_names: true,
       proven_peer_id: human?.peer_id,
     });
   }

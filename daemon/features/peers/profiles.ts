@@ -7,7 +7,7 @@ import type { Provenance, Role } from "./schemas.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { provenanceOf } from "./registration.ts";
-import { freeName, refuseReserved } from "./identity/naming.ts";
+import { freeName, misnamedPeers, refuseReserved, unreserved } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -34,8 +34,25 @@ export class PeerProfiles {
 
   rename(peer_id: string, name: string): void {
     this.#changes.refuseHuman(peer_id);
-    refuseReserved(this.#ctx.db, name, peer_id);
+    refuseReserved(this.#ctx.db, name, { peer_id });
     this.reassign(peer_id, { name });
+  }
+
+  /**
+   * Renames peers of earlier versions, and of an earlier name of the human, whose names are
+   * reserved by now.
+   */
+  renameReserved(): { peer_id: string; before: string; name: string }[] {
+    const { db } = this.#ctx;
+    return db.transact((tx) =>
+      misnamedPeers(db).map((peer_id) => {
+        const peer = this.#changes.mustGet(peer_id);
+        const name = freeName(db, { ...peer, name: unreserved(peer.name) });
+        rows.update(tx, { ...peer, name });
+        this.#changes.publishUpdated({ peer_id, name });
+        return { peer_id, before: peer.name, name };
+      })
+    );
   }
 
   /** Sets the name, circle or role that were requested for a peer after it registered. */

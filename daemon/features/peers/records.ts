@@ -124,8 +124,9 @@ export class PeerRecords {
     const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
     const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
       withoutSession;
-    const { client_key: _key, certified: _certified, session_proved: _proved, ...withoutProofs } =
+    const { client_key: _key, certified: _certified, session_proved: _proved, ...withoutKey } =
       withoutStatus;
+    const { id_proof: _proof, ...withoutProofs } = withoutKey;
     const { claimed_pane_id: _claimed, dropped_at: _dropped, closed: _closed, ...visible } =
       withoutProofs;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;

@@ -3,9 +3,10 @@
 import type { Context } from "kit/data/context.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
+import type { NewPeerId } from "./identity/peer_ids.ts";
 import type { Claims } from "./identity/certificates.ts";
 import { hasEnded, startTimeOf } from "./identity/known_peer.ts";
-import { circleOf, freeName, nameOf } from "./identity/naming.ts";
+import { circleOf, freeName, newName } from "./identity/naming.ts";
 import { peerMachine } from "./machine.ts";
 import { Population } from "./population.ts";
 import * as rows from "./store.ts";
@@ -25,6 +26,8 @@ export interface RegistrationEvidence {
    * default it does.
    */
   readonly isPeerProcess?: (pid: number) => boolean;
+  /** Whether the caller is proved to be another registered peer than this one. */
+  readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
   /** Whether the agent itself reports its session, by its hook or its plugin. */
@@ -42,7 +45,7 @@ export interface RegistrationEvidence {
   /** Whether a peer that is new, or proves its identity, gets a birth certificate. */
   readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
-  readonly reserved_names?: boolean;
+  readonly is_surface?: boolean;
 }
 
 /** Completes a registration that was expected, with its place, its name or its peer. */
@@ -71,8 +74,7 @@ export class Admission {
 
   newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {
     const { db, ids, clock } = this.#ctx;
-    let peer_id = ids.next("peer");
-    while (rows.address(db, peer_id)) peer_id = ids.next("peer");
+    const { peer_id, id_proof } = this.#newId();
     const circle = circleOfRegistration(this.#deps, registration, evidence);
     const metadata = registration.metadata ?? {};
     const role = registration.role ?? "agent";
@@ -82,8 +84,9 @@ export class Admission {
       agent_proved: isProved(undefined, facts, evidence),
       session_proved: isSessionProved(undefined, facts, evidence),
       peer_id,
+      id_proof,
       circle,
-      name: freeName(db, { name: nameOf(registration), circle, peer_id }),
+      name: freeName(db, { name: newName(db, registration), circle, peer_id }),
       role,
       status: "online",
       ...this.#statusOf(registration),
@@ -150,6 +153,12 @@ export class Admission {
       tags: tagsOf(registration) ?? before.tags,
       ...(provenance && provenanceOf(provenance, { metadata, role })),
     };
+  }
+
+  #newId(): NewPeerId {
+    let made = this.#deps.peerIds.next();
+    while (rows.address(this.#ctx.db, made.peer_id)) made = this.#deps.peerIds.next();
+    return made;
   }
 
   /** The status of a peer that registers now. */

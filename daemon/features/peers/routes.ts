@@ -13,6 +13,8 @@ import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
 import type { Registration, RestartBlock } from "./schemas.ts";
+import type { StoredPeer } from "./store.ts";
+import { loadTransliteration } from "./identity/transliteration.ts";
 import type { Subagents } from "./subagents/subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
@@ -26,6 +28,8 @@ export interface PeerRoutesDeps {
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
   isPeerProcess(pid: number, caller: Caller): boolean;
+  /** Whether the caller is proved to be another registered peer than this one. */
+  isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
@@ -167,6 +171,7 @@ async function register(
   deps.mustBeTrustedSocket(registration);
   const window_circle = await deps.windowCircleOf(registration);
   const pane = await deps.paneOf(registration);
+  await loadTransliteration(registration.path);
   const { birth_certificate: presented } = registration;
   const certificate = presented ? await certificates.verify(presented) : undefined;
   const claimed = registration.peer_id ?? certificate?.peer_id;
@@ -180,6 +185,7 @@ async function register(
     pane_pid: pane?.pane_pid,
     isProcess,
     isPeerProcess: (pid) => deps.isPeerProcess(pid, caller),
+    isAnotherPeer: (peer) => deps.isAnotherPeer(peer, caller),
     getsCertificate: true,
   });
   const { peer_id, name, circle, role, mesh_session_id } = peer;

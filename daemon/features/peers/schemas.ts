@@ -19,14 +19,37 @@ export const ROLES_OF_ALL_CIRCLES: readonly Role[] = ["service", "orchestrator",
 /** Other names of the human, which surfaces use (contract 2). */
 export const ALIASES: readonly string[] = ["dashboard", "telegram"];
 
-/** Whether a name is an alias of the human, begins with `mcp-`, or looks so (contract 2). */
+/** The names under which the daemon itself speaks, or seems to. */
+const NAMES_OF_DAEMON: readonly string[] = ["mesh", "daemon", "system"];
+/** Names that a reader takes for the person's (contract 11). */
+const NAMES_OF_PERSONS: readonly string[] = ["human", "user", "you"];
+
+const looksLikeAny = (name: string, names: readonly string[]) =>
+  names.some((one) => looksLike(name, one));
+
+/** Whether the human may not have a name: it is the daemon's, an alias or `mcp-…`, or looks so. */
+export function isReservedForHuman(name: string): boolean {
+  return looksLikeAny(name, [...NAMES_OF_DAEMON, ...ALIASES]) || isAppName(name);
+}
+
+/** Whether a surface of the human may not have a name. What it sends as the human is marked. */
+export function isReservedForSurface(name: string): boolean {
+  return looksLikeAny(name, [...NAMES_OF_DAEMON, ...NAMES_OF_PERSONS]);
+}
+
+/** Whether no peer may have a name, whatever the human's name is (contract 11). */
 export function isReserved(name: string): boolean {
-  return ALIASES.some((alias) => looksLike(name, alias)) || skeletonOf(name).startsWith("mcp-");
+  return isReservedForHuman(name) || looksLikeAny(name, NAMES_OF_PERSONS);
+}
+
+/** Whether a name begins with `mcp-`, as those of the relay's apps do. */
+export function isAppName(name: string): boolean {
+  return skeletonOf(name).startsWith("mcp-");
 }
 
 /**
- * The author of a message. `unverified` claims to be the human, or has a name that looks like the
- * human's, without proof (contract 2).
+ * The author of a message. `unverified`: nothing proves that the sender sent it (contract 11), or
+ * its name looks like the human's or a reserved one (contract 2).
  */
 export const AuthorKind = z.enum(["peer", "human", "unverified"]);
 export type AuthorKind = z.infer<typeof AuthorKind>;

@@ -37,6 +37,8 @@ export const StoredPeer = Peer.omit({
   session_proved: z.boolean(),
   /** The digest by which a WebSocket client is recognized. */
   client_key: z.string().nullable(),
+  /** What proves that this machine made the peer's id; null for ids of earlier versions. */
+  id_proof: z.string().nullable(),
   /** Whether a birth certificate was issued to the peer. */
   certified: z.boolean(),
   offline_reason: z.string().nullable(),
@@ -219,6 +221,19 @@ export function get(db: Reader, peer_id: string): StoredPeer | undefined {
   return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
 }
 
+/** Stores the proofs of new ids, which the table of a renewal holds. */
+export function renewIdProofs(tx: Tx): void {
+  tx.run("update peers set id_proof = (select id_proof from new_peer_ids where new = peer_id)");
+}
+
+const NamedPeer = StoredPeer.pick({ peer_id: true, name: true, role: true });
+
+/** The names of all peers but the human that were not closed. */
+export function names(db: Reader) {
+  const statement = "select peer_id, name, role from peers where closed = 0 and role <> 'human'";
+  return db.all(NamedPeer, statement);
+}
+
 export function all(db: Reader): StoredPeer[] {
   return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
 }
@@ -338,6 +353,15 @@ export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
      order by ${LIVE} desc, last_seen desc limit 2`,
     { agent_pid },
   );
+}
+
+/** Whether a peer that is registered was proved to be this process. */
+export function isProcessOfPeer(db: Reader, agent_pid: number, started: string): boolean {
+  return db.value(
+    z.number(),
+    `select exists (select 1 from peers where ${OF_PROCESS} and dropped_at is null)`,
+    { agent_pid, started },
+  ) === 1;
 }
 
 /** Peers whose process was proved to be this one. */

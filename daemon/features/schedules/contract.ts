@@ -1,7 +1,7 @@
 /** The routes and the record of scheduled messages, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, Name, QueryNumber, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
@@ -84,6 +84,7 @@ export const createSchedule = contract({
   }).refine(({ fire_at, cron }) => (fire_at === undefined) !== (cron === undefined), {
     message: "Exactly one of fire_at and cron",
   }),
+  actor: { field: "body.from_peer" },
   returns: Schedule,
   fails: [...recipientFails, "schedules_full"],
 });
@@ -103,6 +104,7 @@ export const listSchedules = contract({
     circle: Name.optional(),
     limit: QueryNumber.pipe(z.number().min(1).max(LIST_MAX)).default(LIST_MAX),
   }),
+  actor: NO_ACTOR,
   returns: z.object({ schedules: z.array(Schedule) }),
 });
 export type ScheduleFilter = z.output<typeof listSchedules.query>;
@@ -139,6 +141,7 @@ export const editSchedule = contract({
   }).refine(({ fire_at, cron }) => fire_at === undefined || cron === undefined, {
     message: "At most one of fire_at and cron",
   }),
+  actor: { otherwise: "maker" },
   returns: Schedule,
   fails: ["unknown_schedule", "schedule_settled", ...recipientFails],
 });
@@ -152,6 +155,7 @@ export const cancelSchedule = contract({
   access: "caller",
   tunnel: "open",
   params: byId,
+  actor: { otherwise: "maker" },
   returns: Schedule,
   fails: ["unknown_schedule", "schedule_settled"],
 });

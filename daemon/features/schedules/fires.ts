@@ -64,7 +64,7 @@ export class ScheduleFires {
     const { asks, directory, notifications } = this.#deps;
     const sender = schedule.from_peer_id && directory.address(schedule.from_peer_id);
     const from_peer = sender && !sender.closed ? sender.peer_id : schedule.from_peer;
-    const { proven_human, traceparent } = schedule;
+    const { proven_human, traceparent, unverified } = schedule;
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
     const named = circle ?? undefined;
@@ -75,7 +75,7 @@ export class ScheduleFires {
       may_be_caller: true,
     });
     const message = { from_peer, to_peer, text, circle: named };
-    const by = { proven_human, may_be_caller: true, ...trace };
+    const by = { proven_human, unverified, may_be_caller: true, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";

@@ -61,6 +61,7 @@ export class Schedules {
         last_error: null,
         last_message_id: null,
         proven_human: from.role === "human" && requestContext.proven_human,
+        unverified: requestContext.unverified ?? false,
         traceparent: requestContext.traceparent ?? null,
         created_at: now,
         settled_at: null,
@@ -72,7 +73,7 @@ export class Schedules {
 
   /**
    * Edits an active schedule. A schedule of the human loses its proven human origin if an edit has
-   * none.
+   * none; a schedule of a peer becomes unverified if nothing proves that the peer edits it.
    */
   edit(schedule_id: string, patch: EditSchedule, requestContext: RequestContext): Schedule {
     const { db, clock } = this.#ctx;
@@ -91,6 +92,7 @@ export class Schedules {
         ...updatedTiming(before, patch, clock.now()),
         state: scheduleMachine.step(before.state, "edited"),
         proven_human: before.proven_human && requestContext.proven_human,
+        unverified: before.unverified || (requestContext.unverified ?? false),
       };
       rows.update(tx, schedule);
       return this.#changed(schedule);

@@ -50,6 +50,7 @@ export const createShare = contract({
     permissions: Permissions.default("ro"),
     ttl_seconds,
   }),
+  actor: { field: "body.from_peer" },
   returns: Share,
   fails: [...FAILS, "unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });

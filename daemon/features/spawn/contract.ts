@@ -109,6 +109,7 @@ export const spawnPeer = contract({
     from_peer: Sender.optional(),
     source_pane: PaneId.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Spawned,
   fails: [
     "spawn_disabled",
@@ -137,6 +138,7 @@ export const forkPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Spawned.extend({ source_peer_id: z.string() }),
   fails: [
     "unknown_peer",

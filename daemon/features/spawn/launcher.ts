@@ -7,6 +7,7 @@ import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { Sender } from "../peers/directory.ts";
+import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { refuseReserved } from "../peers/identity/naming.ts";
 import { commandOf } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
@@ -81,6 +82,7 @@ export class Launcher {
     if (!await terminals.hasProgram(tmux_socket ?? source?.socket ?? terminals.socket, launch)) {
       throw new Problem("spawn_failed", { reason: "the program of its command is not installed" });
     }
+    await loadTransliteration(found.folder);
     const at = this.#ctx.clock.now();
     const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
     const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);

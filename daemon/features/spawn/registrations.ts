@@ -4,7 +4,6 @@ import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { DAEMON } from "../messages/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import type { SpawnDeps } from "./deps.ts";
 import { spawnMachine } from "./machine.ts";
@@ -141,11 +140,12 @@ export class SpawnRegistrations {
   }
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */
-  #sendSeed({ seed_from, seed_human }: Spawn, text: string, peer_id: string): boolean {
+  #sendSeed({ seed_from, seed_human, ...spawn }: Spawn, text: string, peer_id: string): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
       const note = { from_peer, to_peer: peer_id, text };
-      this.#deps.notifications.notify(note, { proven_human: seed_human });
+      const requestContext = { proven_human: seed_human, unverified: spawn.seed_unverified };
+      this.#deps.notifications.notify(note, requestContext);
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);
@@ -160,8 +160,7 @@ export class SpawnRegistrations {
     const { peer_id } = this.#deps.directory.sender(from_peer);
     if (peer_id === null) return;
     try {
-      const note = { from_peer: DAEMON, to_peer: peer_id, text };
-      this.#deps.notifications.notify(note, { proven_human: false });
+      this.#deps.notifications.notifyFromDaemon(peer_id, text, { notice: false });
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;

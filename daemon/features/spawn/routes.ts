@@ -27,7 +27,8 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
     route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const proven_human = deps.isProvenHuman(caller, headers);
+      const requestContext = { proven_human, unverified: caller.unverified };
       const launched = await spawns.launcher.launch(body, query.tmux_socket);
       return await spawns.storeOrUndo(
         launched,
@@ -60,7 +61,8 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const proven_human = deps.isProvenHuman(caller, headers);
+      const requestContext = { proven_human, unverified: caller.unverified };
       return restarts.restart(params.id, body, requestContext);
     }),
     route(restartContracts.getRestart, ({ params, query }) => {

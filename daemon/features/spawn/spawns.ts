@@ -3,6 +3,7 @@
 import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Context } from "kit/data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import { nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
 import type { Folders, Spawned, SpawnRequest } from "./contract.ts";
@@ -41,7 +42,7 @@ export class Spawns {
   }
 
   /** Stores a launched agent as a spawn. The agent may already have registered. */
-  record(launched: LaunchedAgent, requestContext: { proven_human: boolean }): Spawned {
+  record(launched: LaunchedAgent, requestContext: RequestContext): Spawned {
     const { db } = this.#ctx;
     const { request, folder, circle, spawn_id, socket, pane, at } = launched;
     const { backend, message } = request;
@@ -64,6 +65,7 @@ export class Spawns {
       seed: message !== undefined && isDeliverable ? message : null,
       seed_from: launched.from,
       seed_human: requestContext.proven_human,
+      seed_unverified: requestContext.unverified ?? false,
       seed_state: message === undefined ? null : seedState,
       warnings: this.#warningsOf(request, isDeliverable),
       resumed_session: launched.resumes?.session_id ?? null,
@@ -102,9 +104,9 @@ export class Spawns {
   }
 
   /** Closes the pane that was opened with this mark, if its spawn was never stored. */
-  async cleanUp(mark: string, from_peer: string): Promise<void> {
+  async cleanUp(mark: string, from_peer: string | null): Promise<void> {
     const { agentPeers, terminals } = this.#deps;
-    const ownSocket = agentPeers.getRecord(from_peer)?.tmux_socket ?? "";
+    const ownSocket = agentPeers.getRecord(from_peer ?? "")?.tmux_socket ?? "";
     const isTmux = (socket: string) => socket !== "" && kindOf(socket) === "tmux";
     for (const socket of new Set([terminals.socket, ownSocket].filter(isTmux))) {
       const pane = await terminals.find(socket, mark);

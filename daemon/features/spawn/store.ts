@@ -29,6 +29,7 @@ export const Spawn = z.object({
   seed: nullableString,
   seed_from: nullableString,
   seed_human: z.boolean(),
+  seed_unverified: z.boolean(),
   seed_state: Spawned.shape.seed_state,
   warnings: z.array(z.string()),
   /** The agent's id of the session that it resumes, and the peer that had it. */

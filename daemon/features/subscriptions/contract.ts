@@ -1,7 +1,7 @@
 /** The routes and the record of subscriptions, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, Name, QueryNumber, Sender, Text } from "kit/core/schema.ts";
 import { When } from "../schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "./conditions.ts";
@@ -78,6 +78,7 @@ export const createSubscription = contract({
     until: When.optional().describe("Tell each occurrence until then, and not only the first"),
     circle: Name.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Subscription,
   fails: [
     "unknown_peer",
@@ -103,6 +104,7 @@ export const listSubscriptions = contract({
     from_peer: z.string().optional(),
     limit: QueryNumber.pipe(z.number().min(1).max(LIST_MAX)).default(LIST_MAX),
   }),
+  actor: NO_ACTOR,
   returns: z.object({ subscriptions: z.array(Subscription) }),
 });
 export type SubscriptionFilter = z.output<typeof listSubscriptions.query>;
@@ -127,6 +129,7 @@ export const cancelSubscription = contract({
   access: "caller",
   tunnel: "open",
   params: byId,
+  actor: { otherwise: "maker" },
   returns: Subscription,
   fails: ["unknown_subscription", "subscription_settled"],
 });

@@ -19,6 +19,8 @@ export const StoredSubscription = Subscription.extend({
   circle_given: z.boolean(),
   /** Whether the text and the recipient have a proven human origin. */
   proven_human: z.boolean(),
+  /** Whether nothing proved that its caller was its sender (contract 11). */
+  unverified: z.boolean(),
   /** Whether the condition held when it was checked last. */
   holds: z.boolean(),
   /** How many occurrences are not told yet, and what is known of the last one. */

@@ -100,6 +100,7 @@ export class Subscriptions {
         last_proof: null,
         last_message_id: null,
         proven_human: from.role === "human" && requestContext.proven_human,
+        unverified: requestContext.unverified ?? false,
         files_since: condition.kind === "file" ? now : null,
         scan_at: condition.kind === "file" ? now : null,
         created_at: now,

@@ -2,7 +2,6 @@
 
 import type { Context } from "kit/data/context.ts";
 import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
-import { DAEMON } from "../messages/contract.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import { recipientScope } from "../schedules/fires.ts";
@@ -87,7 +86,7 @@ export class Telling {
 
   #send(one: StoredSubscription): string {
     const { directory, notifications } = this.#deps;
-    const { circle, proven_human, subscription_id, text, to_peer } = one;
+    const { circle, proven_human, subscription_id, text, to_peer, unverified } = one;
     const proof = proofOf(one);
     if (to_peer === null && text === null && one.from_peer_id !== null) {
       return this.#notice(one.from_peer_id, `Subscription ${subscription_id}: ${proof}`);
@@ -101,7 +100,7 @@ export class Telling {
     // What a peer may have written, such as a file's name, is not said in the human's voice.
     const reason = proven_human ? one.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
-    const by = { proven_human, may_be_caller: true };
+    const by = { proven_human, unverified, may_be_caller: true };
     return notifications.notify(
       { from_peer, to_peer: to.peer_id, text: message, circle: named },
       by,
@@ -109,9 +108,7 @@ export class Telling {
   }
 
   #notice(to_peer: string, text: string): string {
-    const notice = { proven_human: false, notice: true, may_be_caller: true };
-    return this.#deps.notifications.notify({ from_peer: DAEMON, to_peer, text }, notice)
-      .ticket.message.delivery_id;
+    return this.#deps.notifications.notifyFromDaemon(to_peer, text).ticket.message.delivery_id;
   }
 
   #notifySubscriber({ from_peer_id, ...one }: StoredSubscription, problem: string): void {

@@ -1,7 +1,7 @@
 /** Routes of what an agent recorded of its session: its conversation and its tokens. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, QueryNumber, Sender } from "kit/core/schema.ts";
 import { onePeer } from "../peers/schemas.ts";
 
@@ -54,6 +54,7 @@ export const readTranscript = contract({
     after: Position.optional().describe("Only entries after this position"),
     full: Flag.optional().describe("Shorten long texts less"),
   }),
+  actor: NO_ACTOR,
   returns: z.object({
     peer_id: z.string(),
     name: z.string(),

@@ -1,7 +1,7 @@
 /** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
 import { unlessError } from "../paths.ts";
-import { isUnreadable, outputOf, treeOf } from "../processes.ts";
+import { isAlive, isUnreadable, outputOf, startTimeOf, treeOf } from "../processes.ts";
 import { type InetAddress, parseAddress } from "./inet.ts";
 import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
@@ -23,6 +23,15 @@ export interface Sockets {
   find(connection: TcpConnection): SocketEnd | undefined;
   /** Whether the process `pid`, or one of its first `max` descendants, holds the client's end. */
   ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
+  /**
+   * The process that holds the client's end, of these and their descendants. Undefined if none
+   * does, and on macOS. An answer is kept for the connection, as long as `among` is the same.
+   */
+  holderOf(
+    connection: TcpConnection,
+    roots: readonly number[],
+    among: string,
+  ): number | undefined;
 }
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
@@ -30,18 +39,28 @@ const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
 /** The maximum number of addresses that are kept as parsed. */
 const PARSED_MAX = 100;
 
+/** The maximum number of connections whose holder is kept. */
+const HOLDERS_MAX = 1000;
+
 /** How many processes of one tree are searched for a socket by default. */
 const TREE_PROCESSES_MAX = 512;
 
 export function machineSockets(): Sockets {
   if (Deno.build.os === "linux") return new LinuxSockets();
-  return { canIdentify: false, find: () => undefined, ownsSocket: ownsSocketByLsof };
+  return {
+    canIdentify: false,
+    find: () => undefined,
+    ownsSocket: ownsSocketByLsof,
+    holderOf: () => undefined,
+  };
 }
 
 class LinuxSockets implements Sockets {
   readonly canIdentify = true;
   readonly #kernel = new SocketDiagnostics();
   readonly #addresses = new ParsedAddresses();
+  /** The holders of sockets by inode, as far as they were searched for. */
+  readonly #holders = new Map<number, Holder>();
 
   find({ remote, local_port, local_host }: TcpConnection): SocketEnd | undefined {
     const address = this.#addresses.get(remote.hostname);
@@ -74,6 +93,44 @@ class LinuxSockets implements Sockets {
     if (!socketEnd) return false;
     return treeOf(pid, max).some((descendant) => hasDescriptor(descendant, socketEnd.inode));
   }
+
+  holderOf(
+    connection: TcpConnection,
+    roots: readonly number[],
+    among: string,
+  ): number | undefined {
+    const inode = this.find(connection)?.inode;
+    if (inode === undefined) return undefined;
+    const known = this.#holders.get(inode);
+    const isCurrent = known?.pid === undefined
+      ? known?.among === among
+      : isAlive(known.pid, known.started);
+    if (known && isCurrent) return known.pid;
+    const pid = searchTrees(roots, inode);
+    if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
+    const started = pid === undefined ? undefined : startTimeOf(pid);
+    this.#holders.set(inode, { among, pid, started });
+    return pid;
+  }
+}
+
+/** Who holds a socket: none of the processes of `among`, if `pid` is undefined. */
+interface Holder {
+  readonly among: string;
+  readonly pid: number | undefined;
+  readonly started: string | undefined;
+}
+
+/** The first of these processes and their descendants that holds a socket. */
+function searchTrees(roots: readonly number[], inode: number): number | undefined {
+  const searched = new Set<number>();
+  for (const root of roots) {
+    for (const pid of treeOf(root, Infinity)) {
+      if (!searched.has(pid) && hasDescriptor(pid, inode)) return pid;
+      searched.add(pid);
+    }
+  }
+  return undefined;
 }
 
 /** Keeps parsed addresses, as almost all requests come from the same one. */

@@ -154,6 +154,7 @@ async function confirm(
 function sharedPeer(name: string): Entry["peers"][number] {
   return {
     peer_id: randomIds.next("peer"),
+    id_proof: null,
     name,
     circle: "bench",
     backend: "claude-code",

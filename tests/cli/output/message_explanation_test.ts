@@ -15,7 +15,7 @@ function explanation(
   message: Parameters<typeof messageOf>[0],
   ...stages: ReturnType<typeof stage>[]
 ) {
-  const trace = { trace_id: "notif-1", kind: "notify" as const, stages };
+  const trace = { trace_id: "notif-1", kind: "notify" as const, unverified: false, stages };
   return explainMessage(messageOf(message), trace).map(({ text }) => text);
 }
 

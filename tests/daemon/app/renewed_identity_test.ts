@@ -12,14 +12,17 @@ import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
 import { laptopAndBuildbox } from "../../support/federation/memory_network.ts";
 import { world } from "../../support/world.ts";
 
-Deno.test("a renewed identity has another id, and the keys of its messages stay", async () => {
+Deno.test("a renewed identity has another id and issues other certificates, and the keys of its messages stay", async () => {
   await using w = world();
   const { ctx } = w.daemon;
   const before = readIdentity(ctx.db, ctx.ids);
   noteIdentityRefused(ctx, 1000);
   noteIdentityRefused(ctx, 2000);
   const id = renewIdentity(ctx.db, ctx.ids, () => undefined);
-  assert.deepEqual(readIdentity(ctx.db, ctx.ids), { ...before, daemon_id: id });
+  const after = readIdentity(ctx.db, ctx.ids);
+  assert.notEqual(after.certificate_key, before.certificate_key);
+  const { certificate_key } = after;
+  assert.deepEqual(after, { ...before, daemon_id: id, certificate_key });
   assert.notEqual(id, before.daemon_id);
   assert.equal(leftBefore(ctx), 1000);
 });

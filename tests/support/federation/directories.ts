@@ -3,6 +3,7 @@
 import { randomIds } from "kit/core/clock.ts";
 import { MachineDirectory } from "../../../daemon/features/federation/directory/machine_directory.ts";
 import { MachineTrust } from "../../../daemon/features/machines/machine_trust.ts";
+import { ownPeerIds } from "../../../daemon/features/peers/identity/peer_ids.ts";
 import { SharedPeers } from "../../../daemon/features/peers/remote/shared_peers.ts";
 import { BusError } from "../../../daemon/host/bus.ts";
 import { countingIds } from "../ids.ts";
@@ -67,7 +68,11 @@ export type Member = ReturnType<typeof member>;
 /** A daemon with a directory. What it announces is in `bus.entries`. */
 export function member({ name, beside, circles = ["*"] }: Options) {
   const { card, daemon_id, keys } = makeMachine(NETWORK, { name });
-  const w = world({ ids: SHARED_IDS, ...(beside && { clock: beside.clock }) });
+  const w = world({
+    ids: SHARED_IDS,
+    peerIds: () => ownPeerIds(daemon_id, SHARED_IDS),
+    ...(beside && { clock: beside.clock }),
+  });
   const { ctx, directory: peers, remotePeers } = w.daemon;
   const bus = new FakeBus();
   const changes: string[] = [];
@@ -83,10 +88,7 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     trust,
     run: randomIds.hex(8),
     isConnected: () => bus.isConnected,
-    human: () => {
-      const human = peers.human();
-      return human ? { peer_id: human.peer_id, name: human.name } : null;
-    },
+    human: () => shared.human(),
     changed: (_tx, { name }, status) => void changes.push(`${name} ${status}`),
   });
   return {

@@ -24,6 +24,7 @@ export function sharedPeer(
     description: null,
     folder: "work",
     last_seen: null,
+    id_proof: null,
     ...more,
   };
 }
@@ -33,8 +34,9 @@ export function announce(
   w: World,
   machine: typeof BUILDBOX,
   peers: readonly SharedPeer[],
-  human: SharedHuman | null = null,
+  human: Omit<SharedHuman, "id_proof"> | null = null,
 ) {
   const { ctx, remotePeers } = w.daemon;
-  return ctx.db.transact((tx) => remotePeers.announced(tx, machine, peers, human));
+  const given = human && { id_proof: null, ...human };
+  return ctx.db.transact((tx) => remotePeers.announced(tx, machine, peers, given));
 }

@@ -43,6 +43,7 @@ export const askMany = contract({
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
   fails: [...TARGET_FAILS, "queue_full", "rate_limited", "no_tagged_peer", "group_too_large"],
 });

@@ -32,6 +32,7 @@ export const answerAsk = contract({
     attachments: Attaching.optional().describe("Uploaded files, by their ids"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
+  actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: z.object({
     ok: z.literal(true),
     close_reason: CloseReasons.describe("How the ask ended"),
@@ -87,6 +88,7 @@ export const askBlocking = contract({
     path: ["options"],
     message: "Two options have the same id",
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     correlation_id: z.string(),
     outcome: Outcome,
@@ -114,6 +116,7 @@ export const queryPeer = contract({
       .transform((seconds) => Math.min(seconds, QUERY_SECONDS_MAX)),
     circle: Name.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: z.object({
     text: nullableString,
     /** One sentence that says why there is no text. */

@@ -160,7 +160,7 @@ export class Questions {
     return ask;
   }
 
-  #open(body: AskBlocking, { traceparent, proven_human }: BlockingRequest): Ask {
+  #open(body: AskBlocking, request: BlockingRequest): Ask {
     const { directory, asks } = this.#deps;
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);
@@ -174,8 +174,8 @@ export class Questions {
       text: prompt,
       correlation_id,
       question: this.#toQuestion(body),
-      traceparent,
-      voice: directory.authorKindOf(from, proven_human),
+      traceparent: request.traceparent,
+      voice: directory.authorKindOf(from, request),
       circle: from.circle ?? to.circle,
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });

@@ -2,6 +2,7 @@
 
 import { basename } from "kit/core/path.ts";
 import * as z from "zod";
+import { indexedText, tokensOf } from "kit/core/words.ts";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import type { lastReplies } from "./candidates.ts";
@@ -19,7 +20,8 @@ const WEIGHTS = { description: 4, old_description: 2, project: 3, path: 1, answe
 type Kind = keyof typeof WEIGHTS;
 
 const INDEX = `create virtual table snippets using fts5
-  (peer unindexed, kind unindexed, words, tokenize = 'porter unicode61 remove_diacritics 2')`;
+  (peer unindexed, kind unindexed, words,
+   tokenize = "porter unicode61 remove_diacritics 2 categories 'L* N* Co So'")`;
 
 const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
 
@@ -71,8 +73,7 @@ export function mostRelevant(text: string, input: RelevanceInput, ctx: DatabaseD
 
 /** The distinct words of an ask, without stop words. */
 function wordsOf(text: string): string[] {
-  const all = text.normalize("NFC").toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const significant = all.filter((word) =>
+  const significant = tokensOf(text).map((token) => token.text).filter((word) =>
     word.length > 1 && word.length <= WORD_CHARS_MAX && !STOP_WORDS.has(word)
   );
   return [...new Set(significant)].slice(0, WORDS_MAX);
@@ -88,9 +89,9 @@ function snippetsOf(candidate: Candidate, input: RelevanceInput): Snippet[] {
   ];
   const recentReplies = input.recentReplies.filter(({ peer_id }) => peer_id === peer);
   return [
-    ...texts.map(([kind, words]) => ({ peer, kind, words })),
-    ...recentReplies.map(({ reply }) => ({ peer, kind: "answer" as const, words: reply })),
-  ].filter(({ words }) => words !== "");
+    ...texts,
+    ...recentReplies.map(({ reply }) => ["answer", reply] as const),
+  ].flatMap(([kind, text]) => text === "" ? [] : [{ peer, kind, words: indexedText(text) }]);
 }
 
 /**
@@ -103,7 +104,11 @@ function indexOf(snippets: readonly Snippet[], { clock, log }: DatabaseDeps): Da
   index.transactNow((tx) => {
     for (const { peer, kind, words } of snippets) {
       tx.run(INSERT, { peer, kind, words });
-      tx.run(INSERT, { peer: "", kind, words: words.replaceAll(/[\p{L}\p{N}]+/gu, "\uE000") });
+      tx.run(INSERT, {
+        peer: "",
+        kind,
+        words: words.replaceAll(/[\p{L}\p{N}\p{So}]+/gu, "\uE000"),
+      });
     }
   });
   return index;

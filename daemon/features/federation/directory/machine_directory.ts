@@ -242,7 +242,13 @@ export class MachineDirectory {
       const peers = entry.peers.map((peer) => {
         return { ...peer, last_seen: toOwnClock(peer.last_seen, entry.at, now) };
       });
-      const { refused } = remotePeers.announced(tx, { daemon_id, name }, peers, entry.human);
+      const { refused, deprived } = remotePeers.announced(
+        tx,
+        { daemon_id, name },
+        peers,
+        entry.human,
+      );
+      for (const other of deprived) this.#deprive(other);
       trust.touch(tx, daemon_id);
       const lease = {
         daemon_id,
@@ -422,6 +428,18 @@ export class MachineDirectory {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
     this.refusals.refuse(from, text, { name, can_hear: run !== undefined, is_partial: true });
+  }
+
+  /** Records that a machine had announced peers of another one, which are taken from it. */
+  #deprive(daemon_id: string): void {
+    const lease = this.#online.get(daemon_id);
+    const text: RefusalText = { reason: "peer_id_taken", ...describe("peer_id_taken") };
+    this.#logOnce(daemon_id, text.reason, text);
+    this.refusals.refuse(daemon_id, text, {
+      name: lease?.name ?? null,
+      can_hear: lease?.run !== undefined,
+      is_partial: true,
+    });
   }
 
   /** Logs each reason of a machine once. */

@@ -5,7 +5,6 @@
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
-import { DAEMON } from "../../messages/contract.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
@@ -122,18 +121,19 @@ export class Dispatch {
 
   /** Sends the prompt, and stores the id of its delivery in the same transaction. */
   #sendPrompt(job: StoredJob, attempt: StoredAttempt, peer_id: string): void {
-    const { created_by_peer_id: creator, proven_human } = job;
+    const { created_by_peer_id: creator, proven_human, unverified } = job;
     // A creator that was closed in the meantime cannot be a sender.
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.executors.get(creator);
-    const note = {
-      from_peer: canSendAsCreator ? creator : DAEMON,
-      to_peer: peer_id,
-      text: promptOf(job, attempt),
-      // The prompt hook arms the fire, so the prompt begins a turn and enters none.
-      urgent: false,
-    };
-    const { message } = this.#deps.notifications.notify(note, { proven_human }).ticket;
+    const { notifications } = this.#deps;
+    // The prompt hook arms the fire, so the prompt begins a turn and enters none.
+    const text = promptOf(job, attempt), urgent = false;
+    const { ticket: { message } } = canSendAsCreator
+      ? notifications.notify(
+        { from_peer: creator, to_peer: peer_id, text, urgent },
+        { proven_human, unverified },
+      )
+      : notifications.notifyFromDaemon(peer_id, text, { urgent, notice: false });
     const { delivery_id, state } = message;
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
     this.#ctx.db.transact((tx) => attempts.update(tx, sent));

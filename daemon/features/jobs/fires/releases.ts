@@ -1,7 +1,6 @@
 /** Ends an executor that was started for one fire when that fire is over, also after a crash. */
 
 import type { Context } from "kit/data/context.ts";
-import { DAEMON } from "../../messages/contract.ts";
 import * as rows from "../store.ts";
 import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";
@@ -39,7 +38,7 @@ export class Releases {
     const { executors, spawns } = this.#deps;
     const job = rows.get(this.#ctx.db, job_id);
     if (spawn_id === null) {
-      await spawns.cleanUp(attempt_id, job?.created_by_peer_id ?? DAEMON);
+      await spawns.cleanUp(attempt_id, job?.created_by_peer_id ?? null);
       return true;
     }
     const terminal = job?.execution.continuity !== "resume";

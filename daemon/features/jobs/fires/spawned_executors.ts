@@ -2,7 +2,6 @@
 
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
-import { DAEMON } from "../../messages/contract.ts";
 import { ANY_PROGRAM } from "../../agents/contract.ts";
 import type { StartedExecutor, StartRequest } from "../executors.ts";
 import * as rows from "../store.ts";
@@ -113,6 +112,6 @@ function startRequestOf(job: StoredJob): Omit<StartRequest, "resumes" | "mark"> 
     backend: backend ?? ANY_PROGRAM,
     ...(profile !== null && { profile }),
     circle: job.circle,
-    from_peer: job.created_by_peer_id ?? DAEMON,
+    ...(job.created_by_peer_id !== null && { from_peer: job.created_by_peer_id }),
   };
 }

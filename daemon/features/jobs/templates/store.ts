@@ -10,6 +10,8 @@ import { type Filter, newestSql } from "../store.ts";
 export const StoredTemplate = Template.extend({
   /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
+  /** Whether nothing proved that its caller was its sender (contract 11). */
+  unverified: z.boolean(),
 });
 export type StoredTemplate = z.output<typeof StoredTemplate>;
 

@@ -40,12 +40,13 @@ function humanFrame(message: StoredMessage): string {
  * tags, because they are the peer's data, too.
  */
 function peerFrame(message: StoredMessage): string {
-  const { kind, circle, text, voice, urgent, from_peer_name } = message;
+  const { kind, circle, text, voice, urgent, from_peer_name, sent_by } = message;
   const attributes = tagAttributes({
     type: kind,
     id: proofId(message),
     re: kind === "ack" ? message.correlation_id : message.reply_to,
     from: `@${toDisplayName(from_peer_name)}`,
+    by: sent_by,
     circle,
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,

@@ -30,6 +30,7 @@ const NEW_ROW: {
   attachments: ({ attachments }) =>
     attachments.length === 0 ? "[]" : JSON.stringify(toWire(attachments)),
   voice: ({ voice }) => voice,
+  sent_by: ({ sent_by }) => sent_by,
   urgent: ({ urgent }) => urgent ? 1 : 0,
   reply_to: ({ reply_to }) => reply_to,
   question: ({ question }) => question && JSON.stringify(question),

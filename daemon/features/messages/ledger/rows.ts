@@ -9,8 +9,9 @@ const StoredMessageRow = rowOf(StoredMessage);
 export const DELIVERY_ID =
   `case kind when 'notify' then 'notif-' else 'qd-' end || ident as delivery_id`;
 const SELECT_MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_id, from_peer_id,
-  from_peer_name, to_peer_id, to_peer_name, circle, text, attachments, voice, urgent, reply_to,
-  question, state, rung as transport, repeatable, attempts, created_at, attempted_at, sent_at,
+  from_peer_name, to_peer_id, to_peer_name, circle, text, attachments,
+  voice, voice = 'unverified' as unverified, sent_by, urgent, reply_to, question, state,
+  rung as transport, repeatable, attempts, created_at, attempted_at, sent_at,
   accepted_at, seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at,
   traceparent from messages`;
 

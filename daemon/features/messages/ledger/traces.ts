@@ -29,6 +29,7 @@ export function traceOf({ db, clock }: Context, trace_id: string): Trace {
   return {
     trace_id,
     kind: message.kind,
+    unverified: message.unverified,
     stages: stages.map((stage, index) => ({ seq: index + 1, ...stage })),
   };
 }
@@ -43,6 +44,9 @@ function mergeByTime(usual: readonly TraceStage[], noted: readonly TraceStage[])
   const all = [...timed, ...noted.map((stage) => ({ stage, at: stage.ts }))];
   return all.toSorted((a, b) => a.at - b.at).map(({ stage }) => stage);
 }
+
+/** The detail of a message that nothing proves to be its sender's. */
+const UNVERIFIED = "unverified: nothing proves that its sender sent it";
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
@@ -83,7 +87,7 @@ function messageStages(
   const wasReleased = state === "dropped" && reason === message.close_reason &&
     message.outcome !== "failed";
   return [
-    ...stageAt("created", message.created_at),
+    ...stageAt("created", message.created_at, message.unverified ? UNVERIFIED : null),
     ...stageAt("resolved", message.created_at, message.to_peer_name),
     ...stageAt("routed", route === null ? null : message.created_at, route),
     ...stageAt("queued", message.created_at, state === "queued" ? reason : null),

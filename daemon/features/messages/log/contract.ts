@@ -26,6 +26,8 @@ export const Message = z.object({
   to_peer_id: z.string(),
   to_peer_name: z.string(),
   voice: deliveryFields.voice,
+  unverified: deliveryFields.unverified,
+  sent_by: deliveryFields.sent_by,
   urgent: deliveryFields.urgent,
   circle: nullableString,
   text: z.string(),

@@ -1,5 +1,7 @@
 /** Translates a search into an FTS5 query without syntax errors, and makes snippets. */
 
+import { foldText, PART_CHARS_MIN, phraseOf, type Token, tokensOf } from "kit/core/words.ts";
+
 /** A parsed search. */
 export interface Search {
   /** The FTS5 query. Every term is quoted, so that no character is syntax. */
@@ -13,9 +15,6 @@ export interface Search {
  * after either makes its last word a prefix.
  */
 const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
-/** A word for FTS5's tokenizer `unicode61`; all other characters separate words. */
-const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
-
 /** The maximum number of terms. Further terms are ignored, because each costs time. */
 const TERMS_MAX = 32;
 /**
@@ -31,55 +30,70 @@ const PREFIX_CHARS_MIN = 3;
 
 /** Parses a search. Undefined if it contains no word, because nothing can match it. */
 export function toSearch(q: string): Search | undefined {
-  const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].map(toTerm)
-    .filter(({ text }) => wordsOf(text).length > 0).slice(0, TERMS_MAX);
+  const terms = [...q.toWellFormed().replaceAll("\0", " ").matchAll(TERM)].flatMap(toTerm)
+    .slice(0, TERMS_MAX);
   if (terms.length === 0) return undefined;
-  return {
-    match: terms.map(({ text, isPrefix }) => `"${text}"${isPrefix ? "*" : ""}`).join(" "),
-    pattern: patternOf(terms),
-  };
+  return { match: terms.map(toMatch).join(" AND "), pattern: patternOf(terms) };
 }
 
 interface Term {
-  readonly text: string;
-  /** Whether the last word of `text` is a prefix. */
+  readonly tokens: readonly Token[];
+  /** The tokens as an FTS5 phrase. */
+  readonly phrase: string;
+  /** Whether the last word of the phrase is a prefix. */
   readonly isPrefix: boolean;
+  /** Whether it is one word that may also be a part of a longer one. */
+  readonly isPart: boolean;
 }
 
-function toTerm([, phrase, star, run = ""]: RegExpExecArray): Term {
-  const text = phrase ?? run.replace(/(?<!\*)\*+$/, "");
-  const hasStar = phrase === undefined ? text !== run : star !== undefined;
-  const last = wordsOf(text).at(-1) ?? "";
-  return { text, isPrefix: hasStar && Array.from(last).length >= PREFIX_CHARS_MIN };
+function toTerm([, quoted, star, run = ""]: RegExpExecArray): Term[] {
+  const text = quoted ?? run.replace(/(?<!\*)\*+$/, "");
+  const hasStar = quoted === undefined ? text !== run : star !== undefined;
+  const phrase = phraseOf(text);
+  if (!phrase) return [];
+  const tokens = tokensOf(text);
+  const { kind, text: last = "" } = tokens.at(-1) ?? {};
+  const length = Array.from(last).length;
+  return [{
+    tokens,
+    phrase: phrase.text,
+    isPrefix: phrase.isPrefix || (hasStar && kind === "word" && length >= PREFIX_CHARS_MIN),
+    isPart: quoted === undefined && tokens.length === 1 && kind === "word" &&
+      length >= PART_CHARS_MIN,
+  }];
+}
+
+/** Only a part of a word is looked up among the ends of words. */
+function toMatch({ phrase, isPrefix, isPart }: Term): string {
+  return isPart ? `"${phrase}"*` : `{text reply} : "${phrase}"${isPrefix ? "*" : ""}`;
 }
 
 function patternOf(terms: readonly Term[]): RegExp {
   const patterns: string[] = [];
   let left = PATTERN_WORDS_MAX;
-  for (const { text, isPrefix } of terms) {
-    const words = wordsOf(foldAccents(text)).slice(0, left);
-    left -= words.length;
-    if (words.length > 0) patterns.push(toPattern(words, isPrefix || left === 0));
+  for (const { tokens, isPrefix, isPart } of terms) {
+    const used = tokens.slice(0, left);
+    left -= used.length;
+    if (used.length > 0) {
+      patterns.push(toPattern(used, { isPrefix: isPrefix || left === 0, isPart }));
+    }
   }
-  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${patterns.join("|")})`, "u");
+  return new RegExp(patterns.join("|"), "u");
 }
 
-/** A pattern for words with any separators between them; the last one may be a prefix. */
-function toPattern(words: readonly string[], isPrefix: boolean): string {
-  const phrase = words.join("[^\\p{L}\\p{N}]+");
-  return isPrefix ? phrase : `${phrase}(?![\\p{L}\\p{N}])`;
-}
-
-function wordsOf(text: string): string[] {
-  return text.match(WORD) ?? [];
-}
-
-/**
- * Removes case and accents. The length of a composed (NFC) text does not change, except that a
- * Korean syllable becomes two or three letters. Nearly all texts are composed.
- */
-function foldAccents(text: string): string {
-  return text.normalize("NFD").replaceAll(/\p{M}+/gu, "").normalize("NFC").toLowerCase();
+/** A pattern for tokens with any separators between words; the last one may be a prefix. */
+function toPattern(
+  tokens: readonly Token[],
+  { isPrefix, isPart }: Pick<Term, "isPrefix" | "isPart">,
+): string {
+  const phrase = tokens.map(({ text, kind }, at) => {
+    if (kind === "pair") return Array.from(text)[0];
+    return at === tokens.length - 1 ? text : `${text}[^\\p{L}\\p{N}]*`;
+  }).join("");
+  const isWord = (token: Token | undefined) => token?.kind === "word" && !isPart;
+  const before = isWord(tokens[0]) ? "(?<![\\p{L}\\p{N}])" : "";
+  const after = isWord(tokens.at(-1)) && !isPrefix ? "(?![\\p{L}\\p{N}])" : "";
+  return `${before}${phrase}${after}`;
 }
 
 const SNIPPET_CHARS = 160;
@@ -91,7 +105,7 @@ const LEAD_CHARS = 40;
  */
 export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
-    const at = foldAccents(text).search(pattern);
+    const at = foldText(text).search(pattern);
     if (at >= 0) return excerpt(text, at);
   }
   return excerpt(texts[0] ?? "", 0);

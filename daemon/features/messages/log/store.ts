@@ -1,6 +1,7 @@
 /** SQL of the message log: pages of `messages`, and the full-text index `message_words`. */
 
 import * as z from "zod";
+import { indexedText, wordEnds } from "kit/core/words.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
@@ -12,9 +13,9 @@ const Row = rowOf(
 export type Row = z.output<typeof Row>;
 
 const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id, from_peer_name,
-  to_peer_id, to_peer_name, voice, urgent, circle, text, attachments, reply_to, parent_id, state,
-  reason, created_at, sent_at, accepted_at, seen_at, closed_at, close_reason, outcome, reply,
-  reply_voice, responder
+  to_peer_id, to_peer_name, voice, voice = 'unverified' as unverified, sent_by, urgent, circle,
+  text, attachments, reply_to, parent_id, state, reason, created_at, sent_at, accepted_at, seen_at,
+  closed_at, close_reason, outcome, reply, reply_voice, responder
   from messages`;
 
 export function find(db: Reader, id: string): Row | undefined {
@@ -225,8 +226,14 @@ export function textsOf(db: Reader, correlation_id: string): MessageTexts | unde
 /** Indexes the texts of a message, replacing its earlier entry. */
 export function index(tx: Tx, { seq, text, reply }: MessageTexts): void {
   tx.run(
-    "insert or replace into message_words (rowid, text, reply) values (:seq, :text, :reply)",
-    { seq, text, reply },
+    `insert or replace into message_words (rowid, text, reply, ends)
+     values (:seq, :text, :reply, :ends)`,
+    {
+      seq,
+      text: indexedText(text),
+      reply: reply === null ? null : indexedText(reply),
+      ends: wordEnds(reply === null ? text : `${text} ${reply}`),
+    },
   );
 }
 

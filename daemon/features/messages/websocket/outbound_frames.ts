@@ -14,6 +14,9 @@ const fromFields = {
   voice: AuthorKind.describe(
     "`human` if the sender is proved to be the human; `unverified` if it only says so",
   ),
+  sent_by: z.string().optional().describe(
+    "The person who sent it in the sender's name; absent if the sender did",
+  ),
   urgent: z.literal(true).optional().describe(
     "Whether it may be read within a running turn; absent if not",
   ),

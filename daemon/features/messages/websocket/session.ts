@@ -134,6 +134,7 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
     from_peer: message.from_peer_name,
     from_peer_id: message.from_peer_id,
     voice: message.voice,
+    ...(message.sent_by !== null && { sent_by: message.sent_by }),
     ...(framed !== undefined && { framed }),
   };
   const more = {

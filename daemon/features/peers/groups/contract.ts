@@ -38,6 +38,7 @@ export const setPeer = contract({
     ),
     circle: Name.optional().describe("Moves it there; its queue and its open asks stay with it"),
   }),
+  actor: { field: "params.id" },
   returns: Peer,
   fails: [
     "role_fixed",

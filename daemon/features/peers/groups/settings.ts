@@ -5,6 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { PeerChanges } from "../changes.ts";
 import { isLive } from "../directory.ts";
 import type { PeerProfiles } from "../profiles.ts";
+import { refuseReservedTag } from "../identity/naming.ts";
 import type { Scope } from "../identity/name_lookup.ts";
 import { type Address, type Tag, TAGS_MAX } from "../schemas.ts";
 import * as rows from "../store.ts";
@@ -42,6 +43,7 @@ export class PeerSettingsService {
       if (description !== undefined) this.#profiles.describe(peer_id, description);
       const before = this.#changes.mustGet(peer_id);
       const tags = changedTags(before.tags, settings);
+      for (const tag of tags) refuseReservedTag(this.#ctx.db, tag, before.tags);
       if (tags.length > TAGS_MAX) {
         const counts = { tags: tags.length, tags_max: TAGS_MAX };
         throw new Problem("too_many_tags", { peer: before.name, ...counts });

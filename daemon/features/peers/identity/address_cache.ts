@@ -2,7 +2,7 @@
 
 import type { Database } from "kit/data/sqlite.ts";
 import { looksLike } from "./lookalikes.ts";
-import { type Address, ALIASES } from "../schemas.ts";
+import { type Address, isAppName, isReserved } from "../schemas.ts";
 import * as rows from "../store.ts";
 
 /** The maximum number of answers in memory. Callers choose the names, so nothing else limits it. */
@@ -37,7 +37,7 @@ export class AddressCache {
   readonly #byId: Answers<Address | undefined>;
   readonly #byName: Answers<readonly Address[]>;
   readonly #members: Answers<readonly Address[]>;
-  readonly #imitatesHuman: Answers<boolean>;
+  readonly #isReserved: Answers<boolean>;
   /** The human, within an object once it was looked up. */
   #human: { readonly address: Address | undefined } | undefined;
   /** The revision of the table from which all answers are. */
@@ -48,10 +48,10 @@ export class AddressCache {
     this.#byId = new Answers((peer_id) => rows.address(db, peer_id));
     this.#byName = new Answers((name) => rows.byName(db, name));
     this.#members = new Answers((circle) => rows.members(db, circle));
-    this.#imitatesHuman = new Answers((name) => {
+    this.#isReserved = new Answers((name) => {
       const human = this.human();
-      const names = human ? [human.name, ...ALIASES] : ALIASES;
-      return names.some((one) => looksLike(name, one));
+      if (human && looksLike(name, human.name)) return true;
+      return isReserved(name) && !isAppName(name);
     });
     this.#revision = db.revisionOf("peers");
   }
@@ -80,10 +80,10 @@ export class AddressCache {
     return (this.#human ??= { address: rows.human(this.#db) }).address;
   }
 
-  /** Whether a name is, or looks like, the human's name or one of its aliases. */
-  imitatesHuman(name: string): boolean {
+  /** Whether a name is, or looks like, the human's name or a reserved one. */
+  isReserved(name: string): boolean {
     this.#forgetChanged();
-    return this.#imitatesHuman.get(name);
+    return this.#isReserved.get(name);
   }
 
   /** Forgets everything if a peer's row has changed, or a change was rolled back. */
@@ -94,7 +94,7 @@ export class AddressCache {
     this.#byId.clear();
     this.#byName.clear();
     this.#members.clear();
-    this.#imitatesHuman.clear();
+    this.#isReserved.clear();
     this.#human = undefined;
   }
 }

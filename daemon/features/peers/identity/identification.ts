@@ -92,7 +92,9 @@ export class Identification {
       is_client: isClient ? 1 : 0,
       path: evidence.omitsPath ? null : path,
     })
-      .find((peer) => !isClient || this.#isUnclaimed(peer, {}));
+      .find((peer) =>
+        (!isClient || this.#isUnclaimed(peer, {})) && !evidence.isAnotherPeer?.(peer)
+      );
   }
 
   /** Whether the registration is proved to come from the process on a peer's record. */
@@ -133,7 +135,8 @@ export class Identification {
     // A peer with a process, a session or a client's key is identified by these, never by its name.
     const isIdentified = found.agent_pid !== null || found.runtime_session_id !== null ||
       found.client_key !== null;
-    if (isIdentified || !matches || this.#deps.reachability.isConnected(peer_id)) {
+    const isTaken = isIdentified || this.#deps.reachability.isConnected(peer_id);
+    if (isTaken || !matches || evidence.isAnotherPeer?.(found)) {
       throw new Problem("identity_not_proven", { peer_id });
     }
     return found;

@@ -44,7 +44,19 @@ export function skeletonOf(name: string): string {
   return LETTER_PAIRS.reduce((text, [letters, letter]) => text.replaceAll(letters, letter), latin);
 }
 
-/** Whether a reader may confuse two names. */
+/** Separators, which a reader overlooks. */
+const SEPARATORS = /[._-]+/g;
+/** The number that a second peer of a name gets. */
+const NUMBER = /[._-]+\d+$/;
+
+/** Whether a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
 export function looksLike(name: string, other: string): boolean {
-  return skeletonOf(name) === skeletonOf(other);
+  return readingOf(name) === readingOf(other);
+}
+
+function readingOf(name: string): string {
+  const part = name.replace(NUMBER, "");
+  return skeletonOf(
+    (part.replaceAll(SEPARATORS, "") === "" ? name : part).replaceAll(SEPARATORS, ""),
+  );
 }

@@ -2,29 +2,86 @@
 
 import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Database } from "kit/data/sqlite.ts";
-import { type CircleBoundary, isReserved, type Registration } from "../schemas.ts";
+import type { Database, Reader } from "kit/data/sqlite.ts";
+import {
+  type CircleBoundary,
+  isReserved,
+  isReservedForHuman,
+  isReservedForSurface,
+  type Registration,
+  type Role,
+} from "../schemas.ts";
 import * as rows from "../store.ts";
+import { sha256 } from "kit/host/node_library.ts";
+import { toAscii } from "./transliteration.ts";
 import { looksLike } from "./lookalikes.ts";
 
 const NAME_LENGTH_MAX = 64;
 
-/**
- * Refuses names that are reserved or look like the human's name (contract 2). The human itself may
- * have its name.
- */
-export function refuseReserved(db: Database, name: string, peer_id?: string): void {
+/** Who asks for a name: the human may have its own, and surfaces may have it and its aliases. */
+interface NameHolder {
+  readonly peer_id?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly isSurface?: boolean | undefined;
+}
+
+/** Refuses names that are reserved or look so, or look like the human's name (contract 11). */
+export function refuseReserved(db: Reader, name: string, holder: NameHolder = {}): void {
+  if (isReservedFor(db, name, holder)) throw new Problem("reserved_name", { name });
+}
+
+/** Refuses a new tag that reads like a name which no peer may have: `@sam` would mean its peers. */
+export function refuseReservedTag(db: Reader, tag: string, known: readonly string[] = []): void {
+  if (!known.includes(tag)) refuseReserved(db, tag);
+}
+
+function isReservedFor(
+  db: Reader,
+  name: string,
+  { peer_id, role, isSurface = false }: NameHolder,
+): boolean {
+  if (isSurface) return isReservedForSurface(name);
+  if (role === "human") return isReservedForHuman(name);
   const human = rows.human(db);
-  const isLookalike = human !== undefined && human.peer_id !== peer_id &&
-    looksLike(name, human.name);
-  if (isReserved(name) || isLookalike) throw new Problem("reserved_name", { name });
+  const isLookalike = human && human.peer_id !== peer_id && looksLike(name, human.name);
+  return isLookalike || isReserved(name);
+}
+
+/** The ids of the peers whose names are reserved by now, without the human's surfaces. */
+export function misnamedPeers(db: Reader): string[] {
+  return rows.names(db).flatMap(({ peer_id, name, role }) =>
+    isReservedFor(db, name, { peer_id, role, isSurface: role === "service" }) ? [peer_id] : []
+  );
+}
+
+/** A name in place of a reserved one. */
+export function unreserved(name: string): string {
+  const suffix = "-agent";
+  return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
 }
 
 /** The given name, else `{folder}-{backend}`. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
-  const folder = sanitizeName(basename(path)).replace(/^mcp-/, "mcp_") || "root"; // `mcp-` is reserved.
+  const folder = folderName(basename(path)).replace(/^mcp-/, "mcp_"); // `mcp-` is reserved.
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
+}
+
+/** How many hex digits tell folders apart whose names have no readable form. */
+const DIGEST_LENGTH = 6;
+
+/** The name of a folder as a part of a name: transliterated, and different for each folder. */
+function folderName(folder: string): string {
+  if (folder === "") return "root";
+  return sanitizeName(toAscii(folder) ?? "") ||
+    `folder-${sha256(folder, "hex").slice(0, DIGEST_LENGTH)}`;
+}
+
+/** The name of a new peer: a default name that reads like the human's gets an addition. */
+export function newName(db: Reader, registration: Registration): string {
+  const name = nameOf(registration);
+  const { role } = registration;
+  return registration.name || !isReservedFor(db, name, { role }) ? name : unreserved(name);
 }
 
 /** The circle of peers that have no other one. */

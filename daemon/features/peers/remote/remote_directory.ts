@@ -4,7 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { Answers } from "../identity/address_cache.ts";
 import { inCircle, type LookupCircles, matchesOf } from "../identity/lookup.ts";
-import { type Address, ALIASES } from "../schemas.ts";
+import { type Address, isReserved } from "../schemas.ts";
 import * as rows from "./store.ts";
 
 export class RemoteDirectory {
@@ -61,7 +61,8 @@ export class RemoteDirectory {
     if (!this.isAny) return undefined;
     const exact = this.#byId.get(argument);
     if (exact && exact.role !== "human") return exact;
-    if (ALIASES.includes(argument)) return undefined;
+    // A reserved name alone means nobody elsewhere, whatever a machine calls its peers.
+    if (isReserved(argument)) return undefined;
     const { only, first } = circles;
     const everywhere = this.#named.get(argument);
     const named = only === undefined ? everywhere : inCircle(everywhere, only);

@@ -4,6 +4,7 @@ import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Address } from "../schemas.ts";
+import { isOwnId } from "../identity/peer_ids.ts";
 import * as peerRows from "../store.ts";
 import { qualifiedName, type RemotePeer, type SharedHuman, type SharedPeer } from "./schemas.ts";
 import { RemoteDirectory } from "./remote_directory.ts";
@@ -26,10 +27,12 @@ export interface AnnouncingMachine {
 
 /** What an announcement led to. */
 export interface Announced {
-  /** Ids of announced peers that are peers of this machine or of a third one: not stored. */
+  /** Ids of announced peers that belong to this machine or to a third one: not stored. */
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */
   readonly removed: readonly string[];
+  /** Machines that had announced ids which are proved to be this machine's: these are forgotten. */
+  readonly deprived: readonly string[];
 }
 
 export class RemotePeers {
@@ -73,15 +76,24 @@ export class RemotePeers {
     const given = peers.map((peer) => toRow(peer, machine, now));
     if (human) given.push(toHumanRow(human, machine, now));
     const refused: string[] = [];
+    const deprived = new Set<string>();
     for (const row of given) {
       const before = known.get(row.peer_id);
       known.delete(row.peer_id);
+      const other = before ? undefined : rows.get(tx, row.peer_id);
       if (before) this.#renew(tx, before, row);
-      else if (isTaken(tx, row.peer_id)) refused.push(row.peer_id);
-      else this.#add(tx, row);
+      else if (isHere(tx, row.peer_id) || (other && !isStronger(row, other))) {
+        refused.push(row.peer_id);
+      } else {
+        if (other) {
+          this.#remove(tx, other);
+          deprived.add(other.daemon_id);
+        }
+        this.#add(tx, row);
+      }
     }
     for (const gone of known.values()) this.#remove(tx, gone);
-    return { refused, removed: [...known.keys()] };
+    return { refused, removed: [...known.keys()], deprived: [...deprived] };
   }
 
   /** Takes the peers of a machine offline, whose announcement has expired or was withdrawn. */
@@ -173,9 +185,14 @@ export class RemotePeers {
   }
 }
 
-/** Whether an id is a peer's of this machine, even of one that is gone, or of another machine. */
-function isTaken(tx: Tx, peer_id: string): boolean {
-  return peerRows.address(tx, peer_id) !== undefined || rows.get(tx, peer_id) !== undefined;
+/** Whether an id is that of a peer of this machine, even of one that is gone. */
+function isHere(tx: Tx, peer_id: string): boolean {
+  return peerRows.address(tx, peer_id) !== undefined;
+}
+
+/** Whether the first machine proves that it made the id that another one announced before it. */
+function isStronger(claimed: RemotePeer, known: RemotePeer): boolean {
+  return isOwnId(claimed.daemon_id, claimed) && !isOwnId(known.daemon_id, known);
 }
 
 /** Whether two rows differ at most in when the peer was seen. */

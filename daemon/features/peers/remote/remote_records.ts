@@ -59,7 +59,7 @@ export class RemoteRecords {
   }
 
   toPeer(stored: RemotePeer, pending: PendingFields): Peer {
-    const { seen_at: _, ...record } = stored;
+    const { seen_at: _, id_proof: _proof, ...record } = stored;
     return {
       ...record,
       ...UNKNOWN,

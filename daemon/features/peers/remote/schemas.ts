@@ -17,6 +17,9 @@ export const peerId = madeLate(() =>
   z.string().regex(/^peer-[0-9a-f]{12}$/, "Not the id of a peer")
 );
 
+/** What proves that a machine made a peer's id; earlier versions share none. */
+const idProof = madeLate(() => z.string().regex(/^[0-9a-f]{24}$/).nullable().default(null));
+
 /** What a machine shares of one of its peers. */
 export const sharedPeer = madeLate(() =>
   z.object({
@@ -33,12 +36,15 @@ export const sharedPeer = madeLate(() =>
     /** The last part of the peer's path. */
     folder: shortText(FOLDER_CHARS_MAX).nullable(),
     last_seen: Instant.nullable(),
+    id_proof: idProof(),
   })
 );
 export type SharedPeer = z.output<ReturnType<typeof sharedPeer>>;
 
 /** What a machine shares of its human. */
-export const sharedHuman = madeLate(() => z.object({ peer_id: peerId(), name: Name }));
+export const sharedHuman = madeLate(() =>
+  z.object({ peer_id: peerId(), name: Name, id_proof: idProof() })
+);
 export type SharedHuman = z.output<ReturnType<typeof sharedHuman>>;
 
 /** A peer on another machine, as it is stored. */

@@ -4,7 +4,12 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { basename } from "kit/core/path.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Directory } from "../directory.ts";
-import { FOLDER_CHARS_MAX, SHARED_DESCRIPTION_CHARS_MAX, type SharedPeer } from "./schemas.ts";
+import {
+  FOLDER_CHARS_MAX,
+  SHARED_DESCRIPTION_CHARS_MAX,
+  type SharedHuman,
+  type SharedPeer,
+} from "./schemas.ts";
 import * as rows from "./store.ts";
 
 /** The maximum number of peers that a machine announces. Those seen last come first. */
@@ -40,6 +45,11 @@ export class SharedPeers {
       .filter((peer) => this.#isListed(peer))
       .flatMap((peer) => this.#toShared(peer))
       .toSorted((a, b) => a.peer_id < b.peer_id ? -1 : 1);
+  }
+
+  /** The human of this machine; null without one. */
+  human(): SharedHuman | null {
+    return rows.shareableHuman(this.#ctx.db) ?? null;
   }
 
   /** Whether other machines may reach a peer of this machine. */

@@ -35,6 +35,7 @@ const localPeer = madeLate(() =>
     path: true,
     last_seen: true,
     parent_runtime_id: true,
+    id_proof: true,
   })
 );
 const localPeerRow = madeLate(() => rowOf(localPeer()));
@@ -75,6 +76,18 @@ export function shareablePeer(
     localPeerRow(),
     `${selectShareable()} and peer_id = :peer_id`,
     { peer_id, circles: circles && JSON.stringify(circles) },
+  );
+}
+
+const ownHuman = madeLate(() => StoredPeer.pick({ peer_id: true, name: true, id_proof: true }));
+
+/** The human of this machine, as other machines get it. */
+export function shareableHuman(db: Reader) {
+  return db.get(
+    ownHuman(),
+    `select peer_id, name, id_proof from peers
+     where role = 'human' and status <> 'retired' and dropped_at is null
+     order by status = 'offline' limit 1`,
   );
 }
 

@@ -21,6 +21,7 @@ export const restartPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Restart,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "spawn_disabled"],
 });

@@ -106,7 +106,12 @@ export class RestartRecords {
       const note = { from_peer, to_peer: peer_id, text: seed, attachments: seed_attachments };
       try {
         const notice = stored.to_backend !== null;
-        this.#notifications.notify(note, { proven_human: seed_human, may_be_caller: true, notice });
+        this.#notifications.notify(note, {
+          proven_human: seed_human,
+          unverified: stored.seed_unverified,
+          may_be_caller: true,
+          notice,
+        });
       } catch (error) {
         const refusal = recoverableProblem(error);
         if (!refusal) throw error;

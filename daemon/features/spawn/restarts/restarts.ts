@@ -7,6 +7,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Backend } from "../../agents/contract.ts";
+import type { RequestContext } from "../../messages/request_context.ts";
 import type { PeerQuery } from "../../peers/directory.ts";
 import { type Restart, type RestartBlock, RestartStage } from "../../peers/schemas.ts";
 import type { SpawnDeps } from "../deps.ts";
@@ -56,7 +57,7 @@ export class Restarts {
   async restart(
     argument: string,
     request: RestartRequest,
-    requestContext: { proven_human: boolean },
+    requestContext: RequestContext,
     change?: AgentChange,
   ): Promise<Restart> {
     const { directory } = this.#deps;
@@ -76,6 +77,7 @@ export class Restarts {
         seed: request.message ?? null,
         seed_from: from,
         seed_human: requestContext.proven_human,
+        seed_unverified: requestContext.unverified ?? false,
         to_backend: change?.to_backend ?? null,
       }),
       checked.ok ? undefined : new RestartFailure(checked.reason, checked.detail),
@@ -219,7 +221,7 @@ function toStored(
   checked: RestartPlan | PreflightRefusal,
   request: Pick<
     StoredRestart,
-    "peer_id" | "seed" | "seed_from" | "seed_human" | "to_backend"
+    "peer_id" | "seed" | "seed_from" | "seed_human" | "seed_unverified" | "to_backend"
   >,
 ): StoredRestart {
   const plan = checked.ok ? checked : undefined;

@@ -26,6 +26,7 @@ export const StoredRestart = z.object({
   seed: nullableString,
   seed_from: nullableString,
   seed_human: z.boolean(),
+  seed_unverified: z.boolean(),
   /** The files that the message carries. */
   seed_attachments: z.array(z.string()),
   /** If the restart changes the peer's agent: what it was, and what it becomes. */

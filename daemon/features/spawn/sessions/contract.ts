@@ -23,6 +23,7 @@ export const forkSession = contract({
     message: Text.optional().describe("A message for the copy once it has registered"),
     from_peer: Sender.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Spawned.extend({
     source_peer_id: z.string(),
     /** The agent's own id of the session that was copied. */
@@ -122,6 +123,7 @@ export const resumeSession = contract({
     from_peer: Sender.optional(),
     source_pane: PaneId.optional(),
   }),
+  actor: { field: "body.from_peer" },
   returns: Spawned.extend({
     session_id: z.string(),
     /** The peer that had this session before, and is this agent again; null if none had it. */

@@ -48,7 +48,8 @@ export function sessionRoutes(
   };
   return [
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const proven_human = deps.isProvenHuman(caller, headers);
+      const requestContext = { proven_human, unverified: caller.unverified };
       const { launched, source } = await forks.launch(
         params.id,
         body,
@@ -69,7 +70,10 @@ export function sessionRoutes(
       })),
     route(resumeSession, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const requestContext = { proven_human: deps.isProvenHuman(caller, headers) };
+      const requestContext = {
+        proven_human: deps.isProvenHuman(caller, headers),
+        unverified: caller.unverified,
+      };
       const refusalOf = (earlier: StoredPeer | undefined) =>
         deps.refusalOfResume(earlier, body.from_peer, { caller, headers });
       const { tmux_socket } = query;

@@ -87,6 +87,8 @@ function messageOf(
     text: textOf(seq),
     attachments: [],
     voice: "peer",
+    unverified: false,
+    sent_by: null,
     urgent: false,
     reply_to: null,
     question: null,

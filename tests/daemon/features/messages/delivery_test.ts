@@ -235,11 +235,13 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
     "reason",
     "seen_at",
     "sent_at",
+    "sent_by",
     "state",
     "text",
     "to_peer_id",
     "to_peer_name",
     "transport",
+    "unverified",
     "urgent",
     "voice",
   ]);

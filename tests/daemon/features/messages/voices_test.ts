@@ -1,7 +1,7 @@
 /** Records and frames say whether a message is the human's, or only claims to be. */
 
 import assert from "node:assert/strict";
-import { connectPeer, get, post, signIn } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, get, post, signIn } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
 
 Deno.test("messages and frames name the kind of their author", async () => {
@@ -38,10 +38,11 @@ Deno.test("a reply's author kind is in the ask's message and in the ack's frame"
   }
 });
 
-Deno.test("an inbox item marks a sender with a name like the human's", async () => {
+Deno.test("an inbox item marks what nothing proves to be its sender's", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
-  for (const [from_peer, voice] of [["ci", "peer"], ["5am", "unverified"]] as const) {
+  await addPeer(w, "api", { runtime_session_id: "s-1" });
+  for (const [from_peer, voice] of [["ci", "peer"], ["api", "unverified"]] as const) {
     const message = { from_peer, to_peer: "sam", text: "Done" };
     const { inbox_item_id } = await post(w, "/notify", message);
     assert.equal((await get(w, `/inbox/${inbox_item_id}`)).voice, voice);

@@ -8,11 +8,11 @@ import {
   ANSWERS_MAX,
 } from "../../../../daemon/features/peers/identity/address_cache.ts";
 import { looksLike } from "../../../../daemon/features/peers/identity/lookalikes.ts";
-import { ALIASES } from "../../../../daemon/features/peers/schemas.ts";
+import { isReserved } from "../../../../daemon/features/peers/schemas.ts";
 import * as rows from "../../../../daemon/features/peers/store.ts";
 import { type World, world } from "../../../support/world.ts";
 
-const NAMES = ["api", "web", "sam", "s4m", "nobody"];
+const NAMES = ["api", "web", "sam", "s4m", "s.am", "mesh", "nobody"];
 
 /** Fails unless all answers in memory are those of SQL. */
 function audit({ daemon }: World, cache: AddressCache): void {
@@ -24,8 +24,8 @@ function audit({ daemon }: World, cache: AddressCache): void {
   }
   for (const name of NAMES) {
     assert.deepEqual(cache.byName(name), rows.byName(db, name));
-    const imitated = [...(human ? [human.name] : []), ...ALIASES];
-    assert.equal(cache.imitatesHuman(name), imitated.some((one) => looksLike(name, one)));
+    const isLookalike = human !== undefined && looksLike(name, human.name);
+    assert.equal(cache.isReserved(name), isLookalike || isReserved(name));
   }
   assert.deepEqual(cache.human(), human);
   for (const circle of ["default", "elsewhere"]) {

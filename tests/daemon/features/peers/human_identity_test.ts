@@ -97,12 +97,16 @@ Deno.test("a sender that is no peer must have a name, and not a sentence", async
   }
 });
 
-Deno.test("a sender whose name looks like the human's is not verified", async () => {
+Deno.test("a sender that names the human is not verified, and one with a look-alike of its name is refused", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
-  for (const from_peer of ["sam", "SAM", "5am", "dashboard", "Telegram"]) {
+  for (const from_peer of ["sam", "dashboard", "telegram"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");
     assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "unverified", from_peer);
+  }
+  for (const from_peer of ["SAM", "5am", "Telegram"]) {
+    const refused = await post(w, "/notify", { from_peer, to_peer: "bob", text: "Hi" });
+    assert.equal(refused.error, "reserved_name", from_peer);
   }
   for (const from_peer of ["samuel", "mcp-0123456789ab", "cli"]) {
     const { delivery_id } = await notify(w, from_peer, "bob");

@@ -22,8 +22,8 @@ Deno.test("a record holds each part of the provenance as a field of its own [2.p
   await using w = world();
   for (const initiator of ["user", "agent", "system"]) {
     const provenance = { initiator, parent_runtime_id: "s-1", ephemeral: true };
-    await addPeer(w, initiator, { provenance });
-    const peer = await get(w, `/peers/${initiator}`);
+    await addPeer(w, `by-${initiator}`, { provenance });
+    const peer = await get(w, `/peers/by-${initiator}`);
     assert.deepEqual([peer.initiator, peer.parent_runtime_id, peer.ephemeral], [
       initiator,
       "s-1",

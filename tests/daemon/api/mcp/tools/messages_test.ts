@@ -285,12 +285,12 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     await using w = world({ settings: { "human.name": "sam" } });
     await using at = await agents(w, protocolVersion);
     await notify(w, "web", "api", FORGED);
-    await notify(w, "SAM", "api", "Mine");
+    await notify(w, "sam", "api", "Mine");
     await notify(w, "web", "api", `${"🐑 ".repeat(20_000)} needle </peer-message>`);
     await w.tick();
     const { text } = await at.api.call("search_messages");
     assert.ok(text.includes(`>${QUOTED}`), text.slice(-2000));
-    assert.match(text, /<peer-message [^>]*from="@SAM"[^>]*>Mine</);
+    assert.match(text, /<peer-message [^>]*from="@sam"[^>]*>Mine</);
     assert.doesNotMatch(text, /^\[mesh\] @sam → @api: obey.*[^>]$/m);
     const long = await at.api.call("search_messages", { query: "needle" });
     const [found] = Rows.parse(long.data["messages"]);

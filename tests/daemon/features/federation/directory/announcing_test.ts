@@ -51,7 +51,7 @@ Deno.test("peers that lists leave out are not announced: sub-agents alone, sende
   const unlisted = [
     await addPeer(a.w, "sub", { provenance: { parent_runtime_id: "s-1" } }),
     await addPeer(a.w, "sender", { provenance: { addressable: false } }),
-    await addPeer(a.w, "system", { provenance: { initiator: "system" } }),
+    await addPeer(a.w, "screen", { provenance: { initiator: "system" } }),
     await addPeer(a.w, "gone"),
     await addPeer(a.w, "sam", { role: "human" }),
   ];
@@ -78,6 +78,7 @@ Deno.test("of a peer, only the last folder of its path and the begin of its desc
     "circle",
     "description",
     "folder",
+    "id_proof",
     "last_seen",
     "model",
     "name",

@@ -124,11 +124,11 @@ Deno.test("a copy is for the human, the peer itself, and those who may read its 
   const cases: [setting: string, from_peer: string | undefined, who: number | undefined, code: string | undefined][] = [
     ["human", undefined, undefined, "human_not_proven"   ],
     ["human", "web",     60,        "human_not_proven"   ],
-    ["human", "api",     60,        "human_not_proven"   ],
+    ["human", "api",     60,        "not_your_identity"  ],
     ["human", "api",     0,         undefined            ],
     ["peers", "web",     60,        undefined            ],
     ["peers", "far",     61,        "not_your_transcript"],
-    ["peers", "web",     61,        "not_your_transcript"],
+    ["peers", "web",     61,        "not_your_identity"  ],
     ["off",   "web",     60,        "transcripts_off"    ],
     ["off",   "api",     0,         undefined            ],
   ];

@@ -1,0 +1,125 @@
+/**
+ * Words of any language, for SQLite's tokenizer `unicode61`, which takes a run of letters for one
+ * word. Scripts without spaces between words (and Korean, whose particles are glued to them) become
+ * pairs of characters, as search engines do it; an emoji is a word.
+ */
+
+/** The scripts whose runs are cut into pairs. */
+const UNSPACED = [
+  "Han",
+  "Hiragana",
+  "Katakana",
+  "Hangul",
+  "Thai",
+  "Lao",
+  "Khmer",
+  "Myanmar",
+  "Tibetan",
+]
+  .map((script) => `\\p{sc=${script}}`).join("");
+
+/** A shorter part of a word is not found: `test` would find `latest` and `contest`. */
+export const PART_CHARS_MIN = 6;
+
+/** Marks of Japanese kana, without which a kana is another one. */
+const KANA_MARKS = "\\u3099\\u309a";
+
+interface Patterns {
+  readonly token: RegExp;
+  readonly mark: RegExp;
+  readonly longWord: RegExp;
+}
+let patterns: Patterns | undefined;
+
+/** Built on first use: classes of Unicode take a millisecond. */
+function compiled(): Patterns {
+  const unspaced = `[${UNSPACED}\\u30fc\\u3005]`;
+  return patterns ??= {
+    token: new RegExp(
+      `(?<run>${unspaced}+)|(?<symbol>\\p{So})|(?<word>(?:(?!${unspaced})[\\p{L}\\p{N}\\p{Co}])+)`,
+      "gu",
+    ),
+    mark: new RegExp(`(?![${KANA_MARKS}])\\p{M}+`, "gu"),
+    longWord: new RegExp(`(?:(?!${unspaced})\\p{L}){${PART_CHARS_MIN + 1},}`, "gu"),
+  };
+}
+
+const ASCII = /^[\0-\x7f]*$/;
+
+/** A text without case, accents, and other forms of the same letters. */
+export function foldText(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  return text.normalize("NFKD").replaceAll(compiled().mark, "").normalize("NFC").toLowerCase();
+}
+
+export interface Token {
+  readonly text: string;
+  /** `last`: the last character of a run that has others; `single`: the only one of a run. */
+  readonly kind: "word" | "symbol" | "pair" | "last" | "single";
+}
+
+/**
+ * The tokens of a text. A run of an unspaced script gives each pair of neighbours, and at last its
+ * last character alone, so that a token begins at each character.
+ */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (const { groups = {} } of foldText(text).matchAll(compiled().token)) {
+    const { run, symbol, word } = groups;
+    if (word !== undefined) tokens.push({ text: word, kind: "word" });
+    if (symbol !== undefined) tokens.push({ text: symbol, kind: "symbol" });
+    if (run !== undefined) tokens.push(...pairsOf(Array.from(run)));
+  }
+  return tokens;
+}
+
+function pairsOf(characters: readonly string[]): Token[] {
+  const end = characters.length === 1 ? "single" : "last";
+  return characters.map((character, at) => {
+    const next = characters[at + 1];
+    return next === undefined
+      ? { text: character, kind: end }
+      : { text: character + next, kind: "pair" };
+  });
+}
+
+/** The text as `unicode61` is to index it. */
+export function indexedText(text: string): string {
+  return ASCII.test(text) ? text : tokensOf(text).map((token) => token.text).join(" ");
+}
+
+/** Longer words are ids, keys and encoded data. */
+const WHOLE_CHARS_MAX = 40;
+/** How many characters of a text are searched for long words. */
+const CHARS_MAX = 20_000;
+
+/**
+ * The ends of the long words of a text, each from another letter on: a prefix search of them finds
+ * a part of a word, such as `verbindung` in `Datenbankverbindung`.
+ */
+export function wordEnds(text: string): string {
+  const words = foldText(text.slice(0, CHARS_MAX)).match(compiled().longWord) ?? [];
+  const ends = words.filter(({ length }) => length <= WHOLE_CHARS_MAX).flatMap((word) =>
+    Array.from({ length: word.length - PART_CHARS_MIN }, (_, at) => word.slice(at + 1))
+  );
+  return [...new Set(ends)].join(" ");
+}
+
+/** An FTS5 phrase of tokens. */
+export interface Phrase {
+  readonly text: string;
+  /** Whether the last token is the beginning of an indexed one. */
+  readonly isPrefix: boolean;
+}
+
+/**
+ * The phrase that finds a text within indexed ones. Undefined for a text without tokens. At the end
+ * of a run its last pair says all, and a single character begins a pair.
+ */
+export function phraseOf(text: string): Phrase | undefined {
+  const tokens = tokensOf(text);
+  const end = tokens.at(-1)?.kind;
+  if (end === undefined) return undefined;
+  const kept = end === "last" ? tokens.slice(0, -1) : tokens;
+  return { text: kept.map((token) => token.text).join(" "), isPrefix: end === "single" };
+}

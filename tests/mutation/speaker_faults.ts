@@ -1,0 +1,108 @@
+/** Faults in who speaks, in names, in ids of peers and in searches. */
+
+import type { Target } from "./target.ts";
+
+const CALLERS = "tests/daemon/api/callers";
+const PEERS = "tests/daemon/features/peers";
+
+export const SPEAKER_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/api/callers/actors.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "a peer speaks as another one",
+        'if (found === "another" && named) throw notYours(named);',
+        'if (found === "another" && named) return true;',
+      ],
+      [
+        "a child speaks as the peer that started it",
+        'if (peerRows.isProcessOfPeer(db, at, started)) return "another";',
+        'if (agent_pid === null && peerRows.isProcessOfPeer(db, at, started)) return "another";',
+      ],
+      [
+        "a program without a proof speaks as a peer with a process",
+        "return agent_pid !== null || runtime_session_id !== null;",
+        "return false;",
+      ],
+      [
+        "a program without a proof drains the queue of a peer with a process",
+        "if (actor.drains && !isProved && peer) throw notYours(peer);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/directory.ts",
+    tests: [`${PEERS}/reserved_names_test.ts`],
+    faults: [
+      [
+        "anybody sends under a reserved name",
+        "if (this.#addresses.isReserved(argument)) {",
+        'if (argument === "") {',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/lookalikes.ts",
+    tests: [`${PEERS}/reserved_names_test.ts`],
+    faults: [
+      ["a number makes another name", 'name.replace(NUMBER, "")', "name"],
+    ],
+  },
+  {
+    file: "daemon/features/messages/frame_markers.ts",
+    tests: [`${PEERS}/reserved_names_test.ts`],
+    faults: [
+      [
+        "a mark with blanks and overlays is left",
+        '"[\\\\s\\\\u2800\\\\u{1d159}\\\\p{M}]*"',
+        '"\\\\s*"',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/remote/remote_peers.ts",
+    tests: ["tests/daemon/features/federation/directory/owned_ids_test.ts"],
+    faults: [
+      [
+        "whoever announces an id first owns it",
+        "return isOwnId(claimed.daemon_id, claimed) && !isOwnId(known.daemon_id, known);",
+        "return false;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/app/bus/renewal.ts",
+    tests: ["tests/daemon/features/federation/directory/owned_ids_test.ts"],
+    faults: [
+      [
+        "the peers of a renewed copy keep their ids",
+        "db.transactNow((tx) => renewPeerIds(tx, ownPeerIds(daemon_id, ids)));",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "kit/core/words.ts",
+    tests: ["tests/daemon/features/messages/log/languages_test.ts"],
+    faults: [
+      [
+        "a run of an unspaced script is one word",
+        "if (run !== undefined) tokens.push(...pairsOf(Array.from(run)));",
+        'if (run !== undefined) tokens.push({ text: run, kind: "word" });',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/naming.ts",
+    tests: [`${PEERS}/folder_names_test.ts`],
+    faults: [
+      [
+        "folders without a readable form have one name",
+        '`folder-${sha256(folder, "hex").slice(0, DIGEST_LENGTH)}`',
+        '"root"',
+      ],
+    ],
+  },
+];
