@@ -30,6 +30,7 @@ import handoffs from "./027_handoffs.sql" with { type: "text" };
 import numberGaps from "./028_number_gaps.sql" with { type: "text" };
 import restoredMachines from "./029_restored_machines.sql" with { type: "text" };
 import peerNames from "./030_peer_names.sql" with { type: "text" };
+import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -62,4 +63,5 @@ export const migrations: readonly string[] = [
   numberGaps,
   restoredMachines,
   peerNames,
+  questionsAtTerminals,
 ];

@@ -3,6 +3,7 @@
  */
 
 import type { Backend, Key } from "./contract.ts";
+import type { Evidence, WaitingCall } from "./question_evidence.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 /** The facts about a registered agent that its transports use. */
@@ -175,6 +176,11 @@ export interface Adapter {
    */
   sessionOfCall?(evidence: CallEvidence): string | undefined;
   /**
+   * What the agent's own records say now of a tool call that waits for permission, besides its
+   * hooks and its process. Absent if it has no such records.
+   */
+  questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
+  /**
    * Interrupts a turn that continues outside of the agent's own process. Absent if the agent has no
    * such turns.
    */
@@ -247,8 +253,18 @@ export interface HookReport {
    * one.
    */
   readonly after_request?: boolean | undefined;
-  /** A tool that needs the user's permission; set only if the hook may answer for the user. */
-  readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
+  /**
+   * A tool that needs the user's permission; set only if the hook may answer for the user. A tool
+   * that itself asks the user is never one: its own question is the question.
+   */
+  readonly permission?: ToolCall | undefined;
+  /** A tool call that has run. */
+  readonly ran?: ToolCall | undefined;
+}
+
+export interface ToolCall {
+  readonly tool: string;
+  readonly input: unknown;
 }
 
 /** The answer for a tool that needs permission. */

@@ -9,6 +9,7 @@ import * as ledger from "../messages/ledger/ledger.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
+import { isDecidedThere } from "./answers.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
 /** The part of `Inbox` that asks use. */
@@ -89,7 +90,7 @@ export class AskCloser {
       reply,
       answer,
       responder,
-      reply_voice: responder === null ? null : voice,
+      reply_voice: responder === null || isDecidedThere(outcome) ? null : voice,
       reply_attachments: attachments,
       status: "resolved",
       closed_at: at,
@@ -115,7 +116,9 @@ export class AskCloser {
       events.append("answer", { correlation_id, scope: question?.scope ?? null, outcome });
     }
     if (!isCancelled || known.cancelled_by) this.#sendAck(closedAsk, "asker", known);
-    const tellRecipient = isCancelled && wasDelivered && responder !== null;
+    // The item of a question shows how it ended, so that its recipient needs no other message.
+    const tellRecipient = isCancelled && wasDelivered && responder !== null &&
+      !isDecidedThere(outcome);
     if (tellRecipient) this.#sendAck(closedAsk, "recipient", known);
     db.afterCommit(() => this.#resolveWaiters(closedAsk));
     return close_reason;

@@ -12,7 +12,10 @@ const ASK_COLUMNS =
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
-  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
+  responder, created_at,
+  iif(question ->> 'blocking',
+    created_at + cast((question ->> 'timeout_seconds') * 1000 as integer), null) as expires_at,
+  coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
   (select min(ts) from stages
    where stages.ident = messages.ident and stage = 'reminded') as reminded_at`;
 const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;

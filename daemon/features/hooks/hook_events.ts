@@ -83,15 +83,17 @@ export class HookEvents {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, report.subagent);
-        return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
+        this.#deps.approvals.noteEvent(report, facts.agent_pid);
+        return this.#permission(reader, peer_id, { report, facts }) ??
+          (() => reader.answer(payload, null));
       }
-      const found = this.#peerOf(backend, report, reader.locate?.(facts) ?? facts);
+      const located = reader.locate?.(facts) ?? facts;
+      const found = this.#peerOf(backend, report, located);
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
-      if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
+      this.#deps.approvals.noteEvent(report, located.agent_pid);
       if (report.end_reason !== undefined) {
-        this.#deps.approvals.cancelOfSubagents(report.session_id);
         const { pane_id, agent_pid } = facts;
         this.#deps.peers.offline(peer_id, {
           reason: "session_end",
@@ -112,7 +114,8 @@ export class HookEvents {
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;
-      return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
+      return this.#permission(reader, peer_id, { report, facts: located }) ??
+        (() => reader.answer(payload, context));
     });
     const lost = () => {
       if (handsOver) this.#forgetHandedOver(report.session_id);
@@ -166,12 +169,11 @@ export class HookEvents {
    * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
    */
   #inSubagent({ session_id, turn_state }: HookReport, subagent: SubagentReport): string {
-    const { approvals, subagents, turns } = this.#deps;
+    const { subagents, turns } = this.#deps;
     const { peer_id } = this.#deps.directory.findBySession(session_id) ?? {};
     if (peer_id === undefined) throw new Problem("unknown_peer", { peer: session_id });
     turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
     subagents.report(peer_id, subagent);
-    if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
     return peer_id;
   }
 
@@ -190,13 +192,16 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { permission, session_id, subagent }: HookReport,
+    { report: { permission, session_id, subagent }, facts: { agent_pid } }: {
+      report: HookReport;
+      facts: HookFacts;
+    },
   ): AnswerHook | undefined {
     const { approvals } = this.#deps;
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, agent_id: subagent?.agent_id, ...permission },
+        { peer_id, session_id, agent_pid, agent_id: subagent?.agent_id, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
@@ -267,9 +272,4 @@ export class HookEvents {
 function toText(message: StoredMessage): string {
   const { framed, proof_id } = toOutgoing(message);
   return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
-}
-
-/** Whether a session has no open dialog any more. A dialog may be reported more than once. */
-function isPastDialog({ turn_state, end_reason }: HookReport): boolean {
-  return end_reason !== undefined || (turn_state !== undefined && turn_state !== "awaiting_input");
 }

@@ -1,0 +1,72 @@
+/**
+ * Decides from evidence whether a question of an agent still waits at its terminal, and how it
+ * ended there. Pure: the readers are in the agents' folders. No I/O.
+ */
+
+import type { AgentPeer } from "./adapter.ts";
+
+/** How a question ended that was not answered through us (contract 11). */
+export type EndedThere = "allowed_there" | "denied_there" | "ended_there";
+
+/**
+ * What a source says of a tool call that needs permission:
+ *
+ * - `waits`: a dialog of the session is open now.
+ * - `allowed`, `denied`: this very call was.
+ * - `not_done`: this very call has no result yet.
+ * - `working`: the session works, and shows no dialog.
+ * - `idle`: the session's turn is over.
+ * - `gone`: the process that waited is.
+ */
+type Finding = "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
+
+export interface Evidence {
+  /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
+  readonly source: string;
+  readonly says: Finding;
+  /** Since when it holds, by the clock of this machine. */
+  readonly at: number;
+}
+
+/** A tool call that waits for permission, as readers of evidence look for it. */
+export interface WaitingCall {
+  /** The agent when it asked. Its process is the one that asked. */
+  readonly peer: AgentPeer;
+  readonly session_id: string;
+  /** The subagent that asked; undefined for the session itself. */
+  readonly agent_id: string | undefined;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly asked_at: number;
+}
+
+/**
+ * How long a state must hold before it counts. Between two dialogs a session is at work for a
+ * moment, and a refusal is in the session's file a moment after its dialog has gone.
+ */
+export const SETTLE_MS = 500;
+
+/** What the evidence proves; undefined while the question waits. */
+export function endingOf(
+  evidence: readonly Evidence[],
+  { asked_at, now }: { readonly asked_at: number; readonly now: number },
+): { readonly outcome: EndedThere; readonly source: string } | undefined {
+  const denied = evidence.find(({ says }) => says === "denied");
+  if (denied) return { outcome: "denied_there", source: denied.source };
+  const allowed = evidence.find(({ says }) => says === "allowed");
+  if (allowed) return { outcome: "allowed_there", source: allowed.source };
+  const later = evidence.filter(({ says, at }) => says === "gone" || at > asked_at);
+  if (later.some(({ says }) => says === "gone")) return settled(later, "gone", now);
+  if (later.some(({ says }) => says === "waits")) return undefined;
+  const idle = settled(later, "idle", now);
+  if (idle) return idle;
+  const working = settled(later, "working", now);
+  // A call that was refused has a result at once. One that runs has none.
+  const runs = evidence.some(({ says }) => says === "not_done");
+  return working && runs ? { ...working, outcome: "allowed_there" } : working;
+}
+
+function settled(evidence: readonly Evidence[], finding: Finding, now: number) {
+  const found = evidence.find(({ says, at }) => says === finding && now - at >= SETTLE_MS);
+  return found && { outcome: "ended_there" as const, source: found.source };
+}
