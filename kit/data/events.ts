@@ -72,13 +72,11 @@ export const EVENTS = {
     correlation_id: nullableString,
     ...expiry,
   }),
-  /** `outcome`: how the item's ask ended, when that changed the item. */
   inbox_updated: z.object({
     item_id: id,
     read: z.boolean(),
     replied: z.boolean(),
     surface: nullableString,
-    outcome: z.string().optional(),
   }),
   chat_turn: z.object({ peer_id: id, role: id, turn_id: nullableString }),
   spawn: z.object({

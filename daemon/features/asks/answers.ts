@@ -25,7 +25,12 @@ export function isDecidedThere(outcome: Outcome | null): boolean {
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
 /** The error for a second answer to an ask. */
-export function alreadyClosed({ correlation_id, close_reason, outcome }: Ask): Problem {
+export function alreadyClosed(
+  { correlation_id, close_reason, outcome }: Pick<
+    Ask,
+    "correlation_id" | "close_reason" | "outcome"
+  >,
+): Problem {
   return new Problem("already_closed", {
     correlation_id,
     close_reason: close_reason ?? "",

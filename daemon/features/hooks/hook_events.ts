@@ -79,15 +79,15 @@ export class HookEvents {
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     let handsOver = false;
+    const located = reader.locate?.(facts) ?? facts;
     const answer = this.#ctx.db.transact(() => {
       if (this.#isUnregistered(report)) return () => reader.answer(payload, null);
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, report.subagent);
-        this.#deps.approvals.noteEvent(report, facts.agent_pid);
-        return this.#permission(reader, peer_id, { report, facts }) ??
+        this.#deps.approvals.noteEvent(report, located.agent_pid);
+        return this.#permission(reader, peer_id, { report, facts: located }) ??
           (() => reader.answer(payload, null));
       }
-      const located = reader.locate?.(facts) ?? facts;
       const found = this.#peerOf(backend, report, located);
       const peer_id = report.prompt === undefined
         ? found

@@ -23,7 +23,9 @@ export function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
   const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};
-  return blocking && timeout_seconds != null ? created_at + Math.trunc(timeout_seconds * 1000) : null;
+  return blocking && timeout_seconds != null
+    ? created_at + Math.trunc(timeout_seconds * 1000)
+    : null;
 }
 
 /** `expires_at` as events and frames have it; empty if the message has none. */

@@ -82,10 +82,13 @@ const readCommon = payloadReader({
   ),
   preToolUse: event({}, () => ({ turn_state: "working" })),
   // There is no turn state: a dialog of another tool call may be open.
-  postToolUse: event({ toolName: z.unknown(), toolArgs: z.unknown() }, (fields) => {
-    const { toolName: tool, toolArgs: input } = fields;
-    return { is_within_turn: true, ...(typeof tool === "string" && { ran: { tool, input } }) };
-  }),
+  postToolUse: event(
+    { toolName: z.string().optional().catch(undefined), toolArgs: z.unknown().optional() },
+    ({ toolName: tool, toolArgs: input }) => ({
+      is_within_turn: true,
+      ...(tool !== undefined && { ran: { tool, input } }),
+    }),
+  ),
 });
 
 const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([

@@ -44,10 +44,13 @@ const readEvent = payloadReader({
   // After all tool calls of one answer, so two of them have an answer of the model between them.
   PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
   // After each tool call.
-  PostToolUse: event({ tool_name: z.unknown(), tool_input: z.unknown() }, (fields) => {
-    const { tool_name: tool, tool_input: input } = fields;
-    return { ...WITHIN_TURN, ...(typeof tool === "string" && { ran: { tool, input } }) };
-  }),
+  PostToolUse: event(
+    { tool_name: z.string().optional().catch(undefined), tool_input: z.unknown().optional() },
+    ({ tool_name: tool, tool_input: input }) => ({
+      ...WITHIN_TURN,
+      ...(tool !== undefined && { ran: { tool, input } }),
+    }),
+  ),
   // Codex's.
   PostModelRequest: event(
     { status: z.string() },

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Decision, HookReport } from "../../agents/adapter.ts";
-import { endingOf, type Evidence, type WaitingCall } from "../../agents/question_evidence.ts";
+import { endingOf, type Evidence, SETTLE_MS, type WaitingCall } from "../../agents/question_evidence.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
@@ -124,8 +124,9 @@ export class Approvals {
     }
   }
 
-  #note({ noted }: PendingQuestion, says: Evidence["says"]): void {
-    noted.push({ source: "hook", says, at: this.#ctx.clock.now() });
+  #note(question: PendingQuestion, says: Evidence["says"]): void {
+    question.noted.push({ source: "hook", says, at: this.#ctx.clock.now() });
+    void this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
   }
 
   /** Reads the evidence of open questions, for as long as there are any. */
@@ -152,11 +153,11 @@ export class Approvals {
     const { asked_at, peer: { backend, agent_pid, agent_started } } = call;
     const { clock } = this.#ctx;
     const read = transports.adapterOf(backend)?.questionEvidence?.(call, clock.now());
-    const evidence = [...noted, ...(await read ?? [])];
-    const now = clock.now();
+    const evidence = [...noted, ...(read ? await read : [])];
+    const now = clock.now(), settle_ms = read ? SETTLE_MS : 0;
     const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
     if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
-    const ending = endingOf(evidence, { asked_at, now });
+    const ending = endingOf(evidence, { asked_at, now, settle_ms });
     if (!ending || shutdownSignal.aborted || !this.#pending.has(question)) return;
     questions.endThere(correlation_id, ending.outcome);
   }
