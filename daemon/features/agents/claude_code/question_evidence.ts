@@ -7,14 +7,12 @@ import { isDeepStrictEqual } from "node:util";
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../question_evidence.ts";
+import { evidenceIn } from "../sessions/evidence_file.ts";
 import { sessionFor } from "./registry.ts";
 import { SESSION_ID, transcriptOf } from "./transcripts.ts";
 
-/** How much of a session file is read: more than the records since any open dialog. */
-const TAIL_BYTES = 1_048_576;
 /** How much earlier a dialog may be answered than its hook has reached us. */
 const EARLY_MS_MAX = 2_000;
 /** What Claude Code writes as the result of a call that its user refused. */
@@ -50,24 +48,8 @@ export function claudeEvidence(
 ): readonly Evidence[] {
   return [
     ...registryEvidence(sessionFor(config_dirs, call.peer, isAlive), call, now),
-    ...unlessUnchanged(fileOf(config_dirs, call), call),
+    ...evidenceIn(fileOf(config_dirs, call), call, fileEvidence),
   ];
-}
-
-/** What was last read for a call, and when the file had changed then. */
-const read = new WeakMap<
-  WaitingCall,
-  { readonly at: number; readonly found: readonly Evidence[] }
->();
-
-function unlessUnchanged(file: string | undefined, call: WaitingCall): readonly Evidence[] {
-  const at = file === undefined ? undefined : changedAt(file);
-  if (file === undefined || at === undefined) return [];
-  const known = read.get(call);
-  if (known?.at === at) return known.found;
-  const found = fileEvidence(readTail(file, TAIL_BYTES) ?? "", call);
-  read.set(call, { at, found });
-  return found;
 }
 
 type Entry = NonNullable<ReturnType<typeof sessionFor>>;
