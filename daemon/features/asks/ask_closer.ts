@@ -9,7 +9,7 @@ import * as ledger from "../messages/ledger/ledger.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
-import { isDecidedThere } from "./answers.ts";
+import { asksForDecision, isDecidedThere } from "./answers.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
 /** The part of `Inbox` that asks use. */
@@ -116,9 +116,7 @@ export class AskCloser {
       events.append("answer", { correlation_id, scope: question?.scope ?? null, outcome });
     }
     if (!isCancelled || known.cancelled_by) this.#sendAck(closedAsk, "asker", known);
-    // The item of a question shows how it ended, so that its recipient needs no other message.
-    const tellRecipient = isCancelled && wasDelivered && responder !== null &&
-      !isDecidedThere(outcome);
+    const tellRecipient = isCancelled && wasDelivered && responder !== null;
     if (tellRecipient) this.#sendAck(closedAsk, "recipient", known);
     db.afterCommit(() => this.#resolveWaiters(closedAsk));
     return close_reason;
@@ -137,7 +135,9 @@ export class AskCloser {
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
     const to = to_id ? this.#deps.directory.address(to_id) : undefined;
     const { cancelled_by, traceparent } = known;
-    if (!to || to.status === "retired" || to.peer_id === cancelled_by?.peer_id) return;
+    // The item of a question shows how it ended, so that the human needs no other message.
+    const isShown = side === "recipient" && to?.role === "human" && asksForDecision(ask.question);
+    if (isShown || !to || to.status === "retired" || to.peer_id === cancelled_by?.peer_id) return;
     if (!to.addressable) {
       const dropped = { peer_id: to.peer_id, count: 1, reason: "peer_not_addressable" };
       return this.#ctx.events.append("deliveries_dropped", dropped);

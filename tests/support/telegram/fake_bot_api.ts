@@ -40,7 +40,7 @@ const METHODS = {
   getUpdates: z.strictObject({
     offset: z.int().optional(),
     timeout: z.int().min(0).max(50),
-    allowed_updates: z.array(z.enum(["message", "callback_query"])).optional(),
+    allowed_updates: z.array(z.enum(["message", "edited_message", "callback_query"])).optional(),
   }),
   sendMessage: z.strictObject({
     chat_id,

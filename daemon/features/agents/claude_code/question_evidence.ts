@@ -22,7 +22,7 @@ const ToolUse = z.object({
   type: z.literal("tool_use"),
   id: z.string(),
   name: z.string(),
-  input: z.unknown(),
+  input: z.unknown().optional(),
 });
 const ToolResult = z.object({
   type: z.literal("tool_result"),
@@ -33,7 +33,7 @@ const Line = z.object({
   message: z.object({ content: z.array(z.unknown()) }),
   /** In the result of a call that was refused, such as `user-rejected`. */
   toolDenialKind: z.string().optional(),
-  toolUseResult: z.unknown(),
+  toolUseResult: z.unknown().optional(),
 });
 
 export interface EvidenceOptions {

@@ -7,7 +7,12 @@ import { isDeepStrictEqual } from "node:util";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Decision, HookReport } from "../../agents/adapter.ts";
-import { endingOf, type Evidence, SETTLE_MS, type WaitingCall } from "../../agents/question_evidence.ts";
+import {
+  endingOf,
+  type Evidence,
+  SETTLE_MS,
+  type WaitingCall,
+} from "../../agents/question_evidence.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
