@@ -15,6 +15,8 @@ const CONFIG = {
   approvals: { gated_tools: ["Write"], timeout_seconds: 60 },
 };
 
+const PRESS_PAUSE_MS = 2_000;
+
 /** A session after `mesh setup`, and a daemon that gates what it writes. */
 class ApprovalFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
@@ -56,9 +58,14 @@ class ApprovalFixture implements AsyncDisposable {
   async decidedInPane(claude: Claude, correlation_id: string | null, key: "Enter" | "Escape") {
     const isShown = () => claude.screen.includes("Do you want to create");
     await until("the dialog", () => isShown() && claude.session?.status === "waiting");
+    // A dialog ignores keys at the moment it appears; a second Escape would open another one.
+    let pressed_at = 0;
     await until("the end of the dialog", () => {
       const isOpen = isShown();
-      if (isOpen) claude.press(key);
+      if (isOpen && Date.now() - pressed_at > PRESS_PAUSE_MS) {
+        claude.press(key);
+        pressed_at = Date.now();
+      }
       return !isOpen;
     });
     const decided_at = Date.now();

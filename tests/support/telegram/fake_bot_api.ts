@@ -153,6 +153,14 @@ export class FakeBotApi {
     return this.write(text, { reply_to_message, ...more });
   }
 
+  /** The person changes a reply. */
+  edit(message_id: number, to: number, text: string): void {
+    const reply_to_message = { message_id: to, from: { id: 4711, is_bot: true } };
+    const chat = { id: CHAT, type: "private" };
+    const date = Math.floor(this.#clock.now() / 1000);
+    this.update({ edited_message: { message_id, date, chat, text, reply_to_message } });
+  }
+
   /** Adds a tap by the person on a button with this label. */
   tap(message_id: number, label: string, chat = CHAT): void {
     const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
