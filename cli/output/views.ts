@@ -7,7 +7,7 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import { endingOfItem } from "../../dashboard/state/answers/endings.ts";
+import { endingOfItem } from "../../dashboard/state/derived/endings.ts";
 import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { shortIds } from "./short_ids.ts";
 import { formatCloseReason } from "./message_explanation.ts";

@@ -6,7 +6,7 @@ import { cleanText } from "kit/core/text.ts";
 import { clean } from "../../output/terminal.ts";
 import { truncate } from "../../output/table.ts";
 import { formatInstant } from "../../output/time.ts";
-import { endingOfItem } from "../../../dashboard/state/answers/endings.ts";
+import { endingOfItem } from "../../../dashboard/state/derived/endings.ts";
 import type { Button, ChatStyle } from "./chat.ts";
 
 /** Room for ` (1000/1000):` after the head of each part. */

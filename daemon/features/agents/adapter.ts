@@ -3,7 +3,6 @@
  */
 
 import type { Backend, Key } from "./contract.ts";
-import type { Evidence, WaitingCall } from "./question_evidence.ts";
 import type { Reason } from "kit/core/reasons.ts";
 
 /** The facts about a registered agent that its transports use. */
@@ -97,6 +96,36 @@ export interface Observation {
   readonly source: string;
   /** Since when the turn state holds. If undefined, the time of the observation applies. */
   readonly at?: number | undefined;
+}
+
+/**
+ * What a source says of a tool call that waits for permission:
+ *
+ * - `waits`: a dialog of the session is open now.
+ * - `allowed`, `denied`: this very call was.
+ * - `not_done`: this very call has no result yet.
+ * - `working`: the session works, and shows no dialog.
+ * - `idle`: the session's turn is over.
+ * - `gone`: the process that waited is.
+ */
+export interface Evidence {
+  /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
+  readonly source: string;
+  readonly says: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
+  /** Since when it holds, by the clock of this machine. */
+  readonly at: number;
+}
+
+/** A tool call that waits for permission, as readers of evidence look for it. */
+export interface WaitingCall {
+  /** The agent when it asked. Its process is the one that asked. */
+  readonly peer: AgentPeer;
+  readonly session_id: string;
+  /** The subagent that asked; undefined for the session itself. */
+  readonly agent_id: string | undefined;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly asked_at: number;
 }
 
 /** The result of one transport's check; `reason` is null if it is ready. */

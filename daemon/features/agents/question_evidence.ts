@@ -3,42 +3,10 @@
  * ended there. Pure: the readers are in the agents' folders. No I/O.
  */
 
-import type { AgentPeer } from "./adapter.ts";
+import type { Evidence } from "./adapter.ts";
 
 /** How a question ended that was not answered through us (contract 11). */
 export type EndedThere = "allowed_there" | "denied_there" | "ended_there";
-
-/**
- * What a source says of a tool call that needs permission:
- *
- * - `waits`: a dialog of the session is open now.
- * - `allowed`, `denied`: this very call was.
- * - `not_done`: this very call has no result yet.
- * - `working`: the session works, and shows no dialog.
- * - `idle`: the session's turn is over.
- * - `gone`: the process that waited is.
- */
-type Finding = "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
-
-export interface Evidence {
-  /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
-  readonly source: string;
-  readonly says: Finding;
-  /** Since when it holds, by the clock of this machine. */
-  readonly at: number;
-}
-
-/** A tool call that waits for permission, as readers of evidence look for it. */
-export interface WaitingCall {
-  /** The agent when it asked. Its process is the one that asked. */
-  readonly peer: AgentPeer;
-  readonly session_id: string;
-  /** The subagent that asked; undefined for the session itself. */
-  readonly agent_id: string | undefined;
-  readonly tool: string;
-  readonly input: unknown;
-  readonly asked_at: number;
-}
 
 /**
  * How long a state must hold before it counts. Between two dialogs a session is at work for a
@@ -73,7 +41,11 @@ export function endingOf(
   return working && runs ? { ...working, outcome: "allowed_there" } : working;
 }
 
-function settled(evidence: readonly Evidence[], finding: Finding, { now, settle_ms }: Judged) {
+function settled(
+  evidence: readonly Evidence[],
+  finding: Evidence["says"],
+  { now, settle_ms }: Judged,
+) {
   const found = evidence.find(({ says, at }) => says === finding && now - at >= settle_ms);
   return found && { outcome: "ended_there" as const, source: found.source };
 }

@@ -39,8 +39,8 @@ export function alreadyClosed(
 }
 
 /**
- * Whether a question asks for a decision. A text to one that is over was meant as that decision, and
- * becomes a new ask only if the person says so (contract 11).
+ * Whether a question asks for a decision. A text to one that is over was meant as that decision,
+ * and becomes a new ask only if the person says so (contract 11).
  */
 export function asksForDecision(question: Pick<Question, "kind" | "scope"> | null): boolean {
   return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;

@@ -19,7 +19,7 @@ export const Question = z.object({
 export type Question = z.output<typeof Question>;
 
 /** When the asker of a blocking question stops waiting; null if that is not known. */
-export function expiryOf(
+function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
   const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};

@@ -3,12 +3,11 @@
  * permission. As of 2.1.329.
  */
 
-import { isDeepStrictEqual } from "node:util";
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
-import { tryJson } from "kit/core/text.ts";
+import { canonicalJson, tryJson } from "kit/core/text.ts";
 import type { IsAlive } from "../../../host/processes.ts";
-import type { Evidence, WaitingCall } from "../question_evidence.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { sessionFor } from "./registry.ts";
 import { SESSION_ID, transcriptOf } from "./transcripts.ts";
@@ -54,7 +53,7 @@ export function claudeEvidence(
 
 type Entry = NonNullable<ReturnType<typeof sessionFor>>;
 
-/** A state that holds since before the question says nothing of its dialog, except that one waits. */
+/** A state from before the question says nothing of its dialog, except that one waits. */
 function registryEvidence(
   entry: Entry | undefined,
   { session_id }: WaitingCall,
@@ -97,7 +96,7 @@ export function fileEvidence(
     for (const block of data?.message.content ?? []) {
       const at = data?.timestamp ?? 0;
       const use = ToolUse.safeParse(block).data;
-      if (use?.name === tool && isDeepStrictEqual(use.input, input)) {
+      if (use?.name === tool && isSame(use.input, input)) {
         [call, result] = [{ id: use.id, at }, undefined];
       }
       const done = ToolResult.safeParse(block).data;
@@ -109,4 +108,8 @@ export function fileEvidence(
   if (!call) return [];
   if (!result) return [{ source, says: "not_done", at: call.at }];
   return result.at < asked_at - EARLY_MS_MAX ? [] : [result];
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return canonicalJson(left) === canonicalJson(right);
 }

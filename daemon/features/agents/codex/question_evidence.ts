@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import type { Evidence, WaitingCall } from "../question_evidence.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { rolloutFile } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";

@@ -3,10 +3,9 @@
  * stays when the turn is interrupted. Tested with 1.0.102.
  */
 
-import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import { tryJson } from "kit/core/text.ts";
-import type { Evidence, WaitingCall } from "../question_evidence.ts";
+import { canonicalJson, tryJson } from "kit/core/text.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { recordsFileOf } from "./sessions.ts";
 
@@ -57,5 +56,7 @@ function isCall(
 ): boolean {
   const fields = Fields.safeParse(input).data ?? {};
   return data?.toolName === tool &&
-    Object.entries(fields).every(([key, value]) => isDeepStrictEqual(data.arguments?.[key], value));
+    Object.entries(fields).every(([key, value]) =>
+      canonicalJson(data.arguments?.[key]) === canonicalJson(value)
+    );
 }

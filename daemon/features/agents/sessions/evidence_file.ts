@@ -1,7 +1,7 @@
 /** Reads what a session file says of an open question, again only after the file has changed. */
 
 import { changedAt, readTail } from "../../../host/agent_files.ts";
-import type { Evidence, WaitingCall } from "../question_evidence.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
 
 /** How much of a session file is read: more than the records since any open dialog. */
 const TAIL_BYTES = 1_048_576;

@@ -3,16 +3,17 @@
  * human allows or denies, here or at the agent's own dialog.
  */
 
-import { isDeepStrictEqual } from "node:util";
+import { canonicalJson } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
-import type { AgentPeer, Decision, HookReport } from "../../agents/adapter.ts";
-import {
-  endingOf,
-  type Evidence,
-  SETTLE_MS,
-  type WaitingCall,
-} from "../../agents/question_evidence.ts";
+import type {
+  AgentPeer,
+  Decision,
+  Evidence,
+  HookReport,
+  WaitingCall,
+} from "../../agents/adapter.ts";
+import { endingOf, SETTLE_MS } from "../../agents/question_evidence.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
@@ -217,7 +218,7 @@ function findingOf(
   { tool, input }: WaitingCall,
   known: boolean,
 ): Evidence["says"] | undefined {
-  if (ran) return ran.tool === tool && isDeepStrictEqual(ran.input, input) ? "allowed" : undefined;
+  if (ran) return ran.tool === tool && isSame(ran.input, input) ? "allowed" : undefined;
   // Nothing ran that waited for a permission when its turn was interrupted.
   if (interrupted) return "denied";
   // A session may begin in a second process while the first one waits.
@@ -225,6 +226,10 @@ function findingOf(
   const isOver = prompt !== undefined || turn_state === "idle" || turn_error !== undefined ||
     end_reason !== undefined || subagent?.phase === "ended";
   return isOver ? "idle" : undefined;
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return canonicalJson(left) === canonicalJson(right);
 }
 
 /** Only an answer with the option `allow` permits the tool. */

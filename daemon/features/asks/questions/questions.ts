@@ -98,7 +98,7 @@ export class Questions {
     return await this.waitForVerdict(ask, request.signal);
   }
 
-  /** Opens a question that the agent's own dialog asks as well. The caller waits for the verdict. */
+  /** Opens a question that the agent's own dialog asks as well; `waitForVerdict` waits for it. */
   openAtTerminal(body: AskBlocking, request: AskContext): Ask {
     return this.#ctx.db.transact(() => this.#open(body, request, true));
   }

@@ -1,11 +1,8 @@
 /** The rule that decides from evidence whether a question waits, and its readers' files. */
 
 import assert from "node:assert/strict";
-import {
-  endingOf,
-  type Evidence,
-  SETTLE_MS,
-} from "../../../../daemon/features/agents/question_evidence.ts";
+import type { Evidence } from "../../../../daemon/features/agents/adapter.ts";
+import { endingOf, SETTLE_MS } from "../../../../daemon/features/agents/question_evidence.ts";
 import { fileEvidence } from "../../../../daemon/features/agents/claude_code/question_evidence.ts";
 import { rolloutEvidence } from "../../../../daemon/features/agents/codex/question_evidence.ts";
 import { recordEvidence } from "../../../../daemon/features/agents/copilot/question_evidence.ts";
