@@ -54,7 +54,7 @@ Deno.test("the item of a choice that is over says how it ended, and is not unrea
   }
 });
 
-Deno.test("an option for what is over is refused with its outcome, and opens nothing", async () => {
+Deno.test("an option for what is over is refused with its outcome, and opens nothing [c11.over.option]", async () => {
   await using w = withHuman();
   const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
   const { item_id, correlation_id } = await endedItem(w, cancel);
@@ -81,7 +81,7 @@ Deno.test("an option for what is over is refused with its outcome, and opens not
   assert.equal((await post(w, `/inbox/${item_id}/reply`, {})).action, "read");
 });
 
-Deno.test("a text to what is over opens an ask only once the person has confirmed it", async () => {
+Deno.test("a text to what is over opens an ask only once the person has confirmed it [c11.over.text]", async () => {
   await using w = withHuman();
   const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
   const { item_id, correlation_id } = await endedItem(w, cancel);
@@ -104,7 +104,7 @@ Deno.test("a text to a plain ask that is closed opens a new one, as before", asy
   assert.equal((await post(w, `/inbox/${item.item_id}/reply`, { text: "Why?" })).action, "asked");
 });
 
-Deno.test("a blocking question says when it expires, in every record and event", async () => {
+Deno.test("a blocking question says when it expires, in every record and event [c11.blocking.expiry]", async () => {
   await using w = withHuman();
   const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
   await startAskBlocking(w, { timeout_seconds: 30 });

@@ -165,7 +165,7 @@ Deno.test("a turn that goes on or ends ends the question of its dialog, at the t
   }
 });
 
-Deno.test("a question belongs to its own tool call, whatever another call or process reports", async () => {
+Deno.test("a question belongs to its own tool call, whatever another call or process reports [c11.over.there]", async () => {
   await using w = gatedTool();
   w.processes.start(7);
   w.processes.start(8);
