@@ -138,7 +138,10 @@ export function formatAskState(
   { state, close_reason, outcome }: Pick<Ask, "state" | "close_reason" | "outcome">,
 ): string {
   if (close_reason === null) return state;
-  const parts = [formatCloseReason(close_reason), outcome?.replaceAll("_", " ")].filter(Boolean);
+  // Its own dialog was answered, so that the close reason would say less.
+  const isDecidedThere = outcome?.endsWith("_there") ?? false;
+  const reason = isDecidedThere ? undefined : formatCloseReason(close_reason);
+  const parts = [reason, outcome?.replaceAll("_", " ")].filter(Boolean);
   return `${state}: ${[...new Set(parts)].join(", ")}`;
 }
 
