@@ -132,15 +132,14 @@ export class Approvals {
 
   #note(question: PendingQuestion, says: Evidence["says"]): void {
     question.noted.push({ source: "hook", says, at: this.#ctx.clock.now() });
-    void this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
+    void this.#reviewInBackground(question);
   }
 
   /** Reads the evidence of open questions, for as long as there are any. */
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
-    const watching = this.#reviewWhilePending().finally(() => this.#isWatching = false);
-    void this.#ctx.background.run("Watching open questions failed", watching);
+    void this.#ctx.background.run("Watching open questions failed", this.#reviewWhilePending());
   }
 
   async #reviewWhilePending(): Promise<void> {
@@ -148,8 +147,13 @@ export class Approvals {
     const { shutdownSignal } = this.#deps;
     while (this.#pending.size > 0 && !shutdownSignal.aborted) {
       await pause(clock, REVIEW_INTERVAL_MS, shutdownSignal);
-      await Promise.all([...this.#pending].map((question) => this.#review(question)));
+      await Promise.all([...this.#pending].map((one) => this.#reviewInBackground(one)));
     }
+    this.#isWatching = false;
+  }
+
+  #reviewInBackground(question: PendingQuestion): Promise<void> {
+    return this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
   }
 
   /** Closes a question that does not wait any more. */
