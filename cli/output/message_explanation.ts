@@ -90,7 +90,7 @@ function createdSentence({ kind, from_peer_name: from, to_peer_name: to, text }:
 }
 
 function closedSentence(
-  { close_reason, reply, responder, from_peer_name, to_peer_name }: Message,
+  { close_reason, outcome, reply, responder, from_peer_name, to_peer_name }: Message,
 ): string {
   const responderName = responder ?? to_peer_name;
   const replyText = reply ? `: ${quote(reply)}` : ".";
@@ -103,6 +103,9 @@ function closedSentence(
     case "declined":
       return `${responderName} declined${replyText}`;
     case "cancelled":
+      if (outcome?.endsWith("_there")) {
+        return `It was ${outcome.replace("_there", "")} in the terminal of ${from_peer_name}.`;
+      }
       return `${from_peer_name} cancelled it${replyText}`;
     case "reply_to":
       return `${responderName} replied with a new ask, which replaced it.`;

@@ -7,6 +7,7 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
+import { endingOfItem } from "../../dashboard/state/derived/endings.ts";
 import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { shortIds } from "./short_ids.ts";
 import { formatCloseReason } from "./message_explanation.ts";
@@ -113,6 +114,7 @@ export function showAsk(to: Terminal, ask: Ask): void {
     asked: formatInstant(ask.created_at),
     delivered: formatInstant(ask.delivered_at),
     seen: formatInstant(ask.seen_at),
+    expires: ask.state === "open" ? formatInstant(ask.expires_at) : null,
     closed: formatInstant(ask.closed_at),
   });
   to.print();
@@ -136,7 +138,10 @@ export function formatAskState(
   { state, close_reason, outcome }: Pick<Ask, "state" | "close_reason" | "outcome">,
 ): string {
   if (close_reason === null) return state;
-  const parts = [formatCloseReason(close_reason), outcome?.replaceAll("_", " ")].filter(Boolean);
+  // Its own dialog was answered, so that the close reason would say less.
+  const isDecidedThere = outcome?.endsWith("_there") ?? false;
+  const reason = isDecidedThere ? undefined : formatCloseReason(close_reason);
+  const parts = [reason, outcome?.replaceAll("_", " ")].filter(Boolean);
   return `${state}: ${[...new Set(parts)].join(", ")}`;
 }
 
@@ -175,11 +180,17 @@ export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Cloc
   to.printTable(items, {
     "": ({ read }) => read ? "" : styled("green", "●"),
     ID: ({ item_id }) => styled("cyan", item_id),
-    KIND: ({ kind, replied }) => replied ? `${kind}, replied` : kind,
+    KIND: formatItemKind,
     FROM: ({ from }) => from,
     AGE: ({ created_at }) => formatAge(created_at, clock),
     TEXT: ({ text }) => text,
   }, { whole: ["ID"], empty: "Your inbox is empty." });
+}
+
+/** With how its ask ended: who reads the list does not answer what is over. */
+function formatItemKind({ kind, replied, state, outcome }: InboxItem): string {
+  if (replied) return `${kind}, replied`;
+  return state === "closed" ? `${kind}, ${(outcome ?? "over").replaceAll("_", " ")}` : kind;
 }
 
 export function showInboxItem(to: Terminal, item: InboxItem): void {
@@ -191,12 +202,14 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     received: formatInstant(item.created_at),
     read: item.read_at && `${formatInstant(item.read_at)} on ${item.read_by ?? "?"}`,
     replied: formatInstant(item.replied_at),
+    closed: item.closed_at && `${formatInstant(item.closed_at)}: ${endingOfItem(item)}`,
+    expires: item.state === "open" ? formatInstant(item.expires_at) : null,
   });
   to.print();
   to.printText(item.text);
   showFiles(to, item.attachments);
   for (const { id, title } of item.question?.options ?? []) {
-    to.print("  ", styled("bold", id), `  ${title}`);
+    to.print(id === item.option_id ? "→ " : "  ", styled("bold", id), `  ${title}`);
   }
 }
 

@@ -17,6 +17,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   connected: "good",
   answered: "good",
   acknowledged: "good",
+  allowed_there: "good",
   active: "good",
   accepted: "link",
   sent: "link",

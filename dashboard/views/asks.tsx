@@ -132,7 +132,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
         <div class="reply">
           <header>
             <bdi class="who">{visible(ask.responder ?? "mesh")}</bdi>
-            {!ask.reply && <State of={ask.close_reason ?? "closed"} />}
+            {!ask.reply && <State of={endOf(ask)} />}
             <Age at={ask.closed_at} suffix=" ago" />
           </header>
           {ask.reply && <Markdown text={ask.reply} />}
@@ -156,4 +156,10 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
       )}
     </li>
   );
+}
+
+/** What was decided in the agent's own terminal says more than that the question was withdrawn. */
+function endOf({ outcome, close_reason }: Ask): string {
+  const isDecidedThere = outcome?.endsWith("_there") ?? false;
+  return (isDecidedThere ? outcome : close_reason) ?? "closed";
 }

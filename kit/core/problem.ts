@@ -108,7 +108,7 @@ export const PROBLEMS = {
   router_unavailable:   refusal(503, "The routing strategy {arm} found no recipient: {reason}", "name a recipient in to_peer, or a fallback in fallback_to", { arm: text, reason: text }),
   unknown_ask:          refusal(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),
   ask_not_here:         refusal(404, "Unknown ask: {correlation_id}", "your inbox is on {machine}: reply with `mesh inbox reply`, or use `mesh --machine {machine} …`; `mesh asks` lists those of this machine", { correlation_id: id, machine: text }, "unknown_ask"),
-  already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}", "send a new ask with reply_to", { correlation_id: id, close_reason: text }),
+  already_closed:       refusal(410, "{correlation_id} is closed: {close_reason}, {outcome}", "send a new ask with reply_to; a reply to an inbox item needs as_new_ask for that", { correlation_id: id, close_reason: text, outcome: text }),
   not_the_recipient:    refusal(403, "{correlation_id} is addressed to another peer", "", { correlation_id: id }),
   not_the_asker:        refusal(403, "{correlation_id} was sent by another peer", "", { correlation_id: id }),
   unknown_option:       refusal(422, `"{option}" is not an option`, "choose one of: {options}", { option: text, options: text }),

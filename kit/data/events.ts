@@ -13,6 +13,8 @@ const nullableString = z.string().nullable();
 const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
 const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
+/** When the asker of a blocking question stops waiting. */
+const expiry = { expires_at: z.string().optional() };
 const restart = { restart_id: id, peer_id: id, stage: id };
 
 /** The fields of each event. Other fields, such as a message's text, are never published. */
@@ -31,7 +33,7 @@ export const EVENTS = {
   peer_removed: z.object(peer),
   peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
   peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
-  ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id }),
+  ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id, ...expiry }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */
   turn_failed: z.object({ peer_id: id, error: id }),
   /** An agent ended its turn, and was reminded of this ask. */
@@ -50,6 +52,7 @@ export const EVENTS = {
     ...to,
     scope: nullableString,
     kind: id,
+    ...expiry,
   }),
   answer: z.object({ correlation_id: id, scope: nullableString, outcome: id }),
   notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
@@ -67,6 +70,7 @@ export const EVENTS = {
     from: z.string(),
     from_peer_id: nullableString,
     correlation_id: nullableString,
+    ...expiry,
   }),
   inbox_updated: z.object({
     item_id: id,

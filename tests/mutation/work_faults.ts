@@ -7,6 +7,9 @@ const JOBS = ["tests/daemon/features/jobs"];
 const SCHEDULES = ["tests/daemon/features/schedules"];
 const INBOX = ["tests/daemon/features/inbox", "tests/daemon/features/asks"];
 
+const EVIDENCE = ["tests/daemon/features/agents/question_evidence_test.ts"];
+const APPROVALS = ["tests/daemon/features/asks/questions/approvals_test.ts"];
+
 export const WORK_TARGETS: readonly Target[] = [
   {
     file: "daemon/features/schedules/fires.ts",
@@ -144,6 +147,16 @@ export const WORK_TARGETS: readonly Target[] = [
         "questions.mustBeHuman(correlation_id, () => by.proven_human);",
         "",
       ],
+      [
+        "an option for a question that is over is only read",
+        "if (over && option_id) throw alreadyClosed(over);",
+        "",
+      ],
+      [
+        "a late decision becomes a new ask without a word",
+        "if (over && asksForDecision(item.question) && !as_new_ask) throw alreadyClosed(over);",
+        "",
+      ],
     ],
   },
   {
@@ -153,8 +166,83 @@ export const WORK_TARGETS: readonly Target[] = [
       ["a later reader takes an item over", "if (item.read) return;", ""],
       [
         "an answered item stays open on the other surfaces",
-        "if (!answered) return;",
-        "if (answered || !answered) return;",
+        "if (answered) rows.markReplied(tx, item_id, clock.now());",
+        "",
+      ],
+      [
+        "a permission that nobody waits for is unread",
+        "if (answered || asksForDecision(question)) {",
+        "if (answered) {",
+      ],
+      [
+        "a surface is not told that a question is over",
+        "this.#deps.surfaces.showEnd(item);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/question_evidence.ts",
+    tests: EVIDENCE,
+    faults: [
+      [
+        "a question ends between two dialogs of its session",
+        "now - at >= settle_ms",
+        "now - at >= 0",
+      ],
+      [
+        "a question ends although its dialog is open",
+        'if (later.some(({ says }) => says === "waits")) return undefined;',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/asks/questions/approvals.ts",
+    tests: APPROVALS,
+    faults: [
+      [
+        "another process with the same session ends its questions",
+        "if (known && peer.agent_pid !== agent_pid) continue;",
+        "",
+      ],
+      [
+        "another tool call of the session ends its questions",
+        "ran.tool === tool && isSame(ran.input, input)",
+        "ran.tool === tool",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/hooks/claude_format.ts",
+    tests: APPROVALS,
+    faults: [
+      [
+        "a tool that asks the person is offered as allow or deny",
+        "...(!ASKING_TOOLS.has(tool) && { permission: { tool, input } }),",
+        "permission: { tool, input },",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/asks/questions/blocking_waits.ts",
+    tests: APPROVALS,
+    faults: [
+      [
+        "a restart records a denial for what the dialog still asks",
+        "undecided && rows.isAtTerminal(db, correlation_id)",
+        "false",
+      ],
+    ],
+  },
+  {
+    file: "cli/surfaces/chat/handler.ts",
+    tests: ["tests/cli/surfaces/telegram/ended_items_test.ts"],
+    faults: [
+      [
+        "the buttons of a question stay after a decision elsewhere",
+        "if (!question || !outcome || this.#tapped.has(item_id)) return;",
+        "if (question || !outcome || this.#tapped.has(item_id)) return;",
       ],
     ],
   },

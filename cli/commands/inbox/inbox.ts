@@ -16,7 +16,14 @@ import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
 import { formatInstant } from "../../output/time.ts";
 import { showInbox, showInboxItem } from "../../output/views.ts";
-import { aboutItem, type InboxItem, markItemRead, SURFACE } from "./items.ts";
+import {
+  aboutItem,
+  type InboxItem,
+  isDecisionOver,
+  markItemRead,
+  overText,
+  SURFACE,
+} from "./items.ts";
 import { type StreamEvent, watchEvents } from "../../client/event_stream.ts";
 
 const list = answerCommand({
@@ -95,7 +102,8 @@ export const INBOX_COMMANDS: readonly Command[] = [
       "use `mesh ack`.",
     flags: {
       "--option <id>": "answer with this option of the question",
-      "--again": "reply to an item that has a reply; this asks its sender a new question",
+      "--again":
+        "reply to an item that has a reply or is over; this asks its sender a new question",
       ...ATTACH_FLAG,
     },
     example: 'mesh inbox reply inb-3f9c04d1a2b7 "Yes, go ahead"',
@@ -113,22 +121,45 @@ export const INBOX_COMMANDS: readonly Command[] = [
   },
 ];
 
-async function reply(context: CommandContext, args: Args) {
+async function reply(
+  context: CommandContext,
+  args: Args,
+): Promise<{ readonly action: string; readonly correlation_id: string | null }> {
   const params = { id: args.text("id") };
   const item = await context.call(getInboxItem, { params });
-  if (item.replied && !args.flag("again")) {
-    throw new CommandError(
-      `${item.item_id} was answered at ${formatInstant(item.replied_at)}; a second reply would ` +
-        `ask ${item.from} a new question. To do that, add --again`,
-    );
-  }
   const option_id = args.get("option"), text = args.get("text");
+  // The daemon refuses an option for what is over, and says how it ended.
+  const mayAsk = option_id !== undefined || args.flag("again") ||
+    await confirmsNewAsk(context, item);
+  if (!mayAsk) return { action: "nothing sent", correlation_id: item.correlation_id };
   const attached = await resolveAttachments(context, args);
   const needsText = text === undefined && option_id === undefined && !attached.attachments;
   const body = needsText
     ? { text: await writeReply(context, item) }
     : { text: await context.readText(text ?? ""), option_id, ...attached };
-  return await context.call(replyInboxItem, { params, body: { surface: SURFACE, ...body } });
+  const confirmed = item.state === "closed" && option_id === undefined ? { as_new_ask: true } : {};
+  const whole = { surface: SURFACE, ...body, ...confirmed };
+  return await context.call(replyInboxItem, { params, body: whole });
+}
+
+/**
+ * Whether a text to an item goes to its sender as a new question. In a terminal the person is asked
+ * about a decision that nobody waits for any more; otherwise `--again` says so.
+ */
+async function confirmsNewAsk({ terminal }: CommandContext, item: InboxItem): Promise<boolean> {
+  if (item.replied) {
+    throw new CommandError(
+      `${item.item_id} was answered at ${formatInstant(item.replied_at)}; a second reply would ` +
+        `ask ${item.from} a new question. To do that, add --again`,
+    );
+  }
+  if (!isDecisionOver(item)) return true;
+  const { keys } = terminal.device;
+  if (!keys) throw new CommandError(`${overText(item)} To do that, add --again`);
+  terminal.printError(`${overText(item)} Do that? [y/N]`);
+  const { signal } = new AbortController();
+  for await (const key of keys(signal)) return /^y/i.test(key);
+  return false;
 }
 
 /** A reply without a text would close the ask with nothing. */
@@ -143,10 +174,10 @@ async function writeReply({ terminal, env }: CommandContext, item: InboxItem): P
 
 /** The hint on how to answer an item that is still open. */
 function printAnswerHint(item: InboxItem, terminal: Terminal): void {
-  if (item.replied) return;
+  if (item.replied || isDecisionOver(item)) return;
   const [option] = item.question?.options ?? [];
   const what = option ? `--option ${option.id}` : "TEXT";
-  const verb = item.kind === "ask" ? "Answer" : "Ask back";
+  const verb = item.state === "open" ? "Answer" : "Ask back";
   terminal.printError(styled("dim", `${verb} with: mesh inbox reply ${item.item_id} ${what}`));
 }
 

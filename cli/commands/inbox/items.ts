@@ -3,6 +3,7 @@
 import type { Call, WireResponse } from "kit/http/client.ts";
 import { getInboxItem, readInboxItem, replyInboxItem } from "../../client/endpoints.ts";
 import { CommandError } from "../../client/failures.ts";
+import { endingOfItem } from "../../../dashboard/state/derived/endings.ts";
 import { clean } from "../../output/terminal.ts";
 import { formatInstant } from "../../output/time.ts";
 
@@ -26,6 +27,20 @@ export function aboutItem(
   ].join("\n");
 }
 
+/** Whether nobody waits any more for the permission or the choice that an item asked for. */
+export function isDecisionOver({ state, question }: InboxItem): boolean {
+  return state === "closed" && question !== null &&
+    (question.kind === "choice" || question.scope === "tool_permission");
+}
+
+/** What a person is told who is about to answer such an item. */
+export function overText(item: InboxItem): string {
+  const { item_id, from } = item;
+  return `${item_id} is over: ${endingOfItem(item)} A text would ask ${
+    clean(from)
+  } a new question.`;
+}
+
 /** What a person answers an item with. */
 export type ItemAnswer = { readonly text: string } | { readonly option_id: string };
 
@@ -45,6 +60,12 @@ export async function answerItem(
     throw new CommandError(
       `It was answered at ${formatInstant(item.replied_at)}; nothing was sent`,
     );
+  }
+  if (isDecisionOver(item)) {
+    const how = "option_id" in answer
+      ? ""
+      : ` To do that: mesh inbox reply ${item_id} TEXT --again`;
+    throw new CommandError(`${overText(item)}${how || " Nothing was sent"}`);
   }
   return await call(replyInboxItem, { params, body: { surface: SURFACE, ...answer }, headers });
 }

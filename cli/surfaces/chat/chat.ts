@@ -146,7 +146,11 @@ export interface IncomingTap {
   readonly ref: string;
 }
 
+/** A message that the person has changed after it was sent. */
+export type IncomingEdit = Pick<IncomingMessage, "ref" | "reply_to" | "item_id">;
+
 export interface ChatEvent {
   readonly message?: IncomingMessage | undefined;
   readonly tap?: IncomingTap | undefined;
+  readonly edit?: IncomingEdit | undefined;
 }

@@ -86,7 +86,8 @@ async function showItem(
     const sent = await tryChat(deps, () => showPart(deps, part, first_ref, signal));
     if (!sent) return undefined;
     first_ref ??= sent.ref;
-    if (sent.ref !== undefined) pushes.recordMessage(sent.ref, item_id);
+    const hasButtons = part.kind === "text" && part.buttons !== undefined;
+    if (sent.ref !== undefined) pushes.recordMessage(sent.ref, item_id, hasButtons);
   }
   return undefined;
 }

@@ -16,7 +16,9 @@ const SEARCHED_ITEMS_MAX = 20;
 /** The messages that this process sent, by the item that they show. */
 export interface ShownMessages {
   getItemId(ref: string): string | undefined;
-  recordMessage(ref: string, item_id: string): void;
+  recordMessage(ref: string, item_id: string, hasButtons: boolean): void;
+  /** The messages with the buttons of an item. */
+  buttonRefs(item_id: string): readonly string[];
 }
 
 export interface ChatDeps extends BackoffDeps {

@@ -3,14 +3,30 @@
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import type { Button, IncomingMessage, IncomingTap } from "./chat.ts";
+import type { Button, ChatStyle, IncomingEdit, IncomingMessage, IncomingTap } from "./chat.ts";
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
 import { FileRefused, IncomingFiles } from "./incoming_files.ts";
 import { sendNotice, tellNotSent } from "./notices.ts";
-import { chosenButtons, getOption, parseChoice, splitText } from "./rendering.ts";
+import {
+  chosenButtons,
+  confirmButtons,
+  endedButtons,
+  endingText,
+  getOption,
+  parseChoice,
+  parseConfirmation,
+  renderItem,
+  type ShownItem,
+  splitText,
+} from "./rendering.ts";
 
 const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
+const NOT_SENT = "Your text was not sent.";
+const FORGOTTEN = "I do not have that text any more. Reply once more, then confirm it.";
+const NO_EDITS = "I do not forward changes: what you sent first counts.";
+/** How many texts wait for the person to confirm that they are new questions. */
+const UNCONFIRMED_MAX = 100;
 const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
 const ALREADY_CLOSED = "This is already closed.";
 const ALREADY_REPLIED = "This item was answered in the meantime, possibly with this reply. " +
@@ -24,6 +40,10 @@ export class ChatHandler {
   readonly #deps: ChatDeps;
   readonly #startedAt: number;
   readonly #files: IncomingFiles;
+  /** Replies to decisions that were over, by the ref of the message with the reply. */
+  readonly #unconfirmed = new Map<string, Reply>();
+  /** Items that the person answers with a tap in this chat. */
+  readonly #tapped = new Set<string>();
 
   constructor(deps: ChatDeps) {
     this.#deps = deps;
@@ -62,8 +82,11 @@ export class ChatHandler {
     await this.#reply({ ...message, text: text ?? "", reply_to, firstTriedAt }, signal);
   }
 
-  async tap({ id, data, ref }: IncomingTap, signal: AbortSignal): Promise<void> {
+  async tap(tap: IncomingTap, signal: AbortSignal): Promise<void> {
+    const { id, data, ref } = tap;
     const { chat } = this.#deps;
+    const confirmed = parseConfirmation(data);
+    if (confirmed !== undefined) return await this.#confirmNewAsk(tap, confirmed, signal);
     const { surface, tap_units_max } = chat.style;
     const answer = (text: string, alert: boolean) => {
       const [short = ""] = splitText(cleanText(text), tap_units_max);
@@ -74,6 +97,7 @@ export class ChatHandler {
     const choice = parseChoice(data);
     if (!choice) return await answer(ALREADY_CLOSED, false);
     const { item_id } = choice;
+    this.#tapped.add(item_id);
     const chosen = await catchRefusal(async () => {
       const item = await mustGetItem(this.#deps, item_id, signal);
       const option = choice.option === undefined
@@ -87,16 +111,85 @@ export class ChatHandler {
       // Any other action means that the item was already closed.
       return action === "acked" || action === "answered" ? option?.label ?? "OK" : undefined;
     });
-    if (chosen instanceof ApiError) {
-      await answer(chosen.problem.detail, true);
-      if (isClosed(chosen)) await setButtons([]);
-    } else if (chosen === undefined) {
-      await answer(ALREADY_CLOSED, true);
-      await setButtons([]);
+    if (chosen instanceof ApiError || chosen === undefined) {
+      this.#tapped.delete(item_id);
+      const ended = await this.#endOf(item_id, signal);
+      const text = chosen === undefined ? ALREADY_CLOSED : chosen.problem.detail;
+      await answer(ended ? endingText(ended) : text, true);
+      const isOver = chosen === undefined || isClosed(chosen);
+      if (isOver) await setButtons(ended ? endedButtons(ended, chat.style) : []);
     } else {
       await answer(chosen, false);
       await setButtons(chosenButtons(chosen, item_id, chat.style));
     }
+  }
+
+  /** The item, if its ask has ended and the daemon says how. */
+  async #endOf(item_id: string, signal: AbortSignal): Promise<ShownItem | undefined> {
+    const item = await catchRefusal(() => mustGetItem(this.#deps, item_id, signal));
+    return item instanceof ApiError || !item.outcome ? undefined : item;
+  }
+
+  /** Shows in place of an item's buttons how its ask ended, unless a tap here answered it. */
+  async end(item: ShownItem, signal: AbortSignal): Promise<void> {
+    const { chat, pushes } = this.#deps;
+    const { item_id, question, outcome } = item;
+    if (!question || !outcome || this.#tapped.has(item_id)) return;
+    const sent = pushes.buttonRefs(item_id);
+    for (const ref of sent.length > 0 ? sent : lastTextRef(item, chat.style)) {
+      await tryChat(
+        this.#deps,
+        () => chat.setButtons(ref, endedButtons(item, chat.style), signal),
+      );
+    }
+  }
+
+  /** The person changed a reply after it was sent. */
+  async edit({ ref, reply_to, item_id }: IncomingEdit, signal: AbortSignal): Promise<void> {
+    if (reply_to === undefined && item_id === undefined) return;
+    const id = item_id ?? (reply_to && this.#deps.pushes.getItemId(reply_to)) ??
+      (reply_to && (await getItemByRef(this.#deps, reply_to, signal))?.item_id);
+    const ended = id ? await this.#endOf(id, signal) : undefined;
+    const text = ended ? `${NO_EDITS} ${endingText(ended)}` : NO_EDITS;
+    await tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+  }
+
+  /** Asks whether a text to a decision that is over becomes a new question. */
+  async #askToConfirm(reply: Reply, refusal: ApiError, signal: AbortSignal): Promise<void> {
+    const { pushes, chat } = this.#deps;
+    const { ref, reply_to } = reply;
+    const id = reply.item_id ?? pushes.getItemId(reply_to) ??
+      (await getItemByRef(this.#deps, reply_to, signal))?.item_id;
+    const ended = id === undefined ? undefined : await this.#endOf(id, signal);
+    this.#unconfirmed.set(ref, { ...reply, item_id: id });
+    const [oldest] = this.#unconfirmed.keys();
+    if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest) this.#unconfirmed.delete(oldest);
+    const text = `${ended ? endingText(ended) : refusal.problem.detail} ${NOT_SENT}`;
+    const buttons = confirmButtons(ref, chat.style);
+    await tellNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
+  }
+
+  /** Sends a text as a new question, because the person has confirmed it. */
+  async #confirmNewAsk(tap: IncomingTap, ref: string, signal: AbortSignal): Promise<void> {
+    const { chat } = this.#deps;
+    const reply = this.#unconfirmed.get(ref);
+    const answer = (text: string, alert: boolean) =>
+      tryChat(this.#deps, () => chat.answerTap({ id: tap.id, text, alert }, signal));
+    const setButtons = (buttons: readonly Button[]) =>
+      tryChat(this.#deps, () => chat.setButtons(tap.ref, buttons, signal));
+    if (!reply) {
+      await answer(FORGOTTEN, true);
+      return void await setButtons([]);
+    }
+    const done = await catchRefusal(() =>
+      this.#forwardOnce({ ...reply, as_new_ask: true }, signal)
+    );
+    this.#files.forget(reply.files);
+    this.#unconfirmed.delete(ref);
+    const isSent = done !== undefined && !(done instanceof Error);
+    const failure = done instanceof ApiError ? done.problem.detail : NOT_SENT;
+    await answer(isSent ? FORWARDED_AS_ASK : failure, !isSent);
+    await setButtons(isSent ? chosenButtons("Sent", reply.item_id ?? ref, chat.style) : []);
   }
 
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
@@ -110,6 +203,7 @@ export class ChatHandler {
     else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
     else if (done instanceof ApiError) {
       const { error, detail } = done.problem;
+      if (error === "already_closed") return await this.#askToConfirm(reply, done, signal);
       const what = refusal ? "Not sent." : "I do not know whether this was sent.";
       await notSent(error === "unknown_surface_ref" ? UNKNOWN_MESSAGE : `${what} ${detail}`);
     } else if (done.action === "asked") {
@@ -135,14 +229,15 @@ export class ChatHandler {
    * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
    */
   async #forwardWithKey(
-    { ref, text, files }: Reply,
+    { ref, text, files, as_new_ask }: Reply,
     id: string,
     attachments: string[],
     signal: AbortSignal,
   ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat: { style: { surface } } } = this.#deps;
     const headers = { "idempotency-key": `${surface}-reply-${ref}` };
-    const body = { surface, text, ref, ...(attachments.length > 0 && { attachments }) };
+    const files_field = attachments.length > 0 && { attachments };
+    const body = { surface, text, ref, ...files_field, ...(as_new_ask && { as_new_ask }) };
     try {
       return await call(replyInboxItem, { params: { id }, body, headers, signal });
     } catch (error) {
@@ -159,13 +254,14 @@ export class ChatHandler {
    * daemon does not have that message's receipt yet, the push queue supplies the item's id.
    */
   async #forwardReply(
-    { reply_to, text }: Reply,
+    { reply_to, text, as_new_ask }: Reply,
     attachments: string[],
     signal: AbortSignal,
   ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat, pushes } = this.#deps;
     const { surface } = chat.style;
-    const body = { surface, text, ...(attachments.length > 0 && { attachments }) };
+    const files_field = attachments.length > 0 && { attachments };
+    const body = { surface, text, ...files_field, ...(as_new_ask && { as_new_ask }) };
     try {
       return await call(replyByRef, { body: { ...body, surface_ref: reply_to }, signal });
     } catch (error) {
@@ -209,7 +305,20 @@ type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files" | "item_id"> &
   /** The bot's message to which this is a reply. */
   readonly reply_to: string;
   readonly firstTriedAt: number | undefined;
+  /** The person has confirmed that it is a new question. */
+  readonly as_new_ask?: true;
 };
+
+/**
+ * The message with the buttons of an item that an earlier process has sent: that of its last text,
+ * before those of its files.
+ */
+function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
+  const push = item.pushes.find(({ surface }) => surface === style.surface);
+  const { texts, buttons } = renderItem({ ...item, state: "open", pushes: [] }, style);
+  const ref = push?.surface_refs[texts.length - 1];
+  return ref === undefined || !buttons ? [] : [ref];
+}
 
 /** Whether the daemon has certainly not taken the reply. After a failure of its own it may have. */
 function isRefusal({ status, problem }: ApiError): boolean {

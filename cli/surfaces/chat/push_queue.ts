@@ -77,6 +77,7 @@ export class PushQueue implements ShownMessages {
   readonly #deps: PushQueueDeps;
   readonly #known = new Map<string, QueuedPush>();
   readonly #itemIds = new Map<string, string>();
+  readonly #buttonRefs = new Map<string, readonly string[]>();
   readonly #queue: QueuedPush[] = [];
   readonly #backoff: Backoff;
   readonly #startedAt: number;
@@ -95,10 +96,23 @@ export class PushQueue implements ShownMessages {
     return this.#itemIds.get(ref);
   }
 
-  /** Records that a message shows an item. */
-  recordMessage(ref: string, item_id: string): void {
+  /** Records that a message shows an item, or its buttons. */
+  recordMessage(ref: string, item_id: string, hasButtons: boolean): void {
     this.#itemIds.set(ref, item_id);
     evictOldest(this.#itemIds);
+    if (hasButtons) this.#buttonRefs.set(item_id, [...this.buttonRefs(item_id), ref]);
+    evictOldest(this.#buttonRefs);
+  }
+
+  buttonRefs(item_id: string): readonly string[] {
+    return this.#buttonRefs.get(item_id) ?? [];
+  }
+
+  /** Shows an item as it is now, if no part of it was sent yet. */
+  update(item: ShownItem): void {
+    const known = this.#known.get(item.item_id);
+    if (known?.state !== "waiting" || known.hasStarted) return;
+    known.parts.splice(0, Infinity, ...partsOf(item, this.#deps.chat.style));
   }
 
   /** Queues an item. If it was already sent, only its receipt is repeated. */
@@ -201,13 +215,13 @@ export class PushQueue implements ShownMessages {
 
   #onSent(queuedPush: QueuedPush, ref: string | undefined): void {
     const { parts, refs, item_id } = queuedPush;
-    parts.shift();
+    const part = parts.shift();
     queuedPush.hasStarted = true;
     queuedPush.uncertainCount = 0;
     this.#backoff.reset();
     if (ref === undefined) return;
     refs.push(ref);
-    this.recordMessage(ref, item_id);
+    this.recordMessage(ref, item_id, part?.kind === "text" && part.buttons !== undefined);
   }
 
   async #handleError(

@@ -1,10 +1,12 @@
 /** Renders an inbox item for the chat: plain text, split into messages, and buttons. */
 
 import * as z from "zod";
-import { InboxItem, Push } from "../../../daemon/features/inbox/contract.ts";
+import { InboxItem, ItemState, Push } from "../../../daemon/features/inbox/contract.ts";
 import { cleanText } from "kit/core/text.ts";
 import { clean } from "../../output/terminal.ts";
 import { truncate } from "../../output/table.ts";
+import { formatInstant } from "../../output/time.ts";
+import { endingOfItem } from "../../../dashboard/state/derived/endings.ts";
 import type { Button, ChatStyle } from "./chat.ts";
 
 /** Room for ` (1000/1000):` after the head of each part. */
@@ -25,6 +27,7 @@ export const ShownItem = InboxItem.pick({
   created_at: true,
 }).extend({
   pushes: z.array(Push.pick({ surface: true, surface_refs: true, error_class: true })).default([]),
+  ...ItemState.partial().shape,
 });
 export type ShownItem = z.output<typeof ShownItem>;
 type Question = NonNullable<ShownItem["question"]>;
@@ -44,7 +47,8 @@ export function renderItem(item: ShownItem, style: ChatStyle): Rendering {
   const { item_id, question } = item;
   const { text_units_max } = style;
   const head = formatHead(item, style), body = formatBody(item, style);
-  const buttons = question ? optionButtons(item_id, question, style) : undefined;
+  const isOpen = item.state !== "closed";
+  const buttons = question && isOpen ? optionButtons(item_id, question, style) : undefined;
   const fullText = `${head}:\n${body}`;
   if (fullText.length <= text_units_max) return { texts: [fullText], buttons };
   const parts = splitText(body, text_units_max - head.length - COUNT_UNITS);
@@ -149,10 +153,10 @@ function mayBeShown({ surface_refs, error_class }: ShownItem["pushes"][number]):
   return surface_refs.length > 0 || error_class === "unclear";
 }
 
-function formatBody(
-  { item_id, text, question, attachments }: ShownItem,
-  style: ChatStyle,
-): string {
+function formatBody(item: ShownItem, style: ChatStyle): string {
+  const { item_id, text, question, attachments, expires_at } = item;
+  const isOver = item.state === "closed" && question !== null;
+  const expiry = isOver ? endingText(item) : expires_at && untilText(expires_at);
   const prompt = question?.prompt === text ? undefined : question?.prompt;
   const options = question?.options ?? [];
   const showsOptionList = options.length > 0 &&
@@ -166,8 +170,13 @@ function formatBody(
     ...(attachments.length > 0
       ? ["", `📎 ${attachments.length} attached: mesh inbox show ${item_id}`]
       : []),
+    ...(expiry ? ["", expiry] : []),
   ];
   return cleanText(lines.join("\n"));
+}
+
+function untilText(expires_at: number): string {
+  return `Answer until ${formatInstant(new Date(expires_at).toISOString())}.`;
 }
 
 type Option = Question["options"][number];
@@ -205,9 +214,37 @@ function toButton(label: string, data: string, { button_columns_max }: ChatStyle
   return { text: truncate(label, button_columns_max), data };
 }
 
+/** How the ask of an item ended, as a sentence. */
+export function endingText(item: ShownItem): string {
+  const { from, question, outcome = null, close_reason = null, responder = null } = item;
+  const { option_id = null } = item;
+  if (outcome === null) return "It is over.";
+  return endingOfItem({ from, question, outcome, close_reason, responder, option_id });
+}
+
+/** What replaces the buttons of an item that was not answered in this chat. */
+export function endedButtons(item: ShownItem, style: ChatStyle): Button[] {
+  return [toButton(`⏹ ${clean(endingText(item))}`, `e:${item.item_id}`, style)];
+}
+
+/** The button that sends a text as a new ask. `ref` is the message with the text. */
+export function confirmButtons(ref: string, style: ChatStyle): Button[] {
+  return [toButton("Send it as a new question", `n:${ref}`, style)];
+}
+
+/** The message whose text a tap sends as a new ask. */
+export function parseConfirmation(data: string): string | undefined {
+  return /^n:(.+)$/.exec(data)?.[1];
+}
+
 /** The single button that replaces all buttons after a tap. */
 export function chosenButtons(label: string, item_id: string, style: ChatStyle): Button[] {
   return [toButton(`✓ ${label}`, `d:${item_id}`, style)];
+}
+
+/** Whether a button shows what the person has chosen. */
+export function isChosen({ data }: Button): boolean {
+  return data.startsWith("d:");
 }
 
 /** Parses the data of a button; undefined for a button that no longer has an effect. */

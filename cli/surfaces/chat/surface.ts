@@ -1,6 +1,7 @@
 /** The surface of a chat: sends inbox items to it, and the person's replies to the daemon. */
 
 import * as z from "zod";
+import { messageOf } from "kit/core/text.ts";
 import { Backoff, type BackoffDeps } from "../../client/backoff.ts";
 import { ConfigError } from "../../client/daemon_client.ts";
 import { DaemonConnection, type DaemonConnectionDeps } from "../../client/daemon_connection.ts";
@@ -17,6 +18,8 @@ const ItemFrame = z.object({
   item: ShownItem,
   reply_to_ref: z.string().nullable().default(null),
 });
+
+const UpdateFrame = z.object({ type: z.literal("inbox_update"), item: ShownItem });
 
 export interface ChatSurfaceDeps
   extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
@@ -46,6 +49,9 @@ export class ChatSurface {
   readonly #pushes: PushQueue;
   readonly #chatDeps: ChatDeps;
   readonly #handler: ChatHandler;
+  readonly #stopped = new AbortController();
+  /** The end of the buttons that were taken away last. */
+  #ending: Promise<void> = Promise.resolve();
 
   constructor(deps: ChatSurfaceDeps) {
     const { auth_token, chat, log } = deps;
@@ -60,6 +66,7 @@ export class ChatSurface {
       }),
       client: "surface",
       received: (frame) => {
+        if (frame.type === "inbox_update") this.#onUpdate(frame);
         if (frame.type !== "inbox_item") return; // Other frames are ignored.
         const item = ItemFrame.safeParse(frame);
         if (item.success) this.#pushes.add(item.data);
@@ -73,6 +80,15 @@ export class ChatSurface {
     });
     this.#chatDeps = { ...deps, pushes: this.#pushes, log };
     this.#handler = new ChatHandler(this.#chatDeps);
+  }
+
+  /** The ask of an item has ended. */
+  #onUpdate(frame: unknown): void {
+    const { data } = UpdateFrame.safeParse(frame);
+    if (!data) return this.#deps.log("An inbox item has an unknown form and is not updated");
+    this.#pushes.update(data.item);
+    this.#ending = this.#ending.then(() => this.#handler.end(data.item, this.#stopped.signal))
+      .catch((error) => this.#deps.log(messageOf(error)));
   }
 
   /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
@@ -92,18 +108,21 @@ export class ChatSurface {
     const receiving = receive((event, signal) => this.#handle(event, signal), anyStop);
     await Promise.all([runPart(this.#pushes.run(anyStop)), runPart(receiving)]);
     disconnect.abort(new Error("Stopped"));
+    this.#stopped.abort(new Error("Stopped"));
     await connection;
+    await this.#ending;
     if (errors.length > 0) throw this.#toUserError(errors[0]);
   }
 
   /** Handles one event; retries while the daemon is unavailable. */
-  async #handle({ message, tap }: ChatEvent, signal: AbortSignal): Promise<void> {
+  async #handle({ message, tap, edit }: ChatEvent, signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     for (let firstTriedAt: number | undefined; !signal.aborted;) {
       const now = this.#deps.clock.now();
       try {
         if (message) await this.#handler.message(message, signal, firstTriedAt);
         if (tap) await this.#handler.tap(tap, signal);
+        if (edit) await this.#handler.edit(edit, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;

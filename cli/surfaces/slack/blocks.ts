@@ -2,7 +2,7 @@
 
 import { escapeMarkup } from "kit/core/text.ts";
 import type { Button } from "../chat/chat.ts";
-import { splitText } from "../chat/rendering.ts";
+import { isChosen, splitText } from "../chat/rendering.ts";
 import type { Block } from "./api/api_caller.ts";
 
 /** Slack's limit of the buttons in one block. */
@@ -64,11 +64,14 @@ function toActions(buttons: readonly Button[]): Block[] {
   return blocks;
 }
 
-/** The line that replaces the buttons of a message: what was chosen and by whom. */
-export function toOutcome(chosen: string | undefined, user_id: string): Block {
-  return chosen === undefined
-    ? richText([plain("Closed: this takes no more answers.")])
-    : richText([bold(chosen), plain(" by "), { type: "user", user_id }]);
+/**
+ * The line that replaces the buttons of a message: what was chosen and by whom, or how else it
+ * ended.
+ */
+export function toOutcome(button: Button | undefined, user_id: string): Block {
+  if (button === undefined) return richText([plain("Closed: this takes no more answers.")]);
+  if (!isChosen(button)) return richText([plain(button.text)]);
+  return richText([bold(button.text), plain(" by "), { type: "user", user_id }]);
 }
 
 /** What notifications show of a text. In this field Slack reads `<…>`, so that is escaped. */

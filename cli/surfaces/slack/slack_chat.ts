@@ -133,17 +133,27 @@ export class SlackChat implements Chat {
     }
   }
 
-  /** Replaces the buttons of a pressed message by what was chosen, or by a note that it is over. */
+  /** Replaces the buttons of a message by what was chosen, or by a note on how it ended. */
   async setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
-    const ts = toTimestamp(ref), press = ts && this.#pressed.get(ts);
-    if (!press) return;
+    const ts = toTimestamp(ref);
+    if (ts === undefined) return;
+    const message = this.#pressed.get(ts)?.message ?? await this.#findMessage(ts, signal);
+    if (!message?.blocks.some(({ type }) => type === "actions")) return;
     const { api, user } = this.#deps;
-    const { channel, message } = press;
+    const { channel } = await this.getConversation(signal);
     const rest = message.blocks.filter(({ type }) => type !== "actions");
-    const blocks = [...rest, toOutcome(buttons[0]?.text, user)];
+    const blocks = [...rest, toOutcome(buttons[0], user)];
     const text = message.text || toSummary("");
-    await api.updateMessage({ channel: channel.id, ts, text, blocks }, signal);
+    await api.updateMessage({ channel, ts, text, blocks }, signal);
     this.#pressed.delete(ts);
+  }
+
+  async #findMessage(ts: Timestamp, signal: AbortSignal): Promise<Message | undefined> {
+    const { channel } = await this.getConversation(signal);
+    const range = { limit: 1, pages_max: 1 };
+    const { api } = this.#deps;
+    const found = await unlessGone(() => api.replies(channel, ts, range, signal));
+    return found?.messages.find((one) => one.ts === ts);
   }
 
   /** An answer without an alert is what the message shows in place of its buttons. */

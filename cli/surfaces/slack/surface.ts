@@ -9,6 +9,7 @@ import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/sur
 import { findMissed } from "./catch_up.ts";
 import {
   type Envelope,
+  toEditedMessage,
   toPress,
   toWrittenMessage,
   type WrittenMessage,
@@ -98,6 +99,14 @@ export class SlackSurface {
   async #handle(envelope: Envelope, handle: HandleEvent, signal: AbortSignal): Promise<void> {
     const message = toWrittenMessage(envelope), press = toPress(envelope);
     if (message) await this.#handleMessage(message, handle, signal);
+    const edited = toEditedMessage(envelope);
+    if (edited) {
+      const edit = await this.#retry(async () => {
+        const isReply = await this.#incoming.isFromPerson(edited, signal);
+        return isReply ? await this.#incoming.toMessage(edited, signal) : undefined;
+      }, signal);
+      if (edit) await handle({ edit }, signal);
+    }
     if (press) {
       const tap = await this.#retry(() => this.#incoming.toTap(press, signal), signal);
       if (tap) await handle({ tap }, signal);

@@ -47,6 +47,7 @@ export type Tap = z.output<typeof Tap>;
 const Update = z.object({
   update_id: z.int(),
   message: Message.optional().catch(undefined),
+  edited_message: Message.optional().catch(undefined),
   callback_query: Tap.optional().catch(undefined),
 });
 export type Update = z.output<typeof Update>;
@@ -127,7 +128,7 @@ export class BotApi {
     const params = {
       ...(offset !== undefined && { offset }),
       timeout: seconds,
-      allowed_updates: ["message", "callback_query"],
+      allowed_updates: ["message", "edited_message", "callback_query"],
     };
     const ms = seconds * 1000 + POLL_GRACE_MS;
     return this.#call("getUpdates", z.array(Update), { params, signal, ms });

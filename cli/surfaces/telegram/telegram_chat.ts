@@ -96,7 +96,11 @@ export class TelegramChat implements Chat {
     const messages = updates.flatMap(({ message }) => message ?? []).filter(({ chat }) =>
       !this.#isIgnored(chat)
     );
+    const [edited] = updates.flatMap(({ edited_message }) => edited_message ?? []);
     return {
+      edit: edited && !this.#isIgnored(edited.chat)
+        ? { ref: String(edited.message_id), reply_to: this.#repliedTo(edited) }
+        : undefined,
       message: this.#toMessage(messages),
       tap: tap?.message && !this.#isIgnored(tap.message.chat)
         ? { id: tap.id, data: tap.data ?? "", ref: String(tap.message.message_id) }

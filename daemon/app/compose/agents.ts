@@ -137,8 +137,11 @@ export function openAgents(
     urgentMessages,
   } = lower;
   const approvals = new Approvals(ctx, {
+    agentPeers,
     directory,
     questions,
+    transports,
+    isAlive: (pid, started) => platform.processes.isAlive(pid, started),
     shutdownSignal,
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],

@@ -33,6 +33,7 @@ import peerNames from "./030_peer_names.sql" with { type: "text" };
 import refusedEntries from "./031_refused_entries.sql" with { type: "text" };
 import provedPlaces from "./032_proved_places.sql" with { type: "text" };
 import speakersAndSearch from "./033_speakers_and_search.sql" with { type: "text" };
+import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -68,4 +69,5 @@ export const migrations: readonly string[] = [
   refusedEntries,
   provedPlaces,
   speakersAndSearch,
+  questionsAtTerminals,
 ];

@@ -98,6 +98,36 @@ export interface Observation {
   readonly at?: number | undefined;
 }
 
+/**
+ * What a source says of a tool call that waits for permission:
+ *
+ * - `waits`: a dialog of the session is open now.
+ * - `allowed`, `denied`: this very call was.
+ * - `not_done`: this very call has no result yet.
+ * - `working`: the session works, and shows no dialog.
+ * - `idle`: the session's turn is over.
+ * - `gone`: the process that waited is.
+ */
+export interface Evidence {
+  /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
+  readonly source: string;
+  readonly says: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
+  /** Since when it holds, by the clock of this machine. */
+  readonly at: number;
+}
+
+/** A tool call that waits for permission, as readers of evidence look for it. */
+export interface WaitingCall {
+  /** The agent when it asked. Its process is the one that asked. */
+  readonly peer: AgentPeer;
+  readonly session_id: string;
+  /** The subagent that asked; undefined for the session itself. */
+  readonly agent_id: string | undefined;
+  readonly tool: string;
+  readonly input: unknown;
+  readonly asked_at: number;
+}
+
 /** The result of one transport's check; `reason` is null if it is ready. */
 export interface Probe {
   readonly transport: AgentTransport["name"];
@@ -177,6 +207,11 @@ export interface Adapter {
    */
   sessionOfCall?(evidence: CallEvidence): string | undefined;
   /**
+   * What the agent's own records say now of a tool call that waits for permission, besides its
+   * hooks and its process. Absent if it has no such records.
+   */
+  questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
+  /**
    * Interrupts a turn that continues outside of the agent's own process. Absent if the agent has no
    * such turns.
    */
@@ -253,8 +288,18 @@ export interface HookReport {
    * one.
    */
   readonly after_request?: boolean | undefined;
-  /** A tool that needs the user's permission; set only if the hook may answer for the user. */
-  readonly permission?: { readonly tool: string; readonly input: unknown } | undefined;
+  /**
+   * A tool that needs the user's permission; set only if the hook may answer for the user. A tool
+   * that itself asks the user is never one: its own question is the question.
+   */
+  readonly permission?: ToolCall | undefined;
+  /** A tool call that has run. */
+  readonly ran?: ToolCall | undefined;
+}
+
+export interface ToolCall {
+  readonly tool: string;
+  readonly input: unknown;
 }
 
 /** The answer for a tool that needs permission. */

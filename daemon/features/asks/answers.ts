@@ -12,12 +12,38 @@ import type { AnswerAsk } from "./questions/contract.ts";
 export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
+/** The responder of a question that was decided in the agent's own terminal (contract 11). */
+export const TERMINAL = "terminal";
+const THERE: readonly (Outcome | null)[] = ["allowed_there", "denied_there", "ended_there"];
+
+/** Whether an ask was decided in the agent's own terminal. */
+export function isDecidedThere(outcome: Outcome | null): boolean {
+  return THERE.includes(outcome);
+}
+
 /** Outcomes that need neither an option nor a text. */
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
 /** The error for a second answer to an ask. */
-export function alreadyClosed({ correlation_id, close_reason }: Ask): Problem {
-  return new Problem("already_closed", { correlation_id, close_reason: close_reason ?? "" });
+export function alreadyClosed(
+  { correlation_id, close_reason, outcome }: Pick<
+    Ask,
+    "correlation_id" | "close_reason" | "outcome"
+  >,
+): Problem {
+  return new Problem("already_closed", {
+    correlation_id,
+    close_reason: close_reason ?? "",
+    outcome: outcome ?? "",
+  });
+}
+
+/**
+ * Whether a question asks for a decision. A text to one that is over was meant as that decision,
+ * and becomes a new ask only if the person says so (contract 11).
+ */
+export function asksForDecision(question: Pick<Question, "kind" | "scope"> | null): boolean {
+  return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;
 }
 
 /** The option whose id or title is the given text. */

@@ -9,6 +9,7 @@ import * as ledger from "../messages/ledger/ledger.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
 import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
+import { asksForDecision, isDecidedThere } from "./answers.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
 
 /** The part of `Inbox` that asks use. */
@@ -93,7 +94,7 @@ export class AskCloser {
       reply,
       answer,
       responder,
-      reply_voice: responder === null ? null : voice,
+      reply_voice: responder === null || isDecidedThere(outcome) ? null : voice,
       reply_attachments: attachments,
       status: "resolved",
       closed_at: at,
@@ -141,7 +142,9 @@ export class AskCloser {
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
     const to = to_id ? this.#deps.directory.address(to_id) : undefined;
     const { cancelled_by, traceparent } = known;
-    if (!to || to.status === "retired" || to.peer_id === cancelled_by?.peer_id) return;
+    // The item of a question shows how it ended, so that the human needs no other message.
+    const isShown = side === "recipient" && to?.role === "human" && asksForDecision(ask.question);
+    if (isShown || !to || to.status === "retired" || to.peer_id === cancelled_by?.peer_id) return;
     if (!to.addressable) {
       const dropped = { peer_id: to.peer_id, count: 1, reason: "peer_not_addressable" };
       return this.#ctx.events.append("deliveries_dropped", dropped);

@@ -6,7 +6,7 @@ import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { AskFields } from "../messages/contract.ts";
 import type { MessageDraft } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
-import type { Question } from "../messages/question.ts";
+import { expiryField, type Question } from "../messages/question.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { nameAndMachine } from "../peers/remote/remote_directory.ts";
@@ -113,6 +113,7 @@ export class Asks {
       from: message.from_peer_name,
       to_peer_id: message.to_peer_id,
       to: message.to_peer_name,
+      ...expiryField(message),
     };
     events.append("ask", { ...parties, reply_delivery });
     if (question) {

@@ -33,7 +33,12 @@ export const Outcome = z.enum([
   "timed_out",
   "cancelled",
   "failed",
-]);
+  "allowed_there",
+  "denied_there",
+  "ended_there",
+]).describe(
+  "`…_there`: it was decided in the agent's terminal; `ended_there` if nothing says how",
+);
 export type Outcome = z.infer<typeof Outcome>;
 
 /** A question in a request. It must be possible to answer it. */
@@ -89,6 +94,8 @@ export const Ask = z.object({
   reply_attachments: Attachments,
   responder: nullableString,
   created_at: Instant,
+  /** When the asker of a blocking question stops waiting. */
+  expires_at: Instant.nullable(),
   delivered_at: Instant.nullable(),
   seen_at: Instant.nullable(),
   /** When the recipient's stop hook reminded it of the ask. */

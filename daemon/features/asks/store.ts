@@ -7,12 +7,18 @@ import { Ask, Thread } from "./contract.ts";
 
 const AskRow = rowOf(Ask);
 
+/** When the asker of a blocking question stops waiting. */
+export const EXPIRES_AT = `iif(question ->> 'blocking',
+   created_at + cast((question ->> 'timeout_seconds') * 1000 as integer), null)`;
+
 const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, voice,
   voice = 'unverified' as unverified, circle,
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,
-  responder, created_at, coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
+  responder, created_at,
+  ${EXPIRES_AT} as expires_at,
+  coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
   (select min(ts) from stages
    where stages.ident = messages.ident and stage = 'reminded') as reminded_at`;
 const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;

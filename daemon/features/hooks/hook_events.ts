@@ -94,15 +94,16 @@ export class HookEvents {
       }
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, { known, subagent: report.subagent });
-        return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, null));
+        this.#deps.approvals.noteEvent(report, located.agent_pid);
+        return this.#permission(reader, peer_id, { report, facts: located }) ??
+          (() => reader.answer(payload, null));
       }
       const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
         ? found
         : this.#deps.peerOfPrompt(found, report.prompt);
-      if (isPastDialog(report)) this.#deps.approvals.cancelPending(report.session_id);
+      this.#deps.approvals.noteEvent(report, located.agent_pid);
       if (report.end_reason !== undefined) {
-        this.#deps.approvals.cancelOfSubagents(report.session_id);
         const { pane_id, agent_pid } = facts;
         this.#deps.peers.offline(peer_id, {
           reason: "session_end",
@@ -123,7 +124,8 @@ export class HookEvents {
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;
-      return this.#permission(reader, peer_id, report) ?? (() => reader.answer(payload, context));
+      return this.#permission(reader, peer_id, { report, facts: located }) ??
+        (() => reader.answer(payload, context));
     });
     const lost = () => {
       if (handsOver) this.#forgetHandedOver(report.session_id);
@@ -180,12 +182,11 @@ export class HookEvents {
     { session_id, turn_state }: HookReport,
     { known, subagent }: { known: IdentityFacts | undefined; subagent: SubagentReport },
   ): string {
-    const { approvals, subagents, turns } = this.#deps;
+    const { subagents, turns } = this.#deps;
     if (!known) throw new Problem("unknown_peer", { peer: session_id });
     const { peer_id } = known;
     turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
     subagents.report(peer_id, subagent);
-    if (subagent.phase === "ended") approvals.cancelPending(session_id, subagent.agent_id);
     return peer_id;
   }
 
@@ -204,13 +205,16 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { permission, session_id, subagent }: HookReport,
+    { report: { permission, session_id, subagent }, facts: { agent_pid } }: {
+      report: HookReport;
+      facts: HookFacts;
+    },
   ): AnswerHook | undefined {
     const { approvals } = this.#deps;
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, agent_id: subagent?.agent_id, ...permission },
+        { peer_id, session_id, agent_pid, agent_id: subagent?.agent_id, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
@@ -307,9 +311,4 @@ function toText(message: StoredMessage): string {
  */
 function isOfKnownSession({ end_reason, subagent, is_within_turn }: HookReport): boolean {
   return end_reason !== undefined || subagent !== undefined || is_within_turn === true;
-}
-
-/** Whether a session has no open dialog any more. A dialog may be reported more than once. */
-function isPastDialog({ turn_state, end_reason }: HookReport): boolean {
-  return end_reason !== undefined || (turn_state !== undefined && turn_state !== "awaiting_input");
 }

@@ -7,6 +7,8 @@ import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { AuthorKind } from "../peers/schemas.ts";
 import { TARGET_FAILS } from "../messages/contract.ts";
 import { Question } from "../messages/question.ts";
+import { CloseReasons, Outcome } from "../asks/contract.ts";
+import { askMachine } from "../asks/machine.ts";
 
 const nullableString = z.string().nullable();
 
@@ -20,6 +22,20 @@ export const Push = z.object({
   at: Instant,
 });
 export type Push = z.output<typeof Push>;
+
+/** What became of the ask of an item; all null for an item that is no ask. */
+export const ItemState = z.object({
+  state: z.enum(askMachine.states).nullable(),
+  close_reason: CloseReasons.nullable(),
+  outcome: Outcome.nullable(),
+  /** The option that was chosen. */
+  option_id: nullableString,
+  responder: nullableString,
+  closed_at: Instant.nullable(),
+  /** When the asker of a blocking question stops waiting. */
+  expires_at: Instant.nullable(),
+});
+export type ItemState = z.output<typeof ItemState>;
 
 /** A message to the human (specification 2, contract 2). */
 export const InboxItem = z.object({
@@ -39,6 +55,7 @@ export const InboxItem = z.object({
   replied: z.boolean(),
   replied_at: Instant.nullable(),
   created_at: Instant,
+  ...ItemState.shape,
   pushes: z.array(Push),
 }).meta({ id: "InboxItem" });
 export type InboxItem = z.output<typeof InboxItem>;
@@ -107,6 +124,10 @@ export const readInboxItem = contract({
 
 const reply = {
   surface,
+  as_new_ask: z.boolean().optional().describe(
+    "The person has confirmed that the text is sent as a new ask, although the permission or the " +
+      "choice that it replies to is over. Without it, such a text is a 410 `already_closed`",
+  ),
   text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
   attachments: Attaching.optional(),
@@ -119,6 +140,7 @@ const reply = {
 
 /** Errors of the ask that a reply answers or opens. The item's sender may be gone by now. */
 const replyFails = [
+  "already_closed",
   "unknown_attachment",
   "unknown_option",
   ...TARGET_FAILS,

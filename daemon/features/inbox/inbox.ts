@@ -3,8 +3,9 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Ask } from "../asks/contract.ts";
+import { asksForDecision, isDecidedThere, TERMINAL } from "../asks/answers.ts";
 import { ask as getAsk } from "../asks/store.ts";
-import type { Question } from "../messages/question.ts";
+import { expiryField, type Question } from "../messages/question.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Address } from "../peers/schemas.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -26,7 +27,7 @@ const QUESTION_CHARS_MAX = 500;
 
 export interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
-  readonly surfaces: Pick<Surfaces, "offer">;
+  readonly surfaces: Pick<Surfaces, "offer" | "showEnd">;
   /** How long an item is kept once it is read. */
   readonly history_ms: number;
 }
@@ -64,7 +65,14 @@ export class Inbox {
       };
       rows.insert(tx, { ...item, thread: this.#threadOf(item.correlation_id) });
       const { item_id, kind, from, from_peer_id, correlation_id } = item;
-      events.append("inbox_item", { item_id, kind, from, from_peer_id, correlation_id });
+      events.append("inbox_item", {
+        item_id,
+        kind,
+        from,
+        from_peer_id,
+        correlation_id,
+        ...expiryField(item),
+      });
       return { item_id, surfaces: this.#deps.surfaces.offer(item, message) };
     });
   }
@@ -101,22 +109,29 @@ export class Inbox {
   }
 
   /**
-   * Marks the item of a closed ask as read and replied, if the human answered the ask on any
-   * surface.
+   * Shows the end of an ask in its item, on every surface. If the human answered it, the item is
+   * read and replied. A decision that nobody waits for any more is nothing to read, either; another
+   * ask that nobody answered stays unread.
    */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
     const item = rows.itemOfAsk(db, ask.correlation_id);
-    if (!item || item.replied) return;
-    const { outcome, close_reason } = ask;
+    if (!item) return;
+    const { outcome, close_reason, question } = ask;
+    this.#deps.surfaces.showEnd(item);
+    if (item.replied) return; // By the reply that closes the ask.
     const answered = close_reason === "answered" || outcome === "answered" ||
       outcome === "acknowledged" || outcome === "declined";
-    if (!answered) return;
     db.transact((tx) => {
-      rows.markRead(tx, item.item_id, null, clock.now());
-      rows.markReplied(tx, item.item_id, clock.now());
+      const { item_id } = item;
+      if (answered || asksForDecision(question)) {
+        rows.markRead(tx, item_id, isDecidedThere(outcome) ? TERMINAL : null, clock.now());
+      }
+      if (answered) rows.markReplied(tx, item_id, clock.now());
+      const { read, replied } = rows.get(db, item_id) ?? item;
+      const isChanged = read !== item.read || replied !== item.replied;
+      if (isChanged) this.publishUpdated({ ...item, read, replied }, null);
     });
-    this.publishUpdated({ ...item, read: true, replied: true }, null);
   }
 
   /** Called once a second. Deletes items that were read long ago, unless their ask is open. */

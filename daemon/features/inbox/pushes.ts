@@ -61,6 +61,23 @@ export function unpushedSince(
   );
 }
 
+/** The items since `since` that a surface has shown and whose ask was closed after `closed_after`. */
+export function endedSince(
+  db: Reader,
+  { surface, since, closed_after }: { surface: string; since: number; closed_after: number },
+): string[] {
+  return db.values(
+    z.string(),
+    `select item.item_id from pushes
+       join inbox_items as item using (item_id)
+       join messages on messages.correlation_id = item.correlation_id
+     where surface = :surface and pushes.status = 'pushed' and item.created_at >= :since
+       and item.kind = 'ask' and messages.kind = 'ask' and closed_at >= :closed_after
+     order by item.seq`,
+    { surface, since, closed_after },
+  );
+}
+
 /**
  * The surface's ref of the latest item that precedes this item in its thread; null if there is
  * none.
@@ -106,23 +123,25 @@ export function byRef(
   );
 }
 
-const Surface = z.object({ surface: z.string(), peer_id: z.string() });
+const Surface = z.object({ surface: z.string(), peer_id: z.string(), seen_at: z.number() });
 export type Surface = z.output<typeof Surface>;
 
 /** Surfaces that were connected since `since`, without bridges. */
 export function recentSurfaces(db: Reader, since: number): Surface[] {
   return db.all(
     Surface,
-    `select surface, peer_id from surfaces where bridge = 0 and seen_at >= :since
+    `select surface, peer_id, seen_at from surfaces where bridge = 0 and seen_at >= :since
      order by surface`,
     { since },
   );
 }
 
 export function getSurface(db: Reader, surface: string): Surface | undefined {
-  return db.get(Surface, "select surface, peer_id from surfaces where surface = :surface", {
-    surface,
-  });
+  return db.get(
+    Surface,
+    "select surface, peer_id, seen_at from surfaces where surface = :surface",
+    { surface },
+  );
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
+import { alreadyClosed, asksForDecision } from "../asks/answers.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Questions } from "../asks/questions/questions.ts";
 import { ask as getAsk } from "../asks/store.ts";
@@ -35,7 +36,8 @@ export class InboxReplies {
 
   /**
    * Answers the item's ask if that ask is open; otherwise opens an ask to the item's sender
-   * (specification 4).
+   * (specification 4). What was meant as a decision opens one only if the person has confirmed it
+   * (contract 11).
    */
   reply(item_id: string, reply: InboxReply, by: RequestContext) {
     const { db, clock } = this.#ctx;
@@ -67,7 +69,7 @@ export class InboxReplies {
   #applyReply(item: InboxItem, reply: InboxReply, by: RequestContext) {
     const { asks, inbox, questions } = this.#deps;
     const { db, clock } = this.#ctx;
-    const { surface, text, option_id, attachments, ref } = reply;
+    const { surface, text, option_id, attachments, ref, as_new_ask } = reply;
     const from_peer = inbox.mustHuman().peer_id;
     const ask = item.correlation_id === null ? undefined : getAsk(db, item.correlation_id);
     if (item.kind === "ask" && ask?.state === "open") {
@@ -83,9 +85,12 @@ export class InboxReplies {
       questions.answer({ ...fields, ...answer }, by);
       return { action: "answered" as const, correlation_id };
     }
+    const over = item.kind === "ask" ? ask ?? forgotten(item) : undefined;
+    if (over && option_id) throw alreadyClosed(over);
     if (text === "" && !attachments?.length) {
       return { action: "read" as const, correlation_id: null };
     }
+    if (over && asksForDecision(item.question) && !as_new_ask) throw alreadyClosed(over);
     const { ticket } = asks.open({
       from_peer,
       to_peer: item.from_peer_id ?? item.from,
@@ -98,4 +103,9 @@ export class InboxReplies {
     }, by);
     return { action: "asked" as const, correlation_id: ticket?.message.correlation_id ?? "" };
   }
+}
+
+/** The ask of an item that is older than what is kept of asks. */
+function forgotten({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
+  return { correlation_id: correlation_id ?? "", close_reason: null, outcome: null };
 }

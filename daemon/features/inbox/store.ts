@@ -3,21 +3,28 @@
 import * as z from "zod";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { EXPIRES_AT } from "../asks/store.ts";
+import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { toWire } from "../messages/attachments/contract.ts";
-import { InboxItem } from "./contract.ts";
+import { InboxItem, ItemState } from "./contract.ts";
 import * as pushes from "./pushes.ts";
 
 /** An item's row: the record without its pushes and its derived fields. */
-const StoredItem = InboxItem.omit({ pushes: true, read: true, replied: true, from: true }).extend({
-  from_name: z.string(),
-});
+const StoredItem = InboxItem.omit({
+  ...Object.fromEntries(Object.keys(ItemState.shape).map((key) => [key, true])) as ItemStateKeys,
+  pushes: true,
+  read: true,
+  replied: true,
+  from: true,
+}).extend({ from_name: z.string() });
+type ItemStateKeys = { [K in keyof ItemState]: true };
 const Row = rowOf(StoredItem);
 
 const SELECT_ITEM =
   `select item_id, kind, from_name, from_peer_id, voice, correlation_id, text, attachments,
   question, read_at, read_by, replied_at, created_at from`;
 
-export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied"> & {
+export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied" | keyof ItemState> & {
   /** The id of the first ask of the item's thread; null if the item has no thread. */
   readonly thread: string | null;
 };
@@ -169,6 +176,34 @@ export function remove(tx: Tx, item_id: string): void {
   tx.run("delete from inbox_items where item_id = :item_id", { item_id });
 }
 
+const StateRow = rowOf(ItemState);
+/** An item without an ask, and one whose ask was forgotten. */
+const NO_STATE: ItemState = {
+  state: null,
+  close_reason: null,
+  outcome: null,
+  option_id: null,
+  responder: null,
+  closed_at: null,
+  expires_at: null,
+};
+
+/** The present state of an item's ask. */
+function stateOf(
+  db: Reader,
+  { kind, correlation_id }: { kind: InboxItem["kind"]; correlation_id: string | null },
+): ItemState {
+  if (kind !== "ask" || correlation_id === null) return NO_STATE;
+  const found = db.get(
+    StateRow,
+    `select ask_state as state, close_reason, outcome, answer ->> 'option_id' as option_id,
+       responder, closed_at, ${EXPIRES_AT} as expires_at
+     from messages where ${WHERE_ID} and kind = 'ask' and correlation_id = :id`,
+    idParams(correlation_id),
+  );
+  return found ?? { ...NO_STATE, state: "closed" };
+}
+
 function items(
   db: Reader,
   sql: string,
@@ -179,6 +214,7 @@ function items(
     from: from_name,
     read: item.read_at !== null,
     replied: item.replied_at !== null,
+    ...stateOf(db, item),
     pushes: pushes.ofItem(db, item.item_id),
   }));
 }

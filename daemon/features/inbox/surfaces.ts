@@ -22,6 +22,9 @@ const CATCH_UP_MS = 24 * 3_600_000;
  */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
+/** How long before a surface was last seen its connection may have been dead already. */
+const UNNOTICED_MS_MAX = 120_000;
+
 const DASHBOARD = "dashboard";
 
 /** A connection that shows items: a surface, or a bridge, which sends no receipts. */
@@ -38,7 +41,7 @@ type InboxItemSummary = Pick<
 >;
 
 export interface SurfacesDeps {
-  readonly sockets: Pick<Sockets, "surfaces" | "write">;
+  readonly sockets: Pick<Sockets, "surfaces" | "write" | "getSession">;
   readonly delivery: Pick<Delivery, "send">;
   readonly receipts: Pick<Receipts, "offerAgain">;
 }
@@ -89,14 +92,37 @@ export class Surfaces {
       const to = peerRows.address(this.#ctx.db, peer_id);
       if (!to || to.role !== "service") return; // The human's own connection is not a surface.
       const at = clock.now();
+      const { seen_at = at } = pushes.getSurface(db, name) ?? {};
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
+      const since = at - CATCH_UP_MS, closed_after = seen_at - UNNOTICED_MS_MAX;
+      const ended = pushes.endedSince(db, { surface: name, since, closed_after });
+      db.afterCommit(() => ended.forEach((item_id) => this.#sendUpdate(peer_id, item_id)));
       for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
         if (delivery_id && this.#deps.receipts.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
       }
     });
+  }
+
+  /**
+   * Tells connected surfaces how the ask of an item ended, so that they take away its buttons. A
+   * surface that is away hears of it when it connects.
+   */
+  showEnd({ item_id }: Pick<InboxItem, "item_id">): void {
+    this.#ctx.db.afterCommit(() => {
+      for (const { bridge, peer_id } of this.#connected()) {
+        if (!bridge) this.#sendUpdate(peer_id, item_id);
+      }
+    });
+  }
+
+  #sendUpdate(peer_id: string, item_id: string): void {
+    const item = rows.get(this.#ctx.db, item_id);
+    if (!item) return;
+    const frame = { type: "inbox_update" as const, item: z.encode(InboxItem, item) };
+    this.#deps.sockets.getSession(peer_id)?.send(frame);
   }
 
   /** Called when a surface has disconnected. Stores the time. */

@@ -1,7 +1,7 @@
 /** A structured question, and its tags within the frame of an ask (contract 2 and 5). */
 
 import * as z from "zod";
-import { DisplayText } from "kit/core/schema.ts";
+import { DisplayText, Instant } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
@@ -17,6 +17,22 @@ export const Question = z.object({
   metadata: z.record(z.string(), z.unknown()).nullable().default(null),
 });
 export type Question = z.output<typeof Question>;
+
+/** When the asker of a blocking question stops waiting; null if that is not known. */
+function expiryOf(
+  { question, created_at }: { question: unknown; created_at: number },
+): number | null {
+  const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};
+  return blocking && timeout_seconds != null
+    ? created_at + Math.trunc(timeout_seconds * 1000)
+    : null;
+}
+
+/** `expires_at` as events and frames have it; empty if the message has none. */
+export function expiryField(message: Parameters<typeof expiryOf>[0]): { expires_at?: string } {
+  const at = expiryOf(message);
+  return at === null ? {} : { expires_at: z.encode(Instant, at) };
+}
 
 /**
  * The question as tags within an ask's frame (contract 5): the prompt if it differs from the ask's

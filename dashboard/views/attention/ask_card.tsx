@@ -30,6 +30,11 @@ export function AskCard({ shown }: { shown: Shown }) {
         {!ended && (
           <span class="waits">
             waits <Age at={ask.created_at} />
+            {ask.expires_at && (
+              <>
+                , expires <Age at={ask.expires_at} future />
+              </>
+            )}
           </span>
         )}
       </header>

@@ -23,6 +23,13 @@ const ITEM: InboxItem = {
   replied: false,
   replied_at: null,
   created_at: "2030-01-01T00:00:00.000Z",
+  state: "open",
+  close_reason: null,
+  outcome: null,
+  option_id: null,
+  responder: null,
+  closed_at: null,
+  expires_at: null,
   pushes: [],
 };
 const OTHER: InboxItem = { ...ITEM, item_id: "inb-000000000002", from: "web" };
@@ -99,6 +106,64 @@ Deno.test("a second reply is refused unless it is asked for with --again", async
   assert.match(err, /was answered at 2030.* would ask api a new question.*--again/);
   assert.equal(p.received.filter(({ route }) => route === REPLY).length, 0);
   assert.equal((await p.mesh(["inbox", "reply", ITEM.item_id, "More", "--again"])).code, 0);
+});
+
+const OVER: InboxItem = {
+  ...ITEM,
+  question: {
+    kind: "choice",
+    scope: "tool_permission",
+    prompt: null,
+    options: [{ id: "allow", title: "Allow" }],
+  },
+  read: true,
+  state: "closed",
+  close_reason: "cancelled",
+  outcome: "denied_there",
+  responder: "terminal",
+  closed_at: "2030-01-01T00:01:00.000Z",
+};
+const REFUSED = {
+  error: "already_closed",
+  detail: "ask-000000000001 is closed: cancelled",
+  outcome: "denied_there",
+};
+
+Deno.test("an item that is over says how it ended, and not how to answer it", async () => {
+  await using p = inboxFixture([OVER]);
+  const { out, err } = await p.mesh(["inbox", "show", OVER.item_id]);
+  assert.match(out, /closed .*: It was denied in the agent's own terminal\./);
+  assert.doesNotMatch(err, /reply/);
+  assert.match((await p.mesh(["inbox", "list"])).out, /ask, denied there/);
+});
+
+Deno.test("a text to a decision that is over is sent only if the person says so", async () => {
+  await using p = inboxFixture([OVER]);
+  const args = ["inbox", "reply", OVER.item_id, "allow"];
+  const sent = () => p.received.flatMap(({ route, body }) => route === REPLY ? [body] : []);
+  const piped = await p.mesh(args);
+  assert.equal(piped.code, 1);
+  assert.match(piped.err, /is over: It was denied .* ask api a new question.*--again/);
+  const declined = await p.mesh(args, { keys: keyboard("n") });
+  assert.match(declined.err, /\[y\/N\]/);
+  assert.match(declined.out, /nothing sent/);
+  assert.deepEqual(sent(), []);
+  assert.equal((await p.mesh(args, { keys: keyboard("y") })).code, 0);
+  assert.equal((await p.mesh([...args, "--again"])).code, 0);
+  const body = { surface: "cli", text: "allow", as_new_ask: true };
+  assert.partialDeepStrictEqual(sent(), [body, body]);
+});
+
+Deno.test("an option for a decision that is over is refused by the daemon", async () => {
+  await using p = answeringDaemon({
+    [`GET /inbox/${ITEM.item_id}`]: () => OVER,
+    [REPLY]: () => Response.json(REFUSED, { status: 410 }),
+  });
+  const args = ["inbox", "reply", ITEM.item_id, "--option", "allow"];
+  const { code, err } = await p.mesh(args);
+  assert.deepEqual([code, /is closed: cancelled/.test(err)], [1, true]);
+  const json = await p.mesh([...args, "--json"]);
+  assert.equal(JSON.parse(json.out || json.err).outcome, "denied_there");
 });
 
 Deno.test("the inbox and its items say how to answer", async () => {

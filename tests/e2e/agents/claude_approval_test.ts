@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { getAsk } from "../../../daemon/features/asks/contract.ts";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { listPeers } from "../../../daemon/features/peers/contract.ts";
 import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { ApiError } from "kit/http/client.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/waiting.ts";
@@ -13,12 +15,19 @@ const CONFIG = {
   approvals: { gated_tools: ["Write"], timeout_seconds: 60 },
 };
 
+const PRESS_PAUSE_MS = 2_000;
+
 /** A session after `mesh setup`, and a daemon that gates what it writes. */
 class ApprovalFixture implements AsyncDisposable {
   readonly lab = new Lab({ bare: true });
+  readonly #approvals: Readonly<Record<string, unknown>>;
+
+  constructor(approvals: Readonly<Record<string, unknown>> = {}) {
+    this.#approvals = { ...CONFIG.approvals, ...approvals };
+  }
 
   async start(): Promise<Claude> {
-    await this.lab.mesh.setUp({ config: CONFIG });
+    await this.lab.mesh.setUp({ config: { ...CONFIG, approvals: this.#approvals } });
     await this.lab.mesh.up();
     return await this.lab.claude("api");
   }
@@ -43,6 +52,30 @@ class ApprovalFixture implements AsyncDisposable {
       const { items } = await this.call(listInbox, { query: { unread: "1" } });
       return items.find(({ question }) => question?.scope === "tool_permission");
     });
+  }
+
+  /** Answers with Enter or Escape in the pane; returns how the question ended, and when. */
+  async decidedInPane(claude: Claude, correlation_id: string | null, key: "Enter" | "Escape") {
+    const isShown = () => claude.screen.includes("Do you want to create");
+    await until("the dialog", () => isShown() && claude.session?.status === "waiting");
+    // A dialog ignores keys at the moment it appears; a second Escape would open another one.
+    let pressed_at = 0;
+    await until("the end of the dialog", () => {
+      const isOpen = isShown();
+      if (isOpen && Date.now() - pressed_at > PRESS_PAUSE_MS) {
+        claude.press(key);
+        pressed_at = Date.now();
+      }
+      return !isOpen;
+    });
+    const decided_at = Date.now();
+    const params = { id: correlation_id ?? "" };
+    const ask = await until("the end of the question", async () => {
+      const ask = await this.call(getAsk, { params });
+      return ask.state === "closed" && ask;
+    });
+    assert(Date.now() - decided_at < 2_000, `${Date.now() - decided_at} ms`);
+    return ask;
   }
 
   /** Presses Enter as the human, repeatedly: a dialog ignores keys at the moment it appears. */
@@ -95,15 +128,67 @@ withLab(
   },
 );
 
-withLab(import.meta.url, "an answer in the pane ends the question", async () => {
+withLab(
+  import.meta.url,
+  "a decision in the pane ends the question everywhere within two seconds, as what it was",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    for (
+      const [key, outcome, written] of [
+        ["Escape", "denied_there", undefined],
+        ["Enter", "allowed_there", "x"],
+      ] as const
+    ) {
+      const { item_id, correlation_id } = await fixture.asked(claude);
+      const ask = await fixture.decidedInPane(claude, correlation_id, key);
+      assert.deepEqual([ask.outcome, ask.responder], [outcome, "terminal"]);
+      const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
+      assert.deepEqual(items, []);
+      const reply = { params: { id: item_id }, body: { option_id: "allow" } };
+      const late = await fixture.call(replyInboxItem, reply).catch((error) => error);
+      assert(late instanceof ApiError);
+      assert.deepEqual([late.status, late.problem.error, late.problem["outcome"]], [
+        410,
+        "already_closed",
+        outcome,
+      ]);
+      await until("the end of the turn", () => claude.isIdle);
+      assert.equal(fixture.written, written);
+    }
+  },
+);
+
+withLab(import.meta.url, "a permission whose agent is killed is over", async () => {
   await using fixture = new ApprovalFixture();
   const claude = await fixture.start();
   const { correlation_id } = await fixture.asked(claude);
-  await fixture.allowedInPane(claude);
-  await until("the end of the question", async () => {
-    const params = { id: correlation_id ?? "" };
-    return (await fixture.call(getAsk, { params })).close_reason === "cancelled";
+  Deno.kill(claude.pid, "SIGKILL");
+  const params = { id: correlation_id ?? "" };
+  const ask = await until("the end of the question", async () => {
+    const ask = await fixture.call(getAsk, { params });
+    return ask.state === "closed" && ask;
   });
+  assert.deepEqual([ask.outcome, ask.responder], ["ended_there", "terminal"]);
+});
+
+withLab(import.meta.url, "a question of the agent itself is not gated", async () => {
+  await using fixture = new ApprovalFixture({ gated_tools: ["*"] });
+  const claude = await fixture.start();
+  const options = ["A", "B"].map((label) => ({ label, description: label }));
+  const questions = [{ question: "Which?", header: "H", multiSelect: false, options }];
+  await claude.sendPrompt(`@@TOOL AskUserQuestion ${JSON.stringify({ questions })}`);
+  await until("its dialog", () => claude.session?.status === "waiting");
+  await until("the state", async () => {
+    const { peers } = await fixture.call(listPeers, { query: {} });
+    return peers.some(({ turn_state }) => turn_state === "awaiting_input");
+  });
+  assert.deepEqual((await fixture.call(listInbox, { query: {} })).items, []);
+  await until("the answer", () => {
+    if (claude.session?.status === "waiting") claude.press("Enter");
+    return claude.isIdle;
+  });
+  assert(fixture.lab.model.requests.some(({ results }) => results.join().includes('"A"')));
 });
 
 withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", async () => {

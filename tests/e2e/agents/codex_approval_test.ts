@@ -110,10 +110,12 @@ test("a turn that is interrupted in the pane ends the question", async () => {
   await fixture.asksFor(codex);
   const { correlation_id } = await fixture.asked();
   codex.press("Escape");
-  await until("the end of the question", async () => {
+  const ask = await until("the end of the question", async () => {
     const params = { id: correlation_id ?? "" };
-    return (await fixture.lab.call(getAsk, { params })).close_reason === "cancelled";
+    const ask = await fixture.lab.call(getAsk, { params });
+    return ask.state === "closed" && ask;
   });
+  assert.deepEqual([ask.outcome, ask.responder], ["denied_there", "terminal"]);
   assert.equal(fixture.fileExists, false);
 });
 

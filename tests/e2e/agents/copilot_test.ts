@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { getAsk } from "../../../daemon/features/asks/contract.ts";
 import { listInbox } from "../../../daemon/features/inbox/contract.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { closePeer, getPeer } from "../../../daemon/features/peers/contract.ts";
@@ -181,6 +182,31 @@ withAgentFixture(
     assert.notEqual(after.agent_pid, before.agent_pid);
     await fixture.call(closePeer, { params: { id: "api" }, query: {} });
     assert.equal(await fixture.peer({ status: "online" }), undefined);
+  },
+);
+
+withAgentFixture(
+  import.meta.url,
+  "a turn that is interrupted ends the question about Copilot CLI's gated tool",
+  { ...BUILT, config: () => ({ human: { name: "sam" }, approvals: { gated_tools: ["bash"] } }) },
+  async (fixture) => {
+    await fixture.start();
+    const file = join(fixture.path, "made.txt");
+    await fixture.sendPrompt(`Touch ${file} now`);
+    const item = await until("the question", async () => {
+      const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
+      return items.find(({ question }) => question?.scope === "tool_permission");
+    });
+    await until("the end of the turn", () => {
+      fixture.type("Escape", "Escape");
+      return fixture.screen.includes("Operation cancelled by user");
+    });
+    const ask = await until("the end of the question", async () => {
+      const ask = await fixture.call(getAsk, { params: { id: item.correlation_id ?? "" } });
+      return ask.state === "closed" && ask;
+    });
+    assert.deepEqual([ask.outcome, ask.responder], ["denied_there", "terminal"]);
+    assert.equal(readTextOrNothing(file), undefined);
   },
 );
 

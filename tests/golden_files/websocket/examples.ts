@@ -141,6 +141,20 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
       reply_to_ref: null,
     },
   },
+  inbox_update: {
+    about: "The ask of an item has ended: a surface takes away what offers an answer to it.",
+    example: {
+      item: {
+        item_id: "inb-4c8e2f60a9d1",
+        kind: "ask",
+        from: "web",
+        text: "@web wants to use Bash",
+        state: "closed",
+        outcome: "allowed_there",
+        responder: "terminal",
+      },
+    },
+  },
   peer_update: {
     about: "The record of this client's own peer has changed, for example its name.",
     example: {

@@ -22,5 +22,9 @@ export const CONTRACT_11: readonly Requirement[] = [
   ["c11.speak.unproved",    "built", "Without a proof, an act in the name of a peer with a process or a session is marked `unverified`, and drains no queue"],
   ["c11.speak.clients",     "built", "Peers without a process and a session, and senders without a record, need no proof"],
   ["c11.speak.routes",      "built", "Each route with a field that names a peer says whether that peer acts"],
+  ["c11.blocking.expiry",   "built", "Blocking questions have `expires_at` in every record and event that shows them"],
+  ["c11.over.option",       "built", "A reply with an `option_id` to a question that is closed is 410 `already_closed` with its outcome"],
+  ["c11.over.text",         "built", "A text to a closed permission or choice opens a new ask only after the person has confirmed it"],
+  ["c11.over.there",        "built", "What was decided in the agent's terminal is `allowed_there`, `denied_there` or `ended_there`, by the terminal"],
   ["c11.stream.headers",    "built", "Event streams send `X-Accel-Buffering: no` and `Cache-Control: no-store, no-transform`"],
 ];

@@ -66,6 +66,13 @@ export function item(from: string, at: number, more: Partial<Item> = {}): Item {
     replied: false,
     replied_at: null,
     created_at: minute(at),
+    state: "open",
+    close_reason: null,
+    outcome: null,
+    option_id: null,
+    responder: null,
+    closed_at: null,
+    expires_at: null,
     pushes: [],
     ...more,
   };

@@ -69,6 +69,7 @@ export function askOf(from: string, to: string, second = 0): Ask {
     reply_attachments: [],
     responder: null,
     created_at: new Date(Date.parse(MADE_AT) + second * 1000).toISOString(),
+    expires_at: null,
     delivered_at: null,
     seen_at: null,
     reminded_at: null,

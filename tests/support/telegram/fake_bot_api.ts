@@ -40,7 +40,7 @@ const METHODS = {
   getUpdates: z.strictObject({
     offset: z.int().optional(),
     timeout: z.int().min(0).max(50),
-    allowed_updates: z.array(z.enum(["message", "callback_query"])).optional(),
+    allowed_updates: z.array(z.enum(["message", "edited_message", "callback_query"])).optional(),
   }),
   sendMessage: z.strictObject({
     chat_id,
@@ -151,6 +151,14 @@ export class FakeBotApi {
   reply(to: number, text: string, more: Record<string, unknown> = {}): number {
     const reply_to_message = { message_id: to, from: { id: 4711, is_bot: true } };
     return this.write(text, { reply_to_message, ...more });
+  }
+
+  /** The person changes a reply. */
+  edit(message_id: number, to: number, text: string): void {
+    const reply_to_message = { message_id: to, from: { id: 4711, is_bot: true } };
+    const chat = { id: CHAT, type: "private" };
+    const date = Math.floor(this.#clock.now() / 1000);
+    this.update({ edited_message: { message_id, date, chat, text, reply_to_message } });
   }
 
   /** Adds a tap by the person on a button with this label. */

@@ -102,6 +102,13 @@ export class FakeMesh {
     return item;
   }
 
+  /** Ends the ask of an item elsewhere, and tells the surface. */
+  end(item: Item, outcome: string, more: Fields = {}): void {
+    Object.assign(item, { state: "closed", outcome, open: false, read: true, ...more });
+    const pushes = this.#pushesOf(item).map((push) => ({ error_class: null, ...push }));
+    this.sendFrame({ type: "inbox_update", item: { ...item, pushes } });
+  }
+
   sendItem(item: Item, more: Fields = {}): void {
     const delivery_id = `qd-${item.item_id.slice(4)}`;
     this.sendFrame({ type: "inbox_item", delivery_id, item, reply_to_ref: null, ...more });
@@ -188,6 +195,10 @@ export class FakeMesh {
   }
 
   #reply(item: Item, body: Fields): Response {
+    const isOver = item["state"] === "closed" && item["question"] !== null;
+    if (isOver && !body["as_new_ask"]) {
+      return refusal(410, "already_closed", `${item["correlation_id"]} is closed`);
+    }
     this.replies.push({ item_id: item.item_id, ...body });
     item["read"] = true;
     const open = item["open"];

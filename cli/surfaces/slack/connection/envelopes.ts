@@ -37,6 +37,16 @@ const MessageEvent = z.object({
 /** A message that was written in a channel which the app can read. */
 export type WrittenMessage = Message & { readonly channel: string };
 
+const EditEvent = z.object({
+  event: z.object({
+    type: z.literal("message"),
+    subtype: z.literal("message_changed"),
+    channel: z.string(),
+    message: Message,
+    previous_message: z.object({ text: z.string().default("") }),
+  }),
+});
+
 const Press = z.object({
   type: z.literal("block_actions"),
   user: z.object({ id: z.string() }),
@@ -55,6 +65,13 @@ export type Press = z.output<typeof Press>;
 /** The message in an envelope, if it has one. */
 export function toWrittenMessage({ type, payload }: Envelope): WrittenMessage | undefined {
   return type === "events_api" ? MessageEvent.safeParse(payload).data?.event : undefined;
+}
+
+/** The message whose text was changed, as it is now. Slack also adds previews of links. */
+export function toEditedMessage({ type, payload }: Envelope): WrittenMessage | undefined {
+  const edit = type === "events_api" ? EditEvent.safeParse(payload).data?.event : undefined;
+  if (!edit || edit.message.text === edit.previous_message.text) return undefined;
+  return { ...edit.message, channel: edit.channel };
 }
 
 /** The press in an envelope, if it has one. */

@@ -10,6 +10,7 @@ import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
+import { claudeEvidence } from "./question_evidence.ts";
 import { processOf, sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
@@ -42,6 +43,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     },
     waiters,
     observe: (peer) => Promise.resolve(observe(options, peer)),
+    questionEvidence: (call, now) => Promise.resolve(claudeEvidence(options, call, now)),
     resume: (session) => resumeClaude(config_dirs, session),
     processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),
     fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),

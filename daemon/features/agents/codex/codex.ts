@@ -17,6 +17,7 @@ import {
   type NativeOptions,
 } from "./native_transport.ts";
 import { type CodexHost, hostOf } from "./hooks.ts";
+import { codexEvidence } from "./question_evidence.ts";
 import { rolloutOf } from "./rollouts.ts";
 import { interrupt, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
@@ -57,6 +58,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
       return pane_id === null ? "none" : "pane";
     },
     observe: (peer) => observe(options, peer),
+    questionEvidence: (call) => Promise.resolve(codexEvidence(codex_home, call)),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
     resume: (session) => rolloutOf(codex_home, session, "resume"),

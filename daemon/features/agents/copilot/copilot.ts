@@ -6,6 +6,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { copilotEvidence } from "./question_evidence.ts";
 import { copilotScreen } from "./screen.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 
@@ -27,6 +28,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   return paneAdapter(pane, {
     backend: "copilot",
     observe: (peer) => Promise.resolve(observe(peer, records, options.isAlive)),
+    questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
     resume: (session) => resumeOf(config_dir, session),
   });
 }

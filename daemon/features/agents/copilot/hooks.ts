@@ -12,6 +12,8 @@ import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission request names them: `mesh/ask`. */
 const MESH_TOOL = /^mesh\//;
+/** The tools that ask the user themselves, plans included. */
+const ASKING_TOOLS: ReadonlySet<string> = new Set(["ask_user", "exit_plan_mode"]);
 /** Any event of a subagent except a permission request. It is read only by its name. */
 const SUBAGENT = "subagent";
 
@@ -76,11 +78,17 @@ const readCommon = payloadReader({
   permissionRequest: event(
     { toolName: z.string(), toolInput: z.unknown() },
     ({ toolName: tool, toolInput: input }) =>
-      MESH_TOOL.test(tool) ? {} : { permission: { tool, input } },
+      MESH_TOOL.test(tool) || ASKING_TOOLS.has(tool) ? {} : { permission: { tool, input } },
   ),
   preToolUse: event({}, () => ({ turn_state: "working" })),
   // There is no turn state: a dialog of another tool call may be open.
-  postToolUse: event({}, () => ({ is_within_turn: true })),
+  postToolUse: event(
+    { toolName: z.string().optional().catch(undefined), toolArgs: z.unknown().optional() },
+    ({ toolName: tool, toolArgs: input }) => ({
+      is_within_turn: true,
+      ...(tool !== undefined && { ran: { tool, input } }),
+    }),
+  ),
 });
 
 const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([

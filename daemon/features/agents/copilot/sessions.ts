@@ -190,6 +190,11 @@ export function resumeOf(
     : refuse(`Session ${id} belongs to the folder ${cwd ?? "(none)"}`);
 }
 
+/** The file of a session's records; undefined for an id of another form. */
+export function recordsFileOf(config_dir: string, id: string): string | undefined {
+  return SESSION_ID.test(id) ? join(folderOf(config_dir, id), "events.jsonl") : undefined;
+}
+
 export function folderOf(config_dir: string, id: string): string {
   return join(config_dir, "session-state", id);
 }

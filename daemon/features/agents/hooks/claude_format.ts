@@ -43,8 +43,14 @@ const readEvent = payloadReader({
   ),
   // After all tool calls of one answer, so two of them have an answer of the model between them.
   PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
-  // Codex's, after each tool call.
-  PostToolUse: event({}, () => WITHIN_TURN),
+  // After each tool call.
+  PostToolUse: event(
+    { tool_name: z.string().optional().catch(undefined), tool_input: z.unknown().optional() },
+    ({ tool_name: tool, tool_input: input }) => ({
+      ...WITHIN_TURN,
+      ...(tool !== undefined && { ran: { tool, input } }),
+    }),
+  ),
   // Codex's.
   PostModelRequest: event(
     { status: z.string() },
@@ -64,10 +70,19 @@ const readEvent = payloadReader({
     { tool_name: z.string(), tool_input: z.unknown() },
     ({ tool_name: tool, tool_input: input }) => ({
       turn_state: "awaiting_input",
-      permission: { tool, input },
+      ...(!ASKING_TOOLS.has(tool) && { permission: { tool, input } }),
     }),
   ),
 });
+
+/** The tools of Claude Code and Codex that ask the user themselves, plans included. */
+const ASKING_TOOLS: ReadonlySet<string> = new Set([
+  "AskUserQuestion",
+  "EnterPlanMode",
+  "ExitPlanMode",
+  "exit_plan_mode",
+  "request_user_input",
+]);
 
 /** Reads a payload; refuses a payload without an event or a session. */
 export const readHook: HookReader["read"] = (payload) => ofSubagent(readEvent(payload), payload);

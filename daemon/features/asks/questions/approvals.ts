@@ -1,11 +1,22 @@
 /**
  * Asks the human before an agent uses a gated tool. Each use is a blocking question, which the
- * human allows or denies.
+ * human allows or denies, here or at the agent's own dialog.
  */
 
+import { canonicalJson } from "kit/core/text.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
-import type { Decision } from "../../agents/adapter.ts";
+import type {
+  AgentPeer,
+  Decision,
+  Evidence,
+  HookReport,
+  WaitingCall,
+} from "../../agents/adapter.ts";
+import { endingOf, SETTLE_MS } from "../../agents/question_evidence.ts";
+import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
+import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { AskBlocking, Verdict } from "./contract.ts";
 import type { Questions } from "./questions.ts";
@@ -22,10 +33,16 @@ const METADATA_INPUT_BYTES = 65_536;
  * dialog decides.
  */
 const PENDING_MAX = 20;
+/** How often the evidence of open questions is read. */
+const REVIEW_INTERVAL_MS = 400;
 
 export interface ApprovalsDeps {
+  readonly agentPeers: Pick<AgentPeers, "find">;
   readonly directory: Directory;
   readonly questions: Questions;
+  readonly transports: Pick<AgentTransports, "adapterOf">;
+  /** Whether a process runs. */
+  readonly isAlive: (pid: number, started?: string) => boolean;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
@@ -38,20 +55,26 @@ export interface ApprovalsDeps {
 export interface ToolRequest {
   readonly peer_id: string;
   readonly session_id: string;
+  /** The agent's process, if it is proved to be the hook's. */
+  readonly agent_pid: number | undefined;
   /** The subagent that wants it; absent for the session itself. */
   readonly agent_id?: string | undefined;
   readonly tool: string;
   readonly input: unknown;
 }
 
+/** An open question, and what hooks have shown of it. */
+interface PendingQuestion {
+  readonly correlation_id: string;
+  readonly call: WaitingCall;
+  readonly noted: Evidence[];
+}
+
 export class Approvals {
   readonly #ctx: Context;
   readonly #deps: ApprovalsDeps;
-  /**
-   * The open questions of each session and of each subagent. They are aborted when it goes on
-   * without an answer.
-   */
-  readonly #pending = new Map<string, Set<AbortController>>();
+  readonly #pending = new Set<PendingQuestion>();
+  #isWatching = false;
 
   constructor(ctx: Context, deps: ApprovalsDeps) {
     this.#ctx = ctx;
@@ -69,49 +92,98 @@ export class Approvals {
   async requestDecision(request: ToolRequest, signal: AbortSignal): Promise<Decision | undefined> {
     const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
-    const asker = askerOf(request.session_id, request.agent_id);
-    if (this.#pendingOf(request.session_id) >= PENDING_MAX) return undefined;
-    const pending = this.#pending.getOrInsertComputed(asker, () => new Set());
-    const abort = new AbortController();
-    pending.add(abort);
+    if (this.#pendingOf(request.session_id).length >= PENDING_MAX) return undefined;
+    const ask = questions.openAtTerminal(this.#toQuestion(request), { proven_human: false });
+    const question = {
+      correlation_id: ask.correlation_id,
+      call: this.#toCall(request),
+      noted: new Array<Evidence>(),
+    };
+    const onHangUp = () => this.#note(question, "gone");
+    signal.addEventListener("abort", onHangUp, { once: true });
+    this.#pending.add(question);
+    this.#watch();
     try {
-      const abortSignal = AbortSignal.any([signal, abort.signal]);
-      const blockingRequest = { signal: abortSignal, proven_human: false };
-      const verdict = await questions.askBlocking(this.#toQuestion(request), blockingRequest);
-      // An aborted question is stored as denied, but the agent's own dialog still decides.
-      const isDecided = verdict.outcome === "answered" ||
-        !(abortSignal.aborted || shutdownSignal.aborted);
-      return isDecided ? toDecision(verdict) : undefined;
+      // A hook that hangs up does not end the wait: evidence says a moment later how it ended.
+      return toDecision(await questions.waitForVerdict(ask, new AbortController().signal));
     } finally {
-      pending.delete(abort);
-      if (pending.size === 0) this.#pending.delete(asker);
+      this.#pending.delete(question);
+      signal.removeEventListener("abort", onHangUp);
     }
   }
 
   /**
-   * Cancels the open questions of a session, or of one of its subagents. Called when it goes on,
-   * because the agent's own dialog was answered. A session goes on while its subagents wait.
+   * Notes what a hook's event says of the open questions of its session, or of its subagent. A
+   * question belongs to its own call: the event of another process that has the same session says
+   * nothing of it, nor does another tool call.
    */
-  cancelPending(session_id: string, agent_id?: string): void {
-    const pending = this.#pending.get(askerOf(session_id, agent_id));
-    if (pending) this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
-  }
-
-  /** Cancels the open questions of all subagents of a session, which has ended. */
-  cancelOfSubagents(session_id: string): void {
-    for (const [asker, pending] of this.#pending) {
-      if (!asker.startsWith(askerOf(session_id, ""))) continue;
-      this.#ctx.db.afterCommit(() => pending.forEach((abort) => abort.abort()));
+  noteEvent(report: HookReport, agent_pid: number | undefined): void {
+    const { session_id, subagent, end_reason } = report;
+    for (const question of this.#pendingOf(session_id)) {
+      const { peer, agent_id } = question.call;
+      const known = peer.agent_pid !== null && agent_pid !== undefined;
+      if (known && peer.agent_pid !== agent_pid) continue;
+      const isSessionEnd = end_reason !== undefined && subagent === undefined;
+      if (agent_id !== subagent?.agent_id && !isSessionEnd) continue;
+      const says = findingOf(report, question.call, known);
+      if (says) this.#ctx.db.afterCommit(() => this.#note(question, says));
     }
   }
 
-  /** How many questions of a session and its subagents are open. */
-  #pendingOf(session_id: string): number {
-    let count = this.#pending.get(session_id)?.size ?? 0;
-    for (const [asker, pending] of this.#pending) {
-      if (asker.startsWith(askerOf(session_id, ""))) count += pending.size;
+  #note(question: PendingQuestion, says: Evidence["says"]): void {
+    question.noted.push({ source: "hook", says, at: this.#ctx.clock.now() });
+    void this.#reviewInBackground(question);
+  }
+
+  /** Reads the evidence of open questions, for as long as there are any. */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    void this.#ctx.background.run("Watching open questions failed", this.#reviewWhilePending());
+  }
+
+  async #reviewWhilePending(): Promise<void> {
+    const { clock } = this.#ctx;
+    const { shutdownSignal } = this.#deps;
+    while (this.#pending.size > 0 && !shutdownSignal.aborted) {
+      await pause(clock, REVIEW_INTERVAL_MS, shutdownSignal);
+      await Promise.all([...this.#pending].map((one) => this.#reviewInBackground(one)));
     }
-    return count;
+    this.#isWatching = false;
+  }
+
+  #reviewInBackground(question: PendingQuestion): Promise<void> {
+    return this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
+  }
+
+  /** Closes a question that does not wait any more. */
+  async #review(question: PendingQuestion): Promise<void> {
+    const { questions, transports, isAlive, shutdownSignal } = this.#deps;
+    const { correlation_id, call, noted } = question;
+    const { asked_at, peer: { backend, agent_pid, agent_started } } = call;
+    const { clock } = this.#ctx;
+    const read = transports.adapterOf(backend)?.questionEvidence?.(call, clock.now());
+    const evidence = [...noted, ...(read ? await read : [])];
+    const now = clock.now(), settle_ms = read ? SETTLE_MS : 0;
+    const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
+    if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
+    const ending = endingOf(evidence, { asked_at, now, settle_ms });
+    if (!ending || shutdownSignal.aborted || !this.#pending.has(question)) return;
+    questions.endThere(correlation_id, ending.outcome);
+  }
+
+  /** The open questions of a session and its subagents. */
+  #pendingOf(session_id: string): PendingQuestion[] {
+    return [...this.#pending].filter(({ call }) => call.session_id === session_id);
+  }
+
+  #toCall({ peer_id, session_id, agent_pid, agent_id, tool, input }: ToolRequest): WaitingCall {
+    const peer = this.#deps.agentPeers.find(peer_id) ?? unknownAgent(peer_id, session_id);
+    const asked_at = this.#ctx.clock.now();
+    // Another process may have taken over the record meanwhile.
+    const isOther = agent_pid !== undefined && agent_pid !== peer.agent_pid;
+    const process = isOther ? { agent_pid, agent_started: null } : {};
+    return { peer: { ...peer, ...process }, session_id, agent_id, tool, input, asked_at };
   }
 
   #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
@@ -129,9 +201,39 @@ export class Approvals {
   }
 }
 
-/** The key of what asks: a session, or a subagent in it. */
-function askerOf(session_id: string, agent_id: string | undefined): string {
-  return agent_id === undefined ? session_id : `${session_id}\n${agent_id}`;
+/** A peer that went offline between its hook and its question. */
+function unknownAgent(peer_id: string, runtime_session_id: string): AgentPeer {
+  return {
+    peer_id,
+    backend: null,
+    tmux_socket: null,
+    pane_id: null,
+    agent_pid: null,
+    agent_started: null,
+    runtime_session_id,
+    turn_state: null,
+    metadata: {},
+  };
+}
+
+/** What an event says of a call; undefined if nothing. `known`: its process is that of the call. */
+function findingOf(
+  { ran, interrupted, prompt, turn_state, turn_error, end_reason, source, subagent }: HookReport,
+  { tool, input }: WaitingCall,
+  known: boolean,
+): Evidence["says"] | undefined {
+  if (ran) return ran.tool === tool && isSame(ran.input, input) ? "allowed" : undefined;
+  // Nothing ran that waited for a permission when its turn was interrupted.
+  if (interrupted) return "denied";
+  // A session may begin in a second process while the first one waits.
+  if (source !== undefined) return known ? "idle" : undefined;
+  const isOver = prompt !== undefined || turn_state === "idle" || turn_error !== undefined ||
+    end_reason !== undefined || subagent?.phase === "ended";
+  return isOver ? "idle" : undefined;
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return canonicalJson(left) === canonicalJson(right);
 }
 
 /** Only an answer with the option `allow` permits the tool. */

@@ -5,7 +5,7 @@
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
-import { TOOL_PERMISSION } from "../answers.ts";
+import { TERMINAL, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "../contract.ts";
 import * as rows from "./store.ts";
@@ -31,10 +31,11 @@ export class BlockingWaits {
 
   /**
    * Records that a caller waits for an ask. Called in the transaction that opens the ask, so that
-   * `closeAll` also finds and closes the ask after a crash.
+   * `closeAll` also finds and closes the ask after a crash. `at_terminal`: the agent's own dialog
+   * asks the same.
    */
-  add(correlation_id: string): void {
-    this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id));
+  add(correlation_id: string, at_terminal = false): void {
+    this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id, at_terminal));
   }
 
   /**
@@ -63,31 +64,37 @@ export class BlockingWaits {
    */
   closeAll(): void {
     const { db } = this.#ctx;
-    db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted")));
+    db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted", true)));
   }
 
   /** Closes an unanswered ask after a wait, unless this caller left and others still wait. */
   #release(correlation_id: string, signal: AbortSignal): Ask {
     const { asks, shutdownSignal } = this.#deps;
     return this.#ctx.db.transact(() => {
-      const callerLeft = signal.aborted && !shutdownSignal.aborted;
+      const isStopping = shutdownSignal.aborted;
+      const callerLeft = signal.aborted && !isStopping;
       const others = this.#waiterCounts.has(correlation_id);
-      if (!callerLeft || !others) this.#close(correlation_id, callerLeft ? "cancelled" : "evicted");
+      const reason = callerLeft ? "cancelled" : "evicted";
+      if (!callerLeft || !others) this.#close(correlation_id, reason, callerLeft || isStopping);
       return asks.mustGet(correlation_id);
     });
   }
 
   /**
    * Closes an unanswered ask. A tool permission is denied (specification 7); any other ask times
-   * out.
+   * out. `undecided`: its caller hears no answer, so that a dialog of the agent itself goes on.
    */
-  #close(correlation_id: string, reason: "evicted" | "cancelled"): void {
+  #close(correlation_id: string, reason: "evicted" | "cancelled", undecided: boolean): void {
     const { asks } = this.#deps;
+    const { db } = this.#ctx;
     const ask = asks.mustGet(correlation_id);
     const permission = ask.question?.scope === TOOL_PERMISSION;
-    const outcome: Outcome = permission ? "denied" : "timed_out";
-    if (ask.state === "open") asks.closer.close(ask, reason, { responder: null, outcome });
-    this.#ctx.db.transact((tx) => rows.removeWait(tx, correlation_id));
+    const closing: { outcome: Outcome; responder: string | null } =
+      undecided && rows.isAtTerminal(db, correlation_id)
+        ? { outcome: "ended_there", responder: TERMINAL }
+        : { outcome: permission ? "denied" : "timed_out", responder: null };
+    if (ask.state === "open") asks.closer.close(ask, reason, closing);
+    db.transact((tx) => rows.removeWait(tx, correlation_id));
   }
 
   #count(correlation_id: string, by: 1 | -1): void {

@@ -3,7 +3,8 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Address } from "../../peers/schemas.ts";
-import { alreadyClosed, replyOf, toAnswer, TOOL_PERMISSION } from "../answers.ts";
+import type { EndedThere } from "../../agents/question_evidence.ts";
+import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "../contract.ts";
 import { Question } from "../../messages/question.ts";
@@ -94,10 +95,29 @@ export class Questions {
    */
   async askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict> {
     const ask = this.#ctx.db.transact(() => this.#findExisting(body) ?? this.#open(body, request));
+    return await this.waitForVerdict(ask, request.signal);
+  }
+
+  /** Opens a question that the agent's own dialog asks as well; `waitForVerdict` waits for it. */
+  openAtTerminal(body: AskBlocking, request: AskContext): Ask {
+    return this.#ctx.db.transact(() => this.#open(body, request, true));
+  }
+
+  async waitForVerdict(ask: Ask, signal: AbortSignal): Promise<Verdict> {
     if (ask.state === "closed") return this.#toVerdict(ask);
     const wait_ms = (ask.question?.timeout_seconds ?? 0) * 1000;
-    const { correlation_id } = ask;
-    return this.#toVerdict(await this.#blockingWaits.wait(correlation_id, wait_ms, request.signal));
+    return this.#toVerdict(await this.#blockingWaits.wait(ask.correlation_id, wait_ms, signal));
+  }
+
+  /** Closes a question that was decided in the agent's own terminal. */
+  endThere(correlation_id: string, outcome: EndedThere): void {
+    const { asks } = this.#deps;
+    this.#ctx.db.transact(() => {
+      const ask = asks.mustGet(correlation_id);
+      if (ask.state === "closed") return;
+      const closing = { responder: TERMINAL, outcome, elsewhere: true };
+      asks.closer.close(ask, "cancelled", closing);
+    });
   }
 
   /**
@@ -160,7 +180,7 @@ export class Questions {
     return ask;
   }
 
-  #open(body: AskBlocking, request: BlockingRequest): Ask {
+  #open(body: AskBlocking, request: BlockingRequest, at_terminal = false): Ask {
     const { directory, asks } = this.#deps;
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);
@@ -180,7 +200,7 @@ export class Questions {
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });
     const id = message.correlation_id ?? "";
-    this.#blockingWaits.add(id);
+    this.#blockingWaits.add(id, at_terminal);
     return asks.mustGet(id);
   }
 

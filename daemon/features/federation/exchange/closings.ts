@@ -6,7 +6,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
 import { sentenceOf } from "kit/core/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { TOOL_PERMISSION } from "../../asks/answers.ts";
+import { isDecidedThere, TERMINAL, TOOL_PERMISSION } from "../../asks/answers.ts";
 import type { ClosingDetails } from "../../asks/ask_closer.ts";
 import type { Ask } from "../../asks/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
@@ -186,7 +186,13 @@ export class Closings {
     const isByRecipient = !entry.sent;
     return {
       // The name that this machine knows: a machine cannot answer in the name of another peer.
-      responder: responder === null ? null : isByRecipient ? ask.to_peer_name : ask.from_peer_name,
+      responder: responder === null
+        ? null
+        : isDecidedThere(outcome)
+        ? TERMINAL
+        : isByRecipient
+        ? ask.to_peer_name
+        : ask.from_peer_name,
       proven_human: isHuman,
       ...(claimed && isByRecipient && { reply_voice: claimed }),
       answer,

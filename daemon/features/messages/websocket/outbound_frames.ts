@@ -51,6 +51,9 @@ const Ask = z.object({
   question: z.record(z.string(), z.unknown()).optional().describe(
     "The structured question, if it is one",
   ),
+  expires_at: z.string().optional().describe(
+    "When the asker of a blocking question stops waiting; absent for other asks",
+  ),
 });
 
 const Ack = z.object({
@@ -73,6 +76,14 @@ const InboxItemFrame = z.object({
   ),
 });
 
+const InboxUpdateFrame = z.object({
+  type: z.literal("inbox_update"),
+  item: z.unknown().describe(
+    "An item whose ask has ended, as `GET /inbox/{id}` returns it: what offers an answer to it can " +
+      "be taken away. It is also sent when the surface connects, for what ended meanwhile",
+  ),
+});
+
 const Result = z.looseObject({
   type: z.literal("result"),
   request_id: z.string().describe("That of the verb"),
@@ -85,6 +96,7 @@ export const Outbound = z.discriminatedUnion("type", [
   z.object({ type: z.literal("broadcast"), ...messageFields }),
   Ack,
   InboxItemFrame,
+  InboxUpdateFrame,
   z.object({
     type: z.literal("peer_update"),
     peer_id: z.string().describe("The id of the client's peer"),

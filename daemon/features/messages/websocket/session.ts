@@ -6,6 +6,7 @@
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
 import { toWire } from "../attachments/contract.ts";
+import { expiryField } from "../question.ts";
 import { CLOSE, type CloseReasonCode } from "./frames.ts";
 import type { Outbound } from "./outbound_frames.ts";
 import type { StoredMessage } from "../contract.ts";
@@ -155,7 +156,7 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
       correlation_id,
       ...fields,
       ...(message.reply_to && { reply_to: message.reply_to }),
-      ...(message.question && { question: message.question }),
+      ...(message.question && { question: message.question, ...expiryField(message) }),
     };
   }
   return { type: kind === "broadcast" ? kind : "notify", ...fields };

@@ -91,7 +91,7 @@ Deno.test("the long poll asks for messages and taps, without an offset when noth
   const polls = () => r.bot.calls.filter(({ method }) => method === "getUpdates");
   assert.deepEqual(polls()[0]?.params, {
     timeout: 50,
-    allowed_updates: ["message", "callback_query"],
+    allowed_updates: ["message", "edited_message", "callback_query"],
   });
   r.bot.write("/help");
   await r.settle();

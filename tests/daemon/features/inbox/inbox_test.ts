@@ -69,6 +69,13 @@ Deno.test("an ask to the human is an inbox item, and its event has no text [6.in
     read_by: null,
     replied: false,
     replied_at: null,
+    state: "open",
+    close_reason: null,
+    outcome: null,
+    option_id: null,
+    responder: null,
+    closed_at: null,
+    expires_at: null,
     pushes: [],
   });
   assert.match(created_at, /Z$/);

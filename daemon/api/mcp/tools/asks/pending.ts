@@ -40,6 +40,7 @@ const AskCard = z.object({
   outcome: maybe,
   reply: maybe,
   created_at: z.string(),
+  expires_at: maybe.describe("When the asker of a blocking question stops waiting"),
   closed_at: maybe,
 });
 

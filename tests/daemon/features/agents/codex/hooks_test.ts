@@ -40,6 +40,7 @@ function golden(event: string): Record<string, unknown> {
 
 // The format, as the real program sent it.
 
+const RAN = { tool: "mcp__mesh_probe__ping", input: { text: "hello" } };
 const PERMISSION = {
   tool: "Bash",
   input: { "command": "touch /home/sam/zz", "description": "may I" },
@@ -49,7 +50,7 @@ const PERMISSION = {
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["SessionStart",      { turn_state: "idle", source: "startup", model: "fake-1" }],
   ["UserPromptSubmit",  { turn_state: "working", prompt: "@@SAY hello", model: "fake-1" }],
-  ["PostToolUse",       { is_within_turn: true, model: "fake-1" }],
+  ["PostToolUse",       { is_within_turn: true, model: "fake-1", ran: RAN }],
   ["PostModelRequest",  { is_within_turn: true, after_request: true, model: "fake-1" }],
   ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
   ["Interrupt",         { turn_state: "idle", interrupted: true, model: "fake-1" }],

@@ -17,7 +17,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["userPromptSubmitted", { turn_state: "working", prompt: PROMPT }],
   ["preToolUse",          { turn_state: "working" }],
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
-  ["postToolUse",         { is_within_turn: true }],
+  ["postToolUse",         { is_within_turn: true, ran: { tool: "mesh-probe-ping", input: { text: "hello" } } }],
   ["notification",        { turn_state: "awaiting_input" }],
   ["agentStop",           { turn_state: "idle", may_hold_turn: true, after_request: true }],
   ["sessionEnd",          { end_reason: "complete" }],

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { FakeSockets, type World, world } from "../../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
 const INPUT = { command: "rm -rf build", description: "Clean up" };
@@ -25,8 +26,13 @@ function gatedTool(
   });
 }
 
-function hook(w: World, hook_event_name: string, more: Record<string, unknown> = {}) {
-  return post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more });
+function hook(
+  w: World,
+  hook_event_name: string,
+  more: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+) {
+  return post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more }, headers);
 }
 
 /** A running hook, and its response once it has arrived. */
@@ -117,7 +123,7 @@ Deno.test("a tool that matches no pattern is not gated; by default none is", asy
   assert.equal((await request(dots, "anything")).done, false);
 });
 
-Deno.test("a dialog that was answered in the pane cancels the question at the next hook", async () => {
+Deno.test("a turn that goes on or ends ends the question of its dialog, at the terminal", async () => {
   for (
     const [event, more] of [
       ["Stop", { stop_hook_active: false }],
@@ -134,11 +140,80 @@ Deno.test("a dialog that was answered in the pane cancels the question at the ne
     assert.deepEqual([pending.done, other.done], [false, true]);
     await hook(w, event, more);
     assert.deepEqual(await pending.answer, { status: 200 });
-    const { close_reason } = await get(w, `/asks/${correlation_id}`);
-    assert.equal(close_reason, "cancelled");
+    const ask = await get(w, `/asks/${correlation_id}`);
+    assert.deepEqual([ask.close_reason, ask.outcome, ask.responder], [
+      "cancelled",
+      "ended_there",
+      "terminal",
+    ]);
     const late = await post(w, "/answer", { correlation_id, option_id: "allow" });
-    assert.deepEqual([late.status, late.error], [410, "already_closed"]);
+    assert.deepEqual([late.status, late.error, late.outcome], [
+      410,
+      "already_closed",
+      "ended_there",
+    ]);
+    const item = await only(w);
+    assert.partialDeepStrictEqual(item, {
+      state: "closed",
+      outcome: "ended_there",
+      responder: "terminal",
+      read: true,
+      read_by: "terminal",
+      replied: false,
+    });
+    assert.deepEqual((await get(w, "/inbox?unread=1")).items, []);
   }
+});
+
+Deno.test("a question belongs to its own tool call, whatever another call or process reports [c11.over.there]", async () => {
+  await using w = gatedTool();
+  w.processes.start(7);
+  w.processes.start(8);
+  const from = (pid: number) => ({ "x-mesh-agent-pid": String(pid) });
+  const asked = hook(w, "PermissionRequest", { tool_name: "Bash", tool_input: INPUT }, from(7));
+  await w.clock.settle();
+  const { correlation_id } = await only(w);
+  const state = async () => {
+    await w.clock.advance(2_000);
+    return (await get(w, `/asks/${correlation_id}`)).outcome;
+  };
+  // Other calls, a session that begins in another process, and what that process does.
+  const other = { tool_name: "Bash", tool_input: { command: "ls" } };
+  await hook(w, "PostToolUse", { ...other, tool_response: {} }, from(7));
+  await hook(w, "SessionStart", { source: "resume" });
+  await hook(w, "SessionStart", { source: "resume" }, from(8));
+  await hook(w, "UserPromptSubmit", { prompt: "Go on" }, from(8));
+  await hook(w, "Stop", { stop_hook_active: false }, from(8));
+  assert.equal(await state(), null);
+  const same = { tool_name: "Bash", tool_input: INPUT, tool_response: {} };
+  await hook(w, "PostToolUse", same, from(7));
+  assert.equal(await state(), "allowed_there");
+  assert.deepEqual(await asked, { status: 200 });
+});
+
+Deno.test("a tool that asks the person itself is not gated", async () => {
+  await using w = gatedTool('["*"]');
+  for (const tool of ["AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "request_user_input"]) {
+    assert.deepEqual(await (await request(w, tool)).answer, { status: 200 }, tool);
+  }
+  assert.deepEqual((await get(w, "/inbox")).items, []);
+  const { peers } = await get(w, "/peers");
+  const asker = peers.find(({ backend }: { backend: string }) => backend === "claude-code");
+  assert.equal(asker.turn_state, "awaiting_input");
+  assert.equal((await request(w, "Bash")).done, false);
+});
+
+Deno.test("a daemon that died does not say that it denied what the dialog still asks", async () => {
+  using at = restartableWorld({
+    hooks: { "claude-code": claudeCodeHooks },
+    settings: { "human.name": "sam", "approvals.gated_tools": "Bash" },
+  });
+  await using before = at.start();
+  await request(before);
+  const { correlation_id } = await only(before);
+  await using w = at.startFromCrash();
+  const { outcome, responder } = await get(w, `/asks/${correlation_id}`);
+  assert.deepEqual([outcome, responder], ["ended_there", "terminal"]);
 });
 
 Deno.test("a session has a bounded number of open questions; beyond it, its own dialogs decide", async () => {
@@ -170,7 +245,8 @@ Deno.test("a hook that disconnects cancels its question", async () => {
   gone.abort();
   await pending.then((answer) => answer.body?.cancel(), () => undefined);
   await w.clock.settle();
-  assert.equal((await get(w, `/asks/${correlation_id}`)).close_reason, "cancelled");
+  const ask = await get(w, `/asks/${correlation_id}`);
+  assert.deepEqual([ask.close_reason, ask.outcome], ["cancelled", "ended_there"]);
 });
 
 Deno.test("a shutdown decides nothing, and the agent's dialog stays open", async () => {

@@ -311,7 +311,11 @@ Deno.test("an inbox reply to an open question is its answer, and must fit", asyn
   assert.deepEqual(ackFrame, [["answered", "Pears"], ["answered", "Anything"], ["answered", null]]);
   const { delivery_id } = ada.of("ack")[0] ?? { delivery_id: "" };
   assert.equal(w.daemon.delivery.findMessage(delivery_id)?.voice, "human");
-  assert.equal((await choice.reply({ text: "And now?" })).action, "asked");
+  const late = await choice.reply({ text: "And now?" });
+  assert.deepEqual([late.status, late.error, late.outcome], [410, "already_closed", "answered"]);
+  const confirmed = await choice.reply({ text: "And now?", as_new_ask: true });
+  assert.equal(confirmed.action, "asked");
+  assert.equal((await text.reply({ text: "And now?" })).action, "asked");
 });
 
 Deno.test("an item whose question was answered elsewhere is replied, also after a denial", async () => {

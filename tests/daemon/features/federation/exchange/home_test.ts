@@ -1,6 +1,7 @@
 /** Messages to the human of a machine whose human has the inbox on another one. */
 
 import assert from "node:assert/strict";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { getAsk, openAsk } from "../../../../../daemon/features/asks/contract.ts";
 import { queryPeer } from "../../../../../daemon/features/asks/questions/contract.ts";
 import { listInbox, replyInboxItem } from "../../../../../daemon/features/inbox/contract.ts";
@@ -281,4 +282,37 @@ Deno.test("An ask to the human at home restarts the count of hops, as one to the
   const { correlation_id } = await two.buildbox.call(openAsk, { body: followUp });
   const next = { ...followUp, reply_to: correlation_id };
   assert.equal((await two.buildbox.post("/ask", next)).status, 200);
+});
+
+Deno.test("A permission that is decided in the agent's terminal is over at the human's home, too", async () => {
+  await using two = await laptopAndBuildbox({
+    laptop: {
+      at_terminal: true,
+      settings: { ...HUMAN, "mesh.bus.allow_admin": '["buildbox"]' },
+    },
+    buildbox: {
+      hooks: { "claude-code": claudeCodeHooks },
+      settings: { "mesh.bus.human_home": "laptop", "approvals.gated_tools": "Bash" },
+    },
+  });
+  const hook = (hook_event_name: string, more: object) =>
+    two.buildbox.post("/hooks/claude-code", {
+      session_id: "s-1",
+      cwd: "/work/api",
+      hook_event_name,
+      ...more,
+    });
+  const asked = hook("PermissionRequest", { tool_name: "Bash", tool_input: { command: "ls" } });
+  await two.pass(2);
+  const [open] = await inboxOf(two.laptop);
+  assert.deepEqual([open?.state, open?.read], ["open", false]);
+  assert.ok(open?.expires_at);
+  await hook("Stop", { stop_hook_active: false });
+  await two.pass(2);
+  assert.deepEqual(await (await asked).json(), {});
+  const [over, ...others] = await inboxOf(two.laptop);
+  assert.deepEqual([over?.outcome, over?.responder, over?.read], ["ended_there", "terminal", true]);
+  assert.deepEqual(others, []);
+  const late = await reply(two.laptop, { option_id: "allow" }, AT_TERMINAL).catch((error) => error);
+  assert.partialDeepStrictEqual(late.problem, { error: "already_closed", outcome: "ended_there" });
 });

@@ -1,13 +1,31 @@
 /** How an ask ended, for a person who was about to answer it. */
 
-import type { Ask } from "../records.ts";
+import type { Ask, InboxItem } from "../records.ts";
+
+type Ended = Pick<Ask, "outcome" | "close_reason" | "responder">;
 
 /** A sentence without the time. */
 export function endingOf(ask: Ask): string {
-  const { outcome, close_reason, responder, from_peer_name, question } = ask;
+  const chosen = titleOf(ask.question, ask.answer?.option_id);
+  return sentence(ask, { asker: ask.from_peer_name, said: chosen ?? ask.reply });
+}
+
+/** The same for the ask of an inbox item. */
+export function endingOfItem(
+  item: Ended & Pick<InboxItem, "from" | "question" | "option_id">,
+): string {
+  return sentence(item, { asker: item.from, said: titleOf(item.question, item.option_id) ?? null });
+}
+
+function titleOf(question: Ask["question"], option_id: string | null | undefined) {
+  return question?.options?.find(({ id }) => id === option_id)?.title;
+}
+
+function sentence(
+  { outcome, close_reason, responder }: Ended,
+  { asker, said }: { asker: string; said: string | null },
+): string {
   const who = responder ?? "The daemon";
-  const chosen = question?.options?.find(({ id }) => id === ask.answer?.option_id)?.title;
-  const said = chosen ?? ask.reply;
   switch (outcome) {
     case "acknowledged":
       return `${who} acknowledged it.`;
@@ -16,7 +34,7 @@ export function endingOf(ask: Ask): string {
     case "declined":
       return said ? `${who} declined it: ${shortened(said)}` : `${who} declined it.`;
     case "cancelled":
-      return `It was cancelled by ${responder ?? from_peer_name}.`;
+      return `It was cancelled by ${responder ?? asker}.`;
     case "timed_out":
       return "It timed out.";
     case "denied":
@@ -25,6 +43,12 @@ export function endingOf(ask: Ask): string {
         : "It was closed without an answer, which counts as denied.";
     case "failed":
       return FAILURES[close_reason ?? ""] ?? "It was closed without an answer.";
+    case "allowed_there":
+      return "It was allowed in the agent's own terminal.";
+    case "denied_there":
+      return "It was denied in the agent's own terminal.";
+    case "ended_there":
+      return "It ended in the agent's own terminal; how is not known.";
     case null:
       return "It is still open.";
   }

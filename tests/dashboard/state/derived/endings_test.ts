@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Ask } from "../../../../dashboard/state/records.ts";
-import { endingOf } from "../../../../dashboard/state/answers/endings.ts";
+import { endingOf } from "../../../../dashboard/state/derived/endings.ts";
 
 const options = [{ id: "yes", title: "Run it" }];
 const asked = { from_peer_name: "db", to_peer_name: "sam", question: { kind: "choice", options } };
@@ -26,6 +26,9 @@ Deno.test("an ending says who ended the question, and how", () => {
   assert.equal(end({ outcome: "cancelled", responder: "sam" }), "It was cancelled by sam.");
   assert.equal(end({ outcome: "declined", responder: "sam" }), "sam declined it.");
   assert.equal(end({ outcome: "acknowledged", responder: "sam" }), "sam acknowledged it.");
+  assert.equal(end({ outcome: "allowed_there" }), "It was allowed in the agent's own terminal.");
+  assert.equal(end({ outcome: "denied_there" }), "It was denied in the agent's own terminal.");
+  assert.match(end({ outcome: "ended_there" }), /ended in the agent's own terminal; how is not/);
   assert.match(end({ outcome: "denied" }), /counts as denied/);
   assert.match(end({ outcome: "failed", close_reason: "evicted" }), /nobody answered it in time/);
   assert.match(end({ outcome: "failed", close_reason: "peer_retired" }), /has left/);

@@ -1,0 +1,115 @@
+/**
+ * What Claude Code's session registry and session file say of a tool call that waits for
+ * permission. As of 2.1.329.
+ */
+
+import { join } from "kit/core/path.ts";
+import * as z from "zod";
+import { canonicalJson, tryJson } from "kit/core/text.ts";
+import type { IsAlive } from "../../../host/processes.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
+import { evidenceIn } from "../sessions/evidence_file.ts";
+import { sessionFor } from "./registry.ts";
+import { SESSION_ID, transcriptOf } from "./transcripts.ts";
+
+/** How much earlier a dialog may be answered than its hook has reached us. */
+const EARLY_MS_MAX = 2_000;
+/** What Claude Code writes as the result of a call that its user refused. */
+const REFUSED = "User rejected tool use";
+
+const ToolUse = z.object({
+  type: z.literal("tool_use"),
+  id: z.string(),
+  name: z.string(),
+  input: z.unknown().optional(),
+});
+const ToolResult = z.object({
+  type: z.literal("tool_result"),
+  tool_use_id: z.string(),
+});
+const Line = z.object({
+  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  message: z.object({ content: z.array(z.unknown()) }),
+  /** In the result of a call that was refused, such as `user-rejected`. */
+  toolDenialKind: z.string().optional(),
+  toolUseResult: z.unknown().optional(),
+});
+
+export interface EvidenceOptions {
+  readonly config_dirs: readonly string[];
+  readonly isAlive?: IsAlive;
+}
+
+export function claudeEvidence(
+  { config_dirs, isAlive }: EvidenceOptions,
+  call: WaitingCall,
+  now: number,
+): readonly Evidence[] {
+  return [
+    ...registryEvidence(sessionFor(config_dirs, call.peer, isAlive), call, now),
+    ...evidenceIn(fileOf(config_dirs, call), call, fileEvidence),
+  ];
+}
+
+type Entry = NonNullable<ReturnType<typeof sessionFor>>;
+
+/** A state from before the question says nothing of its dialog, except that one waits. */
+function registryEvidence(
+  entry: Entry | undefined,
+  { session_id }: WaitingCall,
+  now: number,
+): readonly Evidence[] {
+  const source = "session registry";
+  if (entry?.status === undefined) return [];
+  const at = entry.statusUpdatedAt ?? now;
+  // After `/clear` or `/resume` the process runs another session.
+  if (entry.sessionId !== session_id) return [{ source, says: "idle", at }];
+  if (entry.status === "waiting") return [{ source, says: "waits", at: now }];
+  return [{ source, says: entry.status === "busy" ? "working" : "idle", at }];
+}
+
+/** The session's file, or that of the subagent that asked. */
+function fileOf(
+  config_dirs: readonly string[],
+  { session_id, agent_id }: WaitingCall,
+): string | undefined {
+  if (![session_id, agent_id ?? session_id].every((id) => SESSION_ID.test(id))) return undefined;
+  const file = config_dirs.map((dir) => transcriptOf(dir, session_id)).find(Boolean);
+  if (file === undefined || agent_id === undefined) return file;
+  return join(file.slice(0, -".jsonl".length), "subagents", `agent-${agent_id}.jsonl`);
+}
+
+/**
+ * The hook of a permission names no call, so the call is the last one with this tool and input. A
+ * result from before the question is that of an earlier call.
+ */
+export function fileEvidence(
+  text: string,
+  { tool, input, asked_at }: Pick<WaitingCall, "tool" | "input" | "asked_at">,
+): readonly Evidence[] {
+  const source = "session file";
+  let call: { readonly id: string; readonly at: number } | undefined;
+  let result: Evidence | undefined;
+  for (const line of text.split("\n")) {
+    if (!line.includes('"tool_use"') && !line.includes('"tool_result"')) continue;
+    const { data } = Line.safeParse(tryJson(line));
+    for (const block of data?.message.content ?? []) {
+      const at = data?.timestamp ?? 0;
+      const use = ToolUse.safeParse(block).data;
+      if (use?.name === tool && isSame(use.input, input)) {
+        [call, result] = [{ id: use.id, at }, undefined];
+      }
+      const done = ToolResult.safeParse(block).data;
+      if (call === undefined || done?.tool_use_id !== call.id) continue;
+      const isDenied = data?.toolDenialKind !== undefined || data?.toolUseResult === REFUSED;
+      result = { source, says: isDenied ? "denied" : "allowed", at };
+    }
+  }
+  if (!call) return [];
+  if (!result) return [{ source, says: "not_done", at: call.at }];
+  return result.at < asked_at - EARLY_MS_MAX ? [] : [result];
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return canonicalJson(left) === canonicalJson(right);
+}

@@ -1,0 +1,35 @@
+/**
+ * What a rollout of Codex says of a tool call that waits for permission. While our hook is held,
+ * Codex shows no dialog: its user can only interrupt the turn. Tested with 0.169.0.
+ */
+
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import type { Evidence, WaitingCall } from "../adapter.ts";
+import { evidenceIn } from "../sessions/evidence_file.ts";
+import { rolloutFile } from "./rollouts.ts";
+import { isThreadId } from "./threads.ts";
+
+const Line = z.object({
+  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  payload: z.object({ type: z.enum(["turn_aborted", "task_complete"]) }),
+});
+
+export function codexEvidence(codex_home: string, call: WaitingCall): readonly Evidence[] {
+  const { session_id } = call;
+  const file = isThreadId(session_id) ? rolloutFile(codex_home, session_id) : undefined;
+  return evidenceIn(file, call, rolloutEvidence);
+}
+
+export function rolloutEvidence(
+  text: string,
+  { asked_at }: Pick<WaitingCall, "asked_at">,
+): readonly Evidence[] {
+  const lines = text.split("\n").filter((line) => /turn_aborted|task_complete/.test(line));
+  return lines.flatMap((line): Evidence[] => {
+    const { data } = Line.safeParse(tryJson(line));
+    if (!data || data.timestamp < asked_at) return [];
+    const says = data.payload.type === "turn_aborted" ? "denied" as const : "idle" as const;
+    return [{ source: "session file", says, at: data.timestamp }];
+  });
+}

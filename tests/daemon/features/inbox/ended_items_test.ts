@@ -1,0 +1,148 @@
+/** Items whose ask is over: what they show, and what a reply to them does. */
+
+import assert from "node:assert/strict";
+import {
+  ALLOW_OR_DENY,
+  DECISION,
+  startAskBlocking,
+  withHuman,
+} from "../../../support/daemon/blocking_questions.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  get,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
+import type { World } from "../../../support/world.ts";
+
+const CHOICE = { kind: "choice", options: ALLOW_OR_DENY };
+
+/** The item of an open choice, and how it ends. */
+async function endedItem(w: World, end: (correlation_id: string) => Promise<unknown>) {
+  await addPeer(w, "ada");
+  const id = await ask(w, "ada", "sam", "Which?", { question: CHOICE });
+  await end(id);
+  const { items } = await get(w, "/inbox");
+  assert.equal(items.length, 1, "no other message says so");
+  return items[0];
+}
+
+const asks = async (w: World) => (await get(w, "/asks")).asks.length;
+
+Deno.test("the item of a choice that is over says how it ended, and is not unread", async () => {
+  // deno-fmt-ignore
+  const endings: [outcome: string, responder: string | null, end: (w: World, id: string) => Promise<unknown>][] = [
+    ["cancelled", "ada", (w, id) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" })],
+    ["answered",  "sam", (w, correlation_id) => post(w, "/answer", { correlation_id, option_id: "deny" })],
+    ["declined",  "sam", (w, correlation_id) => post(w, "/decline", { correlation_id, reason: "No" })],
+  ];
+  for (const [outcome, responder, end] of endings) {
+    await using w = withHuman();
+    const item = await endedItem(w, (id) => end(w, id));
+    assert.deepEqual([item.state, item.outcome, item.responder, item.read], [
+      "closed",
+      outcome,
+      responder,
+      true,
+    ]);
+    assert.equal(item.option_id, outcome === "answered" ? "deny" : null);
+    assert.ok(item.closed_at);
+    assert.deepEqual((await get(w, "/inbox?unread=1")).items, []);
+    assert.equal(eventData(w, "inbox_updated").length, 1);
+  }
+});
+
+Deno.test("an option for what is over is refused with its outcome, and opens nothing [c11.over.option]", async () => {
+  await using w = withHuman();
+  const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
+  const { item_id, correlation_id } = await endedItem(w, cancel);
+  const surface = { surface: "phone" };
+  for (
+    const [path, body] of [
+      [`/inbox/${item_id}/reply`, { option_id: "allow" }],
+      [`/inbox/${item_id}/reply`, { option_id: "allow", text: "allow", as_new_ask: true }],
+      [`/inbox/${item_id}/reply`, { text: "allow" }],
+      [`/inbox/${item_id}/reply`, { text: "allow", ...surface, as_new_ask: false }],
+      ["/answer", { correlation_id, option_id: "allow" }],
+      ["/ack", { correlation_id, message: "allow" }],
+    ] as const
+  ) {
+    const refused = await post(w, path, body);
+    assert.partialDeepStrictEqual(refused, {
+      status: 410,
+      error: "already_closed",
+      correlation_id,
+      outcome: "cancelled",
+    });
+  }
+  assert.equal(await asks(w), 1);
+  assert.equal((await post(w, `/inbox/${item_id}/reply`, {})).action, "read");
+});
+
+Deno.test("a text to what is over opens an ask only once the person has confirmed it [c11.over.text]", async () => {
+  await using w = withHuman();
+  const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
+  const { item_id, correlation_id } = await endedItem(w, cancel);
+  const path = `/inbox/${item_id}/reply`;
+  assert.equal((await post(w, path, { text: "Use the trash" })).status, 410);
+  const sent = await post(w, path, { text: "Use the trash", as_new_ask: true });
+  assert.equal(sent.action, "asked");
+  const opened = await get(w, `/asks/${sent.correlation_id}`);
+  assert.deepEqual([opened.text, opened.reply_to], ["Use the trash", correlation_id]);
+});
+
+Deno.test("a text to a plain ask that is closed opens a new one, as before", async () => {
+  await using w = withHuman();
+  await addPeer(w, "ada");
+  const id = await ask(w, "ada", "sam");
+  await post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
+  const { items } = await get(w, "/inbox?unread=1");
+  const item = items.find(({ kind }: { kind: string }) => kind === "ask");
+  assert.deepEqual([item.state, item.outcome], ["closed", "cancelled"]);
+  assert.equal((await post(w, `/inbox/${item.item_id}/reply`, { text: "Why?" })).action, "asked");
+});
+
+Deno.test("a blocking question says when it expires, in every record and event [c11.blocking.expiry]", async () => {
+  await using w = withHuman();
+  const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
+  await startAskBlocking(w, { timeout_seconds: 30 });
+  const { created_at, expires_at } = await get(w, "/asks/toolu_01");
+  assert.equal(Date.parse(expires_at) - Date.parse(created_at), 30_000);
+  const { items: [item] } = await get(w, "/inbox");
+  assert.equal(item.expires_at, expires_at);
+  const { item: pushed } = phone.of("inbox_item")[0] as { item: { expires_at: string } };
+  assert.equal(pushed.expires_at, expires_at);
+  for (const type of ["ask", "question", "inbox_item"]) {
+    assert.deepEqual(eventData(w, type).map((data) => data["expires_at"]), [expires_at], type);
+  }
+  const { asks: [listed] } = await get(w, "/asks?state=open");
+  assert.equal(listed.expires_at, expires_at);
+});
+
+Deno.test("surfaces hear how an item ended at once, or when they connect again", async () => {
+  await using w = withHuman();
+  const capabilities = ["inbox_surface"];
+  const phone = await connectPeer(w, "phone", { capabilities });
+  const show = async (id: string) => {
+    await startAskBlocking(w, { ...DECISION, correlation_id: id, timeout_seconds: 5 });
+    const { delivery_id } = phone.of("inbox_item").at(-1) as { delivery_id: string };
+    const receipt = { delivery_id, status: "pushed", surface_ref: id.slice(-1) };
+    await phone.send({ type: "delivery_ack", ...receipt });
+  };
+  const updates = (client: typeof phone) =>
+    client.of("inbox_update").map((frame) => {
+      const { item } = frame as { item: Record<string, unknown> };
+      return [item["correlation_id"], item["state"], item["outcome"]];
+    });
+  await show("toolu_1");
+  await w.clock.advance(6_000);
+  assert.deepEqual(updates(phone), [["toolu_1", "closed", "timed_out"]]);
+  await w.clock.advance(600_000);
+  await show("toolu_2");
+  await phone.drop();
+  await w.clock.advance(6_000);
+  const again = await connectPeer(w, "phone", { capabilities });
+  assert.deepEqual(updates(again), [["toolu_2", "closed", "timed_out"]]);
+});
