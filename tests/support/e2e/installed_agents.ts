@@ -12,36 +12,46 @@ interface Release {
   readonly folder: string;
 }
 
-export const CLAUDE_CODE: Release = {
+/** Other releases than the tested ones: `MESH_AGENT_VERSIONS=codex=0.171.0,claude-code=2.1.332`. */
+const OTHER_VERSIONS = new Map(
+  (Deno.env.get("MESH_AGENT_VERSIONS") ?? "").split(",")
+    .map((pair): [string, string] => [pair.split("=")[0] ?? "", pair.split("=")[1] ?? ""]),
+);
+
+function release(tested: Release): Release {
+  return { ...tested, version: OTHER_VERSIONS.get(tested.folder) || tested.version };
+}
+
+export const CLAUDE_CODE = release({
   name: "@anthropic-ai/claude-code",
-  version: "2.1.329",
+  version: "2.1.332",
   program: "claude",
   folder: "claude-code",
-};
-const CODEX: Release = {
+});
+const CODEX = release({
   name: "@openai/codex",
-  version: "0.169.0",
+  version: "0.171.0",
   program: "codex",
   folder: "codex",
-};
-const COPILOT_COMMAND: Release = {
+});
+const COPILOT_COMMAND = release({
   name: "@github/copilot",
   version: "1.0.102",
   program: "copilot",
   folder: "copilot",
-};
-const GEMINI_COMMAND: Release = {
+});
+const GEMINI_COMMAND = release({
   name: "@google/gemini-cli",
   version: "0.61.0",
   program: "gemini",
   folder: "gemini",
-};
-export const OPENCODE: Release = {
+});
+export const OPENCODE = release({
   name: "opencode-ai",
   version: "1.18.33",
   program: "opencode",
   folder: "opencode",
-};
+});
 
 /** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
