@@ -38,6 +38,13 @@ export class Notices {
     this.#notifyFirst(job, text, null);
   }
 
+  /** Notifies one peer that a job waits because the turn of its executor was interrupted. */
+  interrupted({ error, ...job }: StoredJob): void {
+    const text = `[job ${job.job_id}] "${cleanLine(job.title)}" waits: ${error}. It goes on with ` +
+      `\`mesh jobs update ${job.job_id} --state running\`; its end, too, has to be reported.`;
+    this.#notifyFirst({ error, ...job }, text, null);
+  }
+
   /**
    * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
    * the job is asked, because any other is ended.

@@ -196,7 +196,9 @@ export const reportTurn = contract({
     model: shortText(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
-    error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
+    error: ErrorClass.optional().describe(
+      "What ended the turn, if an error did: its class; `interrupted` if its user did",
+    ),
   }),
   returns: Ok,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "peer_retired"],

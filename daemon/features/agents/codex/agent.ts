@@ -38,10 +38,11 @@ export const codex: AgentDefinition = {
   async open(host) {
     const { codexAdapter } = await import("./codex.ts");
     const { codexHooks } = await import("./hooks.ts");
-    return {
-      adapter: codexAdapter({ ...host, codex_home: home(host.env) }),
-      hooks: codexHooks(),
-    };
+    const { codexEnds } = await import("./turn_ends.ts");
+    const codex_home = home(host.env);
+    const ends = codexEnds(codex_home);
+    const hooks = { ...codexHooks(), lastEnd: (session_id: string) => ends.of(session_id) };
+    return { adapter: codexAdapter({ ...host, codex_home }), hooks };
   },
   async sessionFiles(env) {
     return (await import("./session_files.ts")).codexSessionFiles(home(env));

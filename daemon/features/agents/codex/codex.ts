@@ -16,6 +16,8 @@ import {
   type NativeOptions,
 } from "./native_transport.ts";
 import { type CodexHost, hostOf } from "./hooks.ts";
+import { withEnd } from "../sessions/last_end.ts";
+import { codexEnds } from "./turn_ends.ts";
 import { rolloutOf } from "./rollouts.ts";
 import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
@@ -36,6 +38,7 @@ export interface CodexOptions extends NativeOptions {
 export function codexAdapter(options: CodexOptions): Adapter {
   const { codex_home } = options;
   const findHost = options.hostOf ?? hostOf;
+  const ends = codexEnds(codex_home);
   const hasOpenDialog = (peer: AgentPeer) =>
     withThread(options, peer, ({ activity }) => activity === "awaiting_input", () => false);
   const transports = [
@@ -55,7 +58,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";
       return pane_id === null ? "none" : "pane";
     },
-    observe: (peer) => observe(options, peer),
+    observe: async (peer) =>
+      withEnd(await observe(options, peer), peer, ends.of(peer.runtime_session_id)),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
     resume: (session) => rolloutOf(codex_home, session, "resume"),
@@ -74,9 +78,10 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
   return await withThread(options, peer, async ({ activity, queue }, connection) => {
     if (activity === "not_loaded") return gone;
     if (activity === "idle") await startQueue(connection, queue);
-    return activity === "unknown" || activity === "broken"
-      ? undefined
-      : { alive: true, turn_state: activity, source: "app server" };
+    if (activity === "unknown") return undefined;
+    // After an error the thread is idle; its rollout says how the turn ended.
+    const turn_state = activity === "broken" ? "idle" : activity;
+    return { alive: true, turn_state, source: "app server" };
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
 

@@ -20,7 +20,7 @@ const REOPEN_MS = 1000;
 /** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 /** The error with which opencode reports that the user interrupted a turn. */
-const INTERRUPTED = "MessageAbortedError";
+const ABORTED = "MessageAbortedError";
 const ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 
 export class Session {
@@ -206,10 +206,10 @@ export class Session {
     if (isDialog(type) || type === "session.status") void this.#deliver();
   }
 
-  /** The end of the turn is reported by itself. A turn that the user interrupts is no failure. */
+  /** The end of the turn is reported by itself. */
   #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
-    if (name === INTERRUPTED) return;
-    const error = ERROR_CLASS.test(name) ? name : "unknown";
+    const known = ERROR_CLASS.test(name) ? name : "unknown";
+    const error = name === ABORTED ? "interrupted" : known;
     this.#connection.send({ ...this.#turn.status, error });
   }
 
