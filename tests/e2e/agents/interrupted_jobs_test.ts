@@ -21,14 +21,14 @@ import { prepareCopilot, prepareGemini, prepareOpencode } from "../../support/e2
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
 import { until } from "../../support/waiting.ts";
 
-/** The job's turn says a word, and then goes on for longer than the test. */
+/** The job's turn lasts longer than the test. A later prompt may be sent together with the job's. */
 const RULES: readonly ScriptedReply[] = [
-  {
-    match: /Name the lake/,
-    steps: [{ say: "Let me think" }, { tool: "whoami" }, { sleep_ms: 60_000 }, { say: "Too late" }],
-  },
   { match: /What time is it/, steps: [{ say: "It is noon" }] },
+  { match: /Name the lake/, steps: [{ sleep_ms: 90_000 }, { say: "Too late" }] },
 ];
+
+/** What each agent shows while a turn can be interrupted. */
+const AT_WORK = /esc/i;
 
 type Call = Lab["mesh"]["call"];
 
@@ -65,7 +65,7 @@ withLab(import.meta.url, `Claude Code: ${CLAIM}`, async () => {
     return peers.some(({ status }) => status === "online");
   });
   const id = await jobInTurn(call, "api-claude-code");
-  await until("its words", () => claude.screen.includes("Let me think"));
+  await until("the work", () => lab.model.asked("Name the lake").length > 0);
   claude.press("Escape");
   await isInterrupted(call, id);
   await claude.sendPrompt("What time is it?");
@@ -96,7 +96,7 @@ for (const { title, agent, prepare, keys } of CASES) {
       const { call } = fixture;
       const peer = await fixture.start();
       const id = await jobInTurn(call, peer.peer_id);
-      await until("its words", () => fixture.screen.includes("Let me think"));
+      await until("the work", () => fixture.screen.match(AT_WORK) !== null);
       for (const key of keys) fixture.type(key);
       await isInterrupted(call, id);
       await fixture.sendPrompt("What time is it?");
@@ -114,7 +114,7 @@ for (const args of [[], ["--no-daemon"]]) {
       await using lab = await new CodexLab(RULES, ["api"]).open();
       const api = await lab.startCodex("api", ...args);
       const id = await jobInTurn(lab.call, "api-codex");
-      await until("its words", () => api.screen.includes("Let me think"));
+      await until("the work", () => lab.model.asked("Name the lake").length > 0);
       api.press("Escape");
       await isInterrupted(lab.call, id);
       await api.sendPrompt("What time is it?");
