@@ -18,13 +18,14 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { prepareCopilot, prepareGemini, prepareOpencode } from "../../support/e2e/agent_setups.ts";
+import type { ScriptedModel } from "../../../cli/selftest/model/scripted_model.ts";
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
 import { until } from "../../support/waiting.ts";
 
-/** The job's turn lasts longer than the test. A later prompt may be sent together with the job's. */
+/** A later prompt may be sent together with that of the job, so it is looked for first. */
 const RULES: readonly ScriptedReply[] = [
   { match: /What time is it/, steps: [{ say: "It is noon" }] },
-  { match: /Name the lake/, steps: [{ sleep_ms: 90_000 }, { say: "Too late" }] },
+  { match: /Name the lake/, steps: [{ say: "Too late" }] },
 ];
 
 /** What each agent shows while a turn can be interrupted. */
@@ -46,6 +47,25 @@ async function jobOf(call: Call, id: string) {
   return job;
 }
 
+/** While the model is silent, the agent gets a job and is interrupted: the job ends. */
+async function interrupts(
+  { call, model, peer, isAtWork, interrupt }: {
+    readonly call: Call;
+    readonly model: ScriptedModel;
+    readonly peer: string;
+    isAtWork(): boolean;
+    interrupt(): void;
+  },
+): Promise<string> {
+  const held = model.hold();
+  const id = await jobInTurn(call, peer);
+  await until("the work", isAtWork);
+  interrupt();
+  await isInterrupted(call, id);
+  held.release();
+  return id;
+}
+
 async function isInterrupted(call: Call, id: string): Promise<void> {
   await until("the end of the job", async () => (await jobOf(call, id)).state !== "running");
   const { state, state_reason, result_summary } = await jobOf(call, id);
@@ -64,19 +84,26 @@ withLab(import.meta.url, `Claude Code: ${CLAIM}`, async () => {
     const { peers } = await call(listPeers, { query: {} });
     return peers.some(({ status }) => status === "online");
   });
-  const id = await jobInTurn(call, "api-claude-code");
-  await until("the work", () => lab.model.asked("Name the lake").length > 0);
-  claude.press("Escape");
-  await isInterrupted(call, id);
+  const id = await interrupts({
+    call,
+    model: lab.model,
+    peer: "api-claude-code",
+    isAtWork: () => lab.model.asked("Name the lake").length > 0,
+    interrupt: () => claude.press("Escape"),
+  });
   await claude.sendPrompt("What time is it?");
   await until("the answer", () => claude.screen.includes("It is noon"));
   assert.equal((await jobOf(call, id)).state, "failed");
 });
 
+interface Scripted extends AgentUnderTest {
+  readonly model: ScriptedModel;
+}
+
 interface Case {
   readonly title: string;
   readonly agent: () => Installed;
-  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentUnderTest;
+  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => Scripted;
   /** The keys by which its user interrupts a turn. */
   readonly keys: readonly string[];
 }
@@ -92,13 +119,16 @@ for (const { title, agent, prepare, keys } of CASES) {
     import.meta.url,
     `${title}: ${CLAIM}`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES) },
-    async (fixture: AgentFixture) => {
-      const { call } = fixture;
+    async (fixture: AgentFixture<Scripted>) => {
+      const { call, agentUnderTest: { model } } = fixture;
       const peer = await fixture.start();
-      const id = await jobInTurn(call, peer.peer_id);
-      await until("the work", () => fixture.screen.match(AT_WORK) !== null);
-      for (const key of keys) fixture.type(key);
-      await isInterrupted(call, id);
+      const id = await interrupts({
+        call,
+        model,
+        peer: peer.peer_id,
+        isAtWork: () => AT_WORK.test(fixture.screen),
+        interrupt: () => keys.forEach((key) => fixture.type(key)),
+      });
       await fixture.sendPrompt("What time is it?");
       await until("the answer", () => fixture.screen.includes("It is noon"));
       assert.equal((await jobOf(call, id)).state, "failed");
@@ -113,10 +143,13 @@ for (const args of [[], ["--no-daemon"]]) {
     async () => {
       await using lab = await new CodexLab(RULES, ["api"]).open();
       const api = await lab.startCodex("api", ...args);
-      const id = await jobInTurn(lab.call, "api-codex");
-      await until("the work", () => lab.model.asked("Name the lake").length > 0);
-      api.press("Escape");
-      await isInterrupted(lab.call, id);
+      const id = await interrupts({
+        call: lab.call,
+        model: lab.model,
+        peer: "api-codex",
+        isAtWork: () => lab.model.asked("Name the lake").length > 0,
+        interrupt: () => api.press("Escape"),
+      });
       await api.sendPrompt("What time is it?");
       await until("the answer", () => api.screen.includes("It is noon"));
       assert.equal((await jobOf(lab.call, id)).state, "failed");
