@@ -36,6 +36,7 @@ export const claudeCode: AgentDefinition = {
   title: "Claude Code",
   programs: ["claude", "claude-code"],
   tested_version: TESTED_VERSION,
+  untested_transport: "pane",
   transports: ["native", "pane", "hook"],
   permission_modes: [
     ...["default", "acceptEdits", "plan", "auto", "manual", "dontAsk", "bypassPermissions"],
