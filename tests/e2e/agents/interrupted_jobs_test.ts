@@ -29,7 +29,7 @@ const RULES: readonly ScriptedReply[] = [
 ];
 
 /** What each agent shows while a turn can be interrupted. */
-const AT_WORK = /esc/i;
+const AT_WORK = /esc (to (cancel|interrupt)|interrupt)/i;
 
 /** Keys that follow each other faster, or much more slowly, are no pair. */
 const PRESS_MS = 300;

@@ -10,7 +10,7 @@ import { copilotRecords, entriesOf } from "./session_files.ts";
 const Ended = z.object({
   type: z.enum(["abort", "session.error"]),
   timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
-  agentId: z.undefined(),
+  agentId: z.undefined().optional(),
   data: z.looseObject({ errorType: ErrorClass.catch("unknown") }),
 });
 
