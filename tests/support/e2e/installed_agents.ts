@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { run } from "./programs.ts";
 import { print } from "../waiting.ts";
 
-interface Release {
+export interface Release {
   /** The name of the npm package. */
   readonly name: string;
   readonly version: string;
@@ -53,6 +53,14 @@ export const OPENCODE = release({
   folder: "opencode",
 });
 
+export const RELEASES: readonly Release[] = [
+  CLAUDE_CODE,
+  CODEX,
+  COPILOT_COMMAND,
+  GEMINI_COMMAND,
+  OPENCODE,
+];
+
 /** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
 
@@ -93,7 +101,7 @@ function dirOf({ folder, version }: Release): string {
 }
 
 /** An npm package, installed when it is missing; or the reason why it cannot be. */
-function installed(release: Release): Installed {
+export function installed(release: Release): Installed {
   const { name, version, program } = release;
   const dir = dirOf(release);
   const bin = join(dir, "node_modules", ".bin", program);

@@ -1,6 +1,9 @@
 /** A fire whose turn is interrupted, or ends without a word: it fails or waits, and nothing hangs. */
 
 import assert from "node:assert/strict";
+import type { TurnEnd } from "../../../../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
+import { recordingAgent } from "../../../../support/agents/accepting_adapter.ts";
 import { world } from "../../../../support/world.ts";
 import {
   connectWorker,
@@ -166,4 +169,102 @@ Deno.test("a template that is due names the job that it waits for", async () => 
   assert.equal((await template(w, calendar_id)).waits_for_work_id, id);
   const { recurring } = await list(w);
   assert.equal(recurring[0]?.waits_for_work_id, id);
+});
+
+/** A Claude Code whose own files say how its last turn ended. */
+function observedWorld() {
+  const seen: { end: TurnEnd | undefined; state: "idle" | "working" } = {
+    end: undefined,
+    state: "working",
+  };
+  const adapter = {
+    ...recordingAgent().adapter,
+    backend: "claude-code" as const,
+    observe: () =>
+      Promise.resolve({
+        alive: true,
+        turn_state: seen.state,
+        source: "session registry",
+        end: seen.state === "idle" ? seen.end : undefined,
+      }),
+  };
+  const hooks = { "claude-code": { ...claudeCodeHooks, lastEnd: () => seen.end } };
+  const w = world({ adapters: [adapter], hooks });
+  const hook = (hook_event_name: string, more: Record<string, unknown>) =>
+    post(w, "/hooks/claude-code", { hook_event_name, session_id: "s-1", cwd: "/w/api", ...more });
+  const begin = async () => {
+    await hook("SessionStart", { source: "startup" });
+    const { job_id } = await create(w, { title: "Mend", assigned_peer: "api-claude-code" });
+    const { execution: _, runner } = await job(w, job_id);
+    await w.tick(3);
+    const prompt = `[job ${job_id}, ${runner.current_attempt_id}] Mend`;
+    await hook("UserPromptSubmit", { prompt });
+    assert.equal(await stateOf(w, job_id), "running");
+    await w.tick(3);
+    return { job_id, prompt };
+  };
+  const interrupted = (more: Partial<TurnEnd> = {}): TurnEnd => {
+    return { how: "interrupted", at: w.clock.now(), source: "session file", ...more };
+  };
+  return { w, seen, hook, begin, interrupted };
+}
+
+Deno.test("an interruption that only the session file shows is seen by observation", async () => {
+  const { w, seen, begin, interrupted } = observedWorld();
+  await using _ = w;
+  const { job_id } = await begin();
+  [seen.end, seen.state] = [interrupted(), "idle"];
+  await w.tick(3);
+  assert.deepEqual(await endOf(w, job_id), ["failed", "turn_interrupted", null]);
+  assert.deepEqual(eventData(w, "turn_interrupted").map(({ source }) => source), ["session file"]);
+  await w.tick(60);
+  assert.equal(eventData(w, "turn_interrupted").length, 1, "the file shows it again and again");
+});
+
+Deno.test("an interruption between two observations is found at the next prompt, or at its end", async () => {
+  for (const event of ["UserPromptSubmit", "Stop"]) {
+    const { w, seen, hook, begin, interrupted } = observedWorld();
+    await using _ = w;
+    const { job_id } = await begin();
+    seen.end = interrupted({ prompts_since: ["What time is it?"] });
+    await w.tick();
+    if (event === "UserPromptSubmit") await hook(event, { prompt: "What time is it?" });
+    else await hook(event, { stop_hook_active: false, last_assistant_message: "It is noon" });
+    assert.deepEqual(await endOf(w, job_id), ["failed", "turn_interrupted", null]);
+  }
+});
+
+Deno.test("a prompt that waited in the agent while another turn was interrupted is completed", async () => {
+  const { w, seen, hook, begin, interrupted } = observedWorld();
+  await using _ = w;
+  const { job_id, prompt } = await begin();
+  seen.end = interrupted({ prompts_since: [prompt] });
+  await w.tick(3);
+  await hook("Stop", { stop_hook_active: false, last_assistant_message: "Mended" });
+  assert.deepEqual(await endOf(w, job_id), ["completed", null, "Mended"]);
+});
+
+Deno.test("compaction in a turn, and a subagent that ends in it, end no fire", async () => {
+  const { w, hook, begin } = observedWorld();
+  await using _ = w;
+  const { job_id } = await begin();
+  await hook("PreCompact", { trigger: "auto" });
+  await hook("SubagentStop", { agent_id: "a-1", agent_type: "", stop_hook_active: false });
+  await hook("SessionStart", { source: "compact" });
+  await hook("PostCompact", { trigger: "auto", compact_summary: "So far" });
+  await w.tick(60);
+  assert.equal(await stateOf(w, job_id), "running");
+  await hook("Stop", { stop_hook_active: false, last_assistant_message: "Mended" });
+  assert.deepEqual(await endOf(w, job_id), ["completed", null, "Mended"]);
+});
+
+Deno.test("an agent without a process of its own that its server no longer has fails its job", async () => {
+  const { w, begin } = observedWorld();
+  await using _ = w;
+  const { job_id } = await begin();
+  const { runner } = await job(w, job_id);
+  const id = runner.attempts[0]?.executor_peer_id;
+  await post(w, `/peers/${id}/offline`, { reason: "agent_exited", source: "app server" });
+  const { state, state_reason } = await job(w, job_id);
+  assert.deepEqual([state, state_reason], ["failed", "executor_died"]);
 });
