@@ -301,8 +301,8 @@ export interface HookReader {
    */
   lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
   /**
-   * How the last turn of a session ended that has no result, from the agent's own records; undefined
-   * if they show none.
+   * How the last turn of a session ended that has no result, from the agent's own records.
+   * Undefined if they show none.
    */
   lastEnd?(session_id: string): TurnEnd | undefined;
   /** What the hook prints; `context` is the text for the model, null for none. */

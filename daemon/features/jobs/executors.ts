@@ -71,7 +71,7 @@ export class Executors {
 
   /** Whether a peer is known by a process of its own, and not only by its session. */
   hasProcess(peer_id: string): boolean {
-    return peerRows.get(this.#ctx.db, peer_id)?.agent_pid != null;
+    return typeof peerRows.get(this.#ctx.db, peer_id)?.agent_pid === "number";
   }
 
   /** Since when an executor is idle, and who says so; null if it is not, or if that is unknown. */

@@ -23,10 +23,10 @@ export interface TurnEvidence {
 }
 
 /**
- * How the turn ended; undefined if it goes on. The first end since the turn began is its own, unless
- * the turn's prompt follows that end: then the prompt waited in the agent while another turn ended.
- * Without such an end, the turn is over once the agent was idle and begins with another prompt, or
- * stays idle.
+ * How the turn ended; undefined if it goes on. The first end since the turn began is its own,
+ * unless the turn's prompt follows that end: then the prompt waited in the agent while another turn
+ * ended. Without such an end, the turn is over once the agent was idle and begins with another
+ * prompt, or stays idle.
  */
 export function endOfTurn({ begun_at, ids }: BegunTurn, evidence: TurnEvidence):
   | TurnEnd

@@ -1,4 +1,4 @@
-/** Real agents whose turn for a job is interrupted: the job ends, and no later turn completes it. */
+/** Real agents whose turn for a job is interrupted: it ends, and no later turn completes it. */
 
 import assert from "node:assert/strict";
 import { createJob, getJob } from "../../../daemon/features/jobs/contract.ts";

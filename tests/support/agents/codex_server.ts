@@ -83,7 +83,7 @@ export const IDLE = thread({ type: "idle" });
 export const WORKING = thread({ type: "active", activeFlags: [] });
 export const AT_DIALOG = thread({ type: "active", activeFlags: ["waitingOnApproval"] });
 /** A queue as `thread/queue/list` returns it. */
-export const EMPTY_QUEUE = () => ({ data: [], nextCursor: null });
+const EMPTY_QUEUE = () => ({ data: [], nextCursor: null });
 export const NOT_LOADED = thread({ type: "notLoaded" });
 
 /** A session of the shared server: its process and its pane are unknown. */

@@ -20,7 +20,7 @@ const ROLLOUTS_MAX = 5_000;
 const NOT_A_PROMPT =
   /^\s*(# AGENTS\.md|<(environment_context|user_instructions|INSTRUCTIONS|permissions|skills))/;
 
-/** The number of a line within its file. A resumed or forked session copies the lines of another. */
+/** The number of a line within its file. A line that is copied gets another one. */
 const ORDINAL = /"ordinal":\d+,/;
 
 const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);

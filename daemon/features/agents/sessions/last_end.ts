@@ -53,7 +53,7 @@ export class LastEnds {
 }
 
 /** The newest end in the lines of a text, with the prompts after it. */
-export function lastEndIn(
+function lastEndIn(
   text: string,
   { marks, endIn, entriesOf }: Omit<EndFormat, "locate">,
 ): TurnEnd | undefined {
@@ -73,8 +73,8 @@ export function lastEndIn(
 }
 
 /**
- * An observation with how the last turn ended. An end that is newer than what is known of the agent,
- * and that no prompt follows, says that it is idle.
+ * An observation with how the last turn ended. If that end is newer than what is known of the
+ * agent, and no prompt follows it, the agent is idle.
  */
 export function withEnd(
   observed: Observation | undefined,

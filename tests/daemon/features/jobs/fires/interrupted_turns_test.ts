@@ -1,4 +1,4 @@
-/** A fire whose turn is interrupted, or ends without a word: it fails or waits, and nothing hangs. */
+/** A fire whose turn is interrupted, or ends without a word: it fails or waits. */
 
 import assert from "node:assert/strict";
 import type { TurnEnd } from "../../../../../daemon/features/agents/adapter.ts";
