@@ -24,7 +24,7 @@ function release(tested: Release): Release {
 
 export const CLAUDE_CODE = release({
   name: "@anthropic-ai/claude-code",
-  version: "2.1.332",
+  version: "2.1.329",
   program: "claude",
   folder: "claude-code",
 });

@@ -57,7 +57,7 @@ function numbered(text: string, from: number): string {
   });
 }
 
-for (const { title, id, file, recorded: text, open, again = (same) => same } of AGENTS) {
+for (const { title, id, file, recorded: text, open, again = (same: string) => same } of AGENTS) {
   Deno.test(`a history that ${title} writes again is no news: pages, what follows, tokens`, async () => {
     using folder = new SessionsFolder();
     folder.write(file, text);

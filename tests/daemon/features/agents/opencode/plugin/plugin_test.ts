@@ -334,7 +334,7 @@ Deno.test("a plugin does not connect to the address of a daemon that has ended",
   assert.equal(other.lines.length, 0);
 });
 
-Deno.test("an error that ends a turn is reported by its class, and an interruption is not reported", async () => {
+Deno.test("an error that ends a turn is reported by its class, and an interruption as one", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -345,5 +345,5 @@ Deno.test("an error that ends a turn is reported by its class, and an interrupti
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "It said: no" } });
   await daemon.received.find("the last error", ({ error }) => error === "unknown");
   const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
-  assert.deepEqual(errors, ["ApiError", "unknown"]);
+  assert.deepEqual(errors, ["interrupted", "ApiError", "unknown"]);
 });
