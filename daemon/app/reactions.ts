@@ -95,13 +95,11 @@ export class Reactions {
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
     turnEvidence: (peer_id, evidence) => {
-      const { endedTurns, jobs, subscriptions } = this.#features;
+      const { endedTurns, jobs } = this.#features;
       jobs.turns.turnEvidence(peer_id, evidence);
       endedTurns.turnEvidence(peer_id, evidence);
-      for (const { how, text } of evidence.ends) {
-        if (how === "failed") subscriptions.turnFailed(peer_id, text ?? "unknown");
-      }
     },
+    turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
     processProven: (process) => this.#features.agentProcesses.remember(process),
     availabilityChanged: (peer_id) => {
       this.#features.sockets.resume(peer_id);

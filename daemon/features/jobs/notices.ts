@@ -39,10 +39,11 @@ export class Notices {
   }
 
   /** Notifies one peer that a job waits because the turn of its executor was interrupted. */
-  interrupted({ error, ...job }: StoredJob): void {
-    const text = `[job ${job.job_id}] "${cleanLine(job.title)}" waits: ${error}. It goes on with ` +
-      `\`mesh jobs update ${job.job_id} --state running\`; its end, too, has to be reported.`;
-    this.#notifyFirst({ error, ...job }, text, null);
+  interrupted(job: StoredJob): void {
+    const { job_id, title, error } = job;
+    const text = `[job ${job_id}] "${cleanLine(title)}" waits: ${error}. After ` +
+      `\`mesh jobs update ${job_id} --state running\`, the next turn completes it.`;
+    this.#notifyFirst(job, text, null);
   }
 
   /**

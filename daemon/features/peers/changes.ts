@@ -23,6 +23,8 @@ export interface PeerReactions {
   promptSeen(peer_id: string, prompt: string): void;
   /** Something shows whether turns of the peer have ended. */
   turnEvidence(peer_id: string, evidence: TurnEvidence): void;
+  /** An error of this class ended a turn of the peer. */
+  turnFailed(peer_id: string, error: string): void;
   /** Queued messages may be deliverable now. */
   availabilityChanged(peer_id: string): void;
   /** The peer went offline: its socket gets no messages until it is seen again. */

@@ -76,6 +76,11 @@ export class PeerTurns {
     });
   }
 
+  #turnFailed(peer_id: string, error = "unknown"): void {
+    this.#ctx.events.append("turn_failed", { peer_id, error });
+    this.#deps.reactions.turnFailed(peer_id, error);
+  }
+
   /** Whether an end in an agent's own records was not seen before: records show it again. */
   #isNew(peer_id: string, { at }: TurnEnd): boolean {
     return at > (this.#ended.get(peer_id) ?? -Infinity);
@@ -97,9 +102,7 @@ export class PeerTurns {
       // What the records show of a time before the start was published then.
       if (at < this.#started_at) continue;
       if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
-      if (how === "failed") {
-        this.#ctx.events.append("turn_failed", { peer_id, error: text ?? "unknown" });
-      }
+      if (how === "failed") this.#turnFailed(peer_id, text);
     }
     const idle = idleSince(this.#changes.mustGet(peer_id));
     this.#deps.reactions.turnEvidence(peer_id, { now: clock.now(), ends, idle, prompt });
