@@ -310,15 +310,19 @@ function remove(path: string): void {
 }
 
 /** Removes a folder in which ended processes may still write. Refuses one that stays. */
-export async function removeFolder(dir: string, clock: Clock): Promise<void> {
+export async function removeFolder(
+  dir: string,
+  clock: Clock,
+  remove = Deno.removeSync,
+): Promise<void> {
   const options = { clock, maxMs: REMOVAL_MS_MAX };
-  await waitUntil(`${dir} to be removed`, () => isRemoved(dir), options);
+  await waitUntil(`${dir} to be removed`, () => isRemoved(dir, remove), options);
 }
 
 /** Removes the folder. Returns false while an ending process still writes to it. */
-export function isRemoved(dir: string): boolean {
+export function isRemoved(dir: string, remove = Deno.removeSync): boolean {
   try {
-    Deno.removeSync(dir, { recursive: true });
+    remove(dir, { recursive: true });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     // A file that the process itself removes meanwhile is not found.

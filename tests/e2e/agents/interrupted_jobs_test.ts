@@ -70,7 +70,7 @@ async function interrupts(
     "the end of the job",
     async () => {
       if ((await jobOf(call, id)).state !== "running") return true;
-      if (isPatient) interrupt();
+      if (isPatient && isAtWork()) interrupt();
       return false;
     },
     PRESS_MS_MAX,
@@ -114,7 +114,7 @@ interface Case {
   readonly title: string;
   readonly agent: () => Installed;
   readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => Scripted;
-  /** Whether its user presses Escape until it gives in: it takes two, with a pause between them. */
+  /** Whether its user presses Escape until it stops: it takes two, with a pause between them. */
   readonly isPatient?: true;
 }
 
