@@ -38,7 +38,6 @@ export const REASONS = {
   session_changed:      "the agent runs another conversation now",
   thread_unknown:       "the response of the agent's server is not recognized",
   not_loaded:           "the agent's server has not loaded the session",
-  broken:               "the agent's server reports an error in the session",
   version_unproved:     "delivery was not tested with this version of the agent",
   too_large:            "it is too long for this transport",
   queue_unknown:        "the agent's server does not list its queue in the form that we know",

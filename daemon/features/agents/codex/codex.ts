@@ -78,10 +78,9 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
   return await withThread(options, peer, async ({ activity, queue }, connection) => {
     if (activity === "not_loaded") return gone;
     if (activity === "idle") await startQueue(connection, queue);
-    if (activity === "unknown") return undefined;
-    // After an error the thread is idle; its rollout says how the turn ended.
-    const turn_state = activity === "broken" ? "idle" : activity;
-    return { alive: true, turn_state, source: "app server" };
+    return activity === "unknown"
+      ? undefined
+      : { alive: true, turn_state: activity, source: "app server" };
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
 

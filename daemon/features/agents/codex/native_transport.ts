@@ -84,7 +84,6 @@ function createTransport(
 
 const REFUSAL_OF: Readonly<Partial<Record<Activity, Reason>>> = {
   not_loaded: "not_loaded",
-  broken: "broken",
   // Codex would hold the message in its queue if the human interrupts the turn at this dialog.
   awaiting_input: "dialog_open",
 };

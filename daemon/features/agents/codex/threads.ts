@@ -10,7 +10,7 @@ import { AppServer, resultOf } from "./app_server.ts";
  * What a thread is doing. `not_loaded` means that the shared server does not run the thread, or
  * does not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
  */
-export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
+export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "unknown";
 
 /** A thread as its server describes it. */
 export interface Thread {
@@ -45,7 +45,7 @@ export function isThreadId(text: string): boolean {
 }
 
 /** The activities in which a thread is loaded, so that its queue can be used. */
-const LOADED: ReadonlySet<Activity> = new Set(["idle", "working", "broken"]);
+const LOADED: ReadonlySet<Activity> = new Set(["idle", "working"]);
 
 /**
  * Reads a thread without loading it. The server itself is asked what it supports, because its
@@ -125,9 +125,9 @@ type ThreadAnswer = z.infer<typeof Answer>["thread"];
 
 function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "notLoaded") return "not_loaded";
-  if (status.type === "systemError") return "broken";
   if (canAcceptDirectInput === false) return "unknown";
-  if (status.type === "idle") return "idle";
+  // A turn that an error or a limit ended leaves `systemError` until the next turn begins.
+  if (status.type === "idle" || status.type === "systemError") return "idle";
   // The known flags are `waitingOnApproval` and `waitingOnUserInput`. Any other flag may be a
   // dialog, too.
   return status.activeFlags.length > 0 ? "awaiting_input" : "working";

@@ -58,7 +58,15 @@ function captured() {
 
 // The socket.
 
-for (const [what, state] of Object.entries({ "an idle": IDLE, "a working": WORKING })) {
+const FAILED = thread({ type: "systemError" });
+
+for (
+  const [what, state] of Object.entries({
+    "an idle": IDLE,
+    "a working": WORKING,
+    "a limited": FAILED,
+  })
+) {
   Deno.test(`${what} session's server queues the whole text, and its answer accepts it`, async () => {
     const add = () => ({ queuedSubmission: { id: "q-1" } });
     await using home = new CodexHome().listen({ "thread/read": state, "thread/queue/add": add });
@@ -87,7 +95,6 @@ const UNREADY: [what: string, answers: Answers, peer: Partial<AgentPeer>, reason
   ["a flag of a later version", { "thread/read": thread({ type: "active", activeFlags: ["someDialog"] }) },         {}, "dialog_open"],
   ["a session that nobody runs", { "thread/read": NOT_LOADED },                        {}, "not_loaded"],
   ["a thread it has never had", { "thread/read": () => new Error("thread not loaded: x") }, {}, "not_loaded"],
-  ["a thread in an error",      { "thread/read": thread({ type: "systemError" }) },    {}, "broken"],
   ["a status that is unknown",  { "thread/read": thread({ type: "dreaming" }) },       {}, "thread_unknown"],
   ["a thread closed to input",  { "thread/read": thread({ type: "idle" }, { canAcceptDirectInput: false }) }, {}, "thread_unknown"],
   ["an answer about another thread", { "thread/read": () => thread({ type: "idle" })({ threadId: OTHER_THREAD }) }, {}, "thread_unknown"],
