@@ -19,6 +19,7 @@ import { Backend } from "../../daemon/features/agents/contract.ts";
 import {
   Continuity,
   listJobs,
+  OnInterrupt,
   REPORTED,
   TERMINAL_STATES,
 } from "../../daemon/features/jobs/contract.ts";
@@ -53,6 +54,7 @@ const CREATE_FLAGS = {
   "--profile <name>": "with --path: a profile from spawn.profiles",
   "--persistent": "with --path: keep the agent running after the job",
   "--continuity <how>": "fresh starts a new session, resume continues the last one",
+  "--on-interrupt <what>": "if its turn is interrupted: fail (the default), or wait",
   "--title <text>": "the title in lists; by default the first line of the text",
   "--circle <name>": "the circle the job belongs to",
   "--owner <peer>": "who is notified when it ends; by default you",
@@ -247,6 +249,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
       profile: args.get("profile"),
       process_scope: args.flag("persistent") ? "persistent" : undefined,
       continuity: args.choice("continuity", Continuity.options),
+      on_interrupt: args.choice("on-interrupt", OnInterrupt.options),
       circle: args.get("circle"),
       owner_peer: owner,
       created_by: peer,

@@ -1,7 +1,11 @@
 /** The doctor's check of each coding agent: its version, setup and self-test results. */
 
 import { isAbsolute, join } from "kit/core/path.ts";
-import { type AgentDefinition, lineOf } from "../../daemon/features/agents/definition.ts";
+import {
+  type AgentDefinition,
+  isLaterPatch,
+  lineOf,
+} from "../../daemon/features/agents/definition.ts";
 import { findMesh, type MeshPart, planEdit } from "../../daemon/features/agents/install.ts";
 import { parseVerdicts, VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
 import { InvalidPath, statePath } from "../../daemon/host/paths.ts";
@@ -75,14 +79,21 @@ async function versionFinding(
     ];
   }
   const label = `${agent.title} ${version}, ${path}`;
-  const line = lineOf(agent.tested_version ?? version);
-  if (`${version}.`.startsWith(`${line}.`)) return ["ok", "AGENT_FOUND", label];
-  const detail = `${label}: mesh was tested with ${line}, and uses fallbacks where versions differ`;
-  return ["note", "AGENT_UNPROVED", detail];
+  const tested = agent.tested_version ?? version;
+  if (isLaterPatch(version, tested)) return ["ok", "AGENT_FOUND", label];
+  const { untested_transport: instead, transports: [best] } = agent;
+  if (instead) {
+    const detail = `${label}: mesh uses its transport "${best}" from ${tested} on, in ` +
+      `${lineOf(tested)} only; messages go by "${instead}" instead`;
+    return ["note", "AGENT_UNPROVED", detail];
+  }
+  if (`${version}.`.startsWith(`${lineOf(tested)}.`)) return ["ok", "AGENT_FOUND", label];
+  const fix = `mesh selftest --agent ${agent.id}`;
+  return ["note", "AGENT_UNPROVED", `${label}: mesh was tested with ${tested}`, fix];
 }
 
 /** The results of `mesh selftest` for the agent's transports. */
-function selftestFindings({ id, title }: SetupAgent, machine: Machine): CheckResult[] {
+function selftestFindings({ id, title, ...agent }: SetupAgent, machine: Machine): CheckResult[] {
   const text = machine.text(join(statePath(machine.env), VERDICTS_FILE)) ?? "";
   const agents = Object.entries(parseVerdicts(text)?.agents ?? {});
   const found = agents.find(([agent]) => agent === id)?.[1];
@@ -99,9 +110,12 @@ function selftestFindings({ id, title }: SetupAgent, machine: Machine): CheckRes
       ],
     ];
   }
+  const isDegraded = (transport: string) => failed.some(([name]) => name === transport);
+  const instead = agent.transports.find((transport) => !isDegraded(transport));
+  const note = instead === undefined ? "nothing else reaches it" : `"${instead}" is used instead`;
   return failed.map(([transport, { why }]) => {
     const detail =
-      `${title}: the transport "${transport}" failed its self-test ${versionNote}: ${why}`;
+      `${title}: the transport "${transport}" failed its self-test ${versionNote}: ${why}; ${note}`;
     return ["warning", "TRANSPORT_DEGRADED", detail, `mesh selftest --agent ${id}`];
   });
 }

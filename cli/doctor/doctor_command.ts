@@ -11,6 +11,7 @@ import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
 import { OUTGOING } from "./outgoing.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
+import { JOBS } from "./jobs.ts";
 import { PEERS } from "./peers.ts";
 import {
   type DeliveryAudit,
@@ -51,6 +52,7 @@ const CHECKS: readonly Check[] = [
   KITTY,
   AGENT_CHECK,
   PEERS,
+  JOBS,
   OUTGOING,
   RELAY,
   BUS,

@@ -82,6 +82,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_not_addressable: ["peers", "asks", "messages", "queued"],
   ask: ASKS,
   turn_failed: PEERS,
+  turn_interrupted: PEERS,
   ask_reminded: ASKS,
   ack: ASKS,
   question: ["asks", "inbox"],

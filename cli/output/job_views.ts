@@ -35,9 +35,18 @@ export function showJobs(
     RECURRING: ({ calendar_id }) => styled("cyan", calendar_id),
     STATE: ({ state }) => styled(state === "active" ? "green" : "dim", state),
     CRON: ({ cron, timezone }) => `${cron} ${timezone}`,
-    NEXT: ({ next_due_at }) => formatInstant(next_due_at) ?? "",
+    NEXT: formatNext,
     TITLE: ({ title }) => title,
   }, { whole: ["RECURRING"] });
+}
+
+/** When a template fires next, or what it waits for. */
+function formatNext(
+  { next_due_at, waits_for_work_id }: Pick<RecurringJob, "next_due_at" | "waits_for_work_id">,
+): string {
+  return waits_for_work_id === null
+    ? formatInstant(next_due_at) ?? ""
+    : `after ${waits_for_work_id}`;
 }
 
 export function showJob(to: Terminal, found: JobOrRecurring): void {
@@ -70,7 +79,8 @@ export function showResult(to: Terminal, result: Pick<Result, "result_summary" |
 }
 
 function showJobDetails(to: Terminal, job: Job): void {
-  const { execution: { target, process_scope, continuity, checks, prompt }, runner } = job;
+  const { execution, runner } = job;
+  const { target, process_scope, continuity, on_interrupt, checks, prompt } = execution;
   to.printFields({
     job: styled("cyan", job.job_id),
     title: job.title,
@@ -80,6 +90,7 @@ function showJobDetails(to: Terminal, job: Job): void {
     progress: job.progress === null ? null : `${job.progress} %`,
     for: formatTarget(target),
     runs: `${process_scope}, ${continuity}`,
+    "if interrupted": on_interrupt,
     owner: job.owner_peer_id,
     created: `${formatInstant(job.created_at)} by ${String(job.provenance["created_by"] ?? "")}`,
     source: job.source_id,
@@ -109,18 +120,19 @@ function showJobDetails(to: Terminal, job: Job): void {
 }
 
 function showRecurringJob(to: Terminal, recurringJob: RecurringJob): void {
-  const { execution: { target, process_scope, continuity, prompt } } = recurringJob;
+  const { target, process_scope, continuity, on_interrupt, prompt } = recurringJob.execution;
   to.printFields({
     recurring: styled("cyan", recurringJob.calendar_id),
     title: recurringJob.title,
     state: recurringJob.state,
     fires: `${recurringJob.cron} ${recurringJob.timezone}`,
-    next: formatInstant(recurringJob.next_due_at),
+    next: formatNext(recurringJob),
     last: formatInstant(recurringJob.last_due_at),
     "last job": recurringJob.last_occurrence_work_id,
     "fired": `${recurringJob.occurrences} times`,
     for: formatTarget(target),
     runs: `${process_scope}, ${continuity}`,
+    "if interrupted": on_interrupt,
     owner: recurringJob.owner_peer_id,
   });
   to.print();

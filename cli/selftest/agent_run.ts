@@ -20,6 +20,8 @@ export interface TestOptions {
   readonly scenarios: readonly Scenario[];
   /** Called with each result as it arrives. */
   onResult(result: Result): void;
+  /** Called if something of the test could not be ended or removed, which is no result. */
+  onLeftBehind(error: unknown): void;
 }
 
 /** Tests one agent and returns all its results. */
@@ -48,7 +50,7 @@ export async function testAgent(
     onResult({ scenario: "start", transport: null, result: "failed", ms: null, detail });
   } finally {
     await model[Symbol.asyncDispose]();
-    await harness.cleanUp(subject.fixture);
+    await harness.cleanUp(subject.fixture).catch(options.onLeftBehind);
   }
   for (const [transport, detail] of Object.entries(subject.fixture.untested)) {
     onResult({ scenario: "all", transport, result: "not tested", ms: null, detail });
@@ -104,13 +106,16 @@ export async function runScenario(
   }
 }
 
-/** The text of an expected failure; rethrows an interruption and unexpected errors. */
-function failureDetail(error: unknown, signal: AbortSignal): string {
+/**
+ * The text of a failure; rethrows an interruption. An error that nobody expected is a result, too:
+ * those of the other agents are to be kept.
+ */
+export function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
   if (
     error instanceof CommandError || error instanceof ApiError || error instanceof DaemonUnreachable
   ) {
     return error.message;
   }
-  throw error;
+  return `Unexpected error: ${error instanceof Error ? error.message : String(error)}`;
 }

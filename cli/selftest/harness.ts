@@ -237,8 +237,7 @@ export class TestHarness {
     await this.crashDaemon();
     await this.#endLeftovers();
     for (const path of paths) remove(path);
-    const options = { clock: this.#clock, maxMs: REMOVAL_MS_MAX };
-    await waitUntil("ended processes to stop writing", () => isRemoved(this.#dir), options);
+    await removeFolder(this.#dir, this.#clock);
   }
 
   async #endLeftovers(): Promise<void> {
@@ -310,13 +309,24 @@ function remove(path: string): void {
   }
 }
 
+/** Removes a folder in which ended processes may still write. Refuses one that stays. */
+export async function removeFolder(
+  dir: string,
+  clock: Clock,
+  remove = Deno.removeSync,
+): Promise<void> {
+  const options = { clock, maxMs: REMOVAL_MS_MAX };
+  await waitUntil(`${dir} to be removed`, () => isRemoved(dir, remove), options);
+}
+
 /** Removes the folder. Returns false while an ending process still writes to it. */
-export function isRemoved(dir: string): boolean {
+export function isRemoved(dir: string, remove = Deno.removeSync): boolean {
   try {
-    Deno.removeSync(dir, { recursive: true });
-    return true;
+    remove(dir, { recursive: true });
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOTEMPTY") return false;
-    throw error;
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    // A file that the process itself removes meanwhile is not found.
+    if (code !== "ENOTEMPTY" && code !== "ENOENT") throw error;
   }
+  return !existsSync(dir);
 }

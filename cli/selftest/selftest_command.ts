@@ -13,7 +13,8 @@ import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { type Machine, parseVersion, thisMachine } from "../doctor/machine.ts";
 import { styled, type StyledText, type Terminal } from "../output/terminal.ts";
 import { TESTABLE_AGENTS } from "./agents.ts";
-import { testAgent } from "./agent_run.ts";
+import { failureDetail, testAgent } from "./agent_run.ts";
+import { removeFolder } from "./harness.ts";
 import { type Result, saveVerdict, toVerdict } from "./verdicts.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
 import { hasTmux, isolatedEnv } from "../client/isolated_env.ts";
@@ -54,7 +55,13 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
   if (!hasTmux(env)) {
     throw new CommandError("tmux is not installed; install it, as the agents run in its panes");
   }
-  const found = await Promise.all(selected.map((agent) => detectAgent(agent, machine)));
+  const onLeftBehind = (error: unknown) => {
+    const what = error instanceof Error ? error.message : String(error);
+    terminal.printError(styled("yellow", `The self-test left something behind: ${what}`));
+  };
+  const found = await Promise.all(
+    selected.map((agent) => detectAgent(agent, machine, onLeftBehind)),
+  );
   const json = args.flag("json");
   const results: Result[] = [];
   const interrupted = await interruptible(async (signal) => {
@@ -63,22 +70,19 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
       if (version === undefined || !fixture) continue;
       if (!json) terminal.print(styled("dim", `${agent.title} ${version}`));
       const onResult = (one: Result) => json || terminal.print(...formatResult(one));
+      const options = { env, clock, signal, version, scenarios, onResult, onLeftBehind };
       try {
-        const outcomes = await testAgent({ agent, fixture }, {
-          env,
-          clock,
-          signal,
-          version,
-          scenarios,
-          onResult,
-        });
+        const outcomes = await testAgent({ agent, fixture }, options);
         results.push(...outcomes);
         const isComplete = scenarios.length === SCENARIOS.length;
         const verdict = toVerdict(outcomes, { at: clock.now(), isComplete });
         if (verdict) saveVerdict(env, agent.id, verdict);
       } catch (error) {
         if (signal.aborted) return true;
-        throw error;
+        const detail = failureDetail(error, signal);
+        const failure = { agent: agent.id, version, scenario: "run", transport: null, ms: null };
+        results.push({ ...failure, result: "failed", detail });
+        onResult({ ...failure, result: "failed", detail });
       }
     }
     return false;
@@ -114,7 +118,11 @@ function selectScenarios(args: Args): readonly Scenario[] {
 }
 
 /** Reads the agent's version in a temporary home, so that it writes nothing to the user's. */
-async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<DetectedAgent> {
+async function detectAgent(
+  agent: AgentDefinition,
+  machine: Machine,
+  onLeftBehind: (error: unknown) => void,
+): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
   const home = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
@@ -127,7 +135,8 @@ async function detectAgent(agent: AgentDefinition, machine: Machine): Promise<De
     }
     return { agent, version: "unknown" };
   } finally {
-    Deno.removeSync(home, { recursive: true });
+    // A program that took too long to print its version may still write.
+    await removeFolder(home, machine.clock).catch(onLeftBehind);
   }
 }
 

@@ -13,6 +13,7 @@ import type { Federation } from "../features/federation/federation.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
+import type { EndedTurns } from "../features/notifications/ended_turns.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
 import { linkSilentAgent } from "../features/lifecycle/silent_agents.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
@@ -38,6 +39,7 @@ export interface ReactingFeatures {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
+  readonly endedTurns: EndedTurns;
   readonly federation: Federation | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
@@ -92,11 +94,12 @@ export class Reactions {
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
-    finalMessageSeen: (peer_id, text) => this.#features.jobs.turns.finalMessageSeen(peer_id, text),
-    turnFailed: (peer_id, error) => {
-      this.#features.jobs.turns.turnFailed(peer_id, error);
-      this.#features.subscriptions.turnFailed(peer_id, error);
+    turnEvidence: (peer_id, evidence) => {
+      const { endedTurns, jobs } = this.#features;
+      jobs.turns.turnEvidence(peer_id, evidence);
+      endedTurns.turnEvidence(peer_id, evidence);
     },
+    turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
     processProven: (process) => this.#features.agentProcesses.remember(process),
     availabilityChanged: (peer_id) => {
       this.#features.sockets.resume(peer_id);

@@ -34,6 +34,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
   turn_failed: ["peers", "turns"],
+  turn_interrupted: ["peers", "turns"],
   ask_reminded: ["asks", "messages"],
   ack: ["asks", "messages", "peers", "inbox"],
   question: ["asks", "inbox"],

@@ -36,6 +36,8 @@ export const EVENTS = {
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id, ...expiry }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */
   turn_failed: z.object({ peer_id: id, error: id }),
+  /** A peer's turn was interrupted; `source` says where this was seen. */
+  turn_interrupted: z.object({ peer_id: id, source: id }),
   /** An agent ended its turn, and was reminded of this ask. */
   ask_reminded: z.object({ correlation_id: id, ...from, ...to }),
   ack: z.object({

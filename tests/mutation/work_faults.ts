@@ -28,6 +28,104 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/peers/turn_end.ts",
+    tests: ["tests/daemon/features/peers/turn_end_test.ts", "tests/daemon/features/jobs/fires"],
+    faults: [
+      [
+        "the end of a later turn completes a job",
+        ".toSorted((a, b) => a.at - b.at)",
+        ".toSorted((a, b) => b.at - a.at)",
+      ],
+      [
+        "an interruption ends a turn whose prompt waited behind it",
+        " && !prompts_since.some(isOfTurn)",
+        "",
+      ],
+      [
+        "a turn that no source saw end lasts for ever",
+        "if (idle === null || idle.at <= begun_at) return undefined;",
+        "return undefined;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/turns.ts",
+    tests: ["tests/daemon/features/jobs/fires", "tests/daemon/features/notifications"],
+    faults: [
+      [
+        "an interruption is an end like any other",
+        'if (interrupted || error === INTERRUPTED) return [{ how: "interrupted", at, source }];',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/fires/turns.ts",
+    tests: JOBS,
+    faults: [
+      [
+        "a fire that an idle executor does not read blocks its template",
+        'if (idle && this.#isLeftUnread(attempt, idle.at)) this.#fail(attempt, "turn_not_started");',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/sessions/lines.ts",
+    tests: ["tests/daemon/features/agents/sessions"],
+    faults: [
+      [
+        "a history that an agent writes again is read as new",
+        "if (!this.#skipped.has(line_end)) yield { end: line_end, text };",
+        "yield { end: line_end, text };",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/codex/codex.ts",
+    tests: ["tests/daemon/features/agents/codex"],
+    faults: [
+      [
+        "a queue that Codex holds after an interruption is not started again",
+        'if (activity === "idle") await startQueue(connection, queue);',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/codex/native_transport.ts",
+    tests: ["tests/daemon/features/agents/codex"],
+    faults: [
+      [
+        "a message enters a queue that could not be started again",
+        'if (!isIdle) return "turn_not_over";',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "cli/live/render/rows.ts",
+    tests: ["tests/cli/live/render"],
+    faults: [
+      [
+        "a peer whose way in is degraded has none",
+        'viaOf({ transport }: Peer): string {\n  return transport === "none"',
+        'viaOf({ transport, inbound_status }: Peer): string {\n  return inbound_status !== "ok"',
+      ],
+    ],
+  },
+  {
+    file: "cli/selftest/harness.ts",
+    tests: ["tests/cli/selftest"],
+    faults: [
+      [
+        "a process that still writes ends the self-test of all agents",
+        'if (code !== "ENOTEMPTY" && code !== "ENOENT") throw error;',
+        "throw error;",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/jobs/updates.ts",
     tests: JOBS,
     faults: [

@@ -93,8 +93,9 @@ export function peerRow(
   ];
 }
 
-function viaOf({ transport, inbound_status }: Peer): string {
-  return inbound_status === "ok" || inbound_status === "offline" ? transport : "no way in";
+/** How messages reach a peer. What is degraded or blocked for now is a way in all the same. */
+function viaOf({ transport }: Peer): string {
+  return transport === "none" ? "no way in" : transport;
 }
 
 /** How much waits for a peer, and since when: `2 asks 4m, 1 queued`. */

@@ -7,6 +7,7 @@ import { Router } from "../../features/asks/routing/router.ts";
 import { Inbox } from "../../features/inbox/inbox.ts";
 import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
+import { EndedTurns } from "../../features/notifications/ended_turns.ts";
 import { ThreadReplies } from "../../features/notifications/threads.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
@@ -36,6 +37,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures, reactio
   const multiAsks = new MultiAsks(ctx, { asks, directory }, history_ms);
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
+  const endedTurns = new EndedTurns(ctx, notifications);
   const threadReplies = new ThreadReplies(ctx, asks, notifications);
   return {
     threadReplies,
@@ -46,6 +48,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures, reactio
     questions,
     multiAsks,
     router,
+    endedTurns,
     notifications,
   };
 }

@@ -87,6 +87,23 @@ export interface TerminalTransport extends AgentTransport {
   ): Promise<KeyResult>;
 }
 
+/** The end of a turn, as one source shows it. */
+export interface TurnEnd {
+  /**
+   * `interrupted`: by the user. `failed`: by an error or a limit. `killed`: with its process.
+   * `unreported`: no source shows how.
+   */
+  readonly how: "completed" | "interrupted" | "failed" | "killed" | "unreported";
+  /** When the turn ended, in milliseconds since 1970. */
+  readonly at: number;
+  /** Where this was seen, e.g. `hook`, `session file`, `app server`. */
+  readonly source: string;
+  /** The final message of a completed turn, or the class of the error. */
+  readonly text?: string | undefined;
+  /** The prompts that the same source shows after this end. */
+  readonly prompts_since?: readonly string[] | undefined;
+}
+
 /** What is observed of an agent without its hooks. */
 export interface Observation {
   readonly alive: boolean;
@@ -96,6 +113,8 @@ export interface Observation {
   readonly source: string;
   /** Since when the turn state holds. If undefined, the time of the observation applies. */
   readonly at?: number | undefined;
+  /** How the last turn ended, if the agent's own records say so. */
+  readonly end?: TurnEnd | undefined;
 }
 
 /**
@@ -332,6 +351,11 @@ export interface HookReader {
    * hooks do not report it reliably. Undefined if the event ends no turn.
    */
   lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
+  /**
+   * How the last turn of a session ended that has no result, from the agent's own records.
+   * Undefined if they show none.
+   */
+  lastEnd?(session_id: string): TurnEnd | undefined;
   /** What the hook prints; `context` is the text for the model, null for none. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
   /** What the hook prints for a decision; required if `read` reports permissions. */

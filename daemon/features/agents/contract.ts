@@ -30,6 +30,8 @@ export const ErrorClass = z.string().regex(
   /^[A-Za-z0-9_.-]{1,64}$/,
   "A class of errors, such as rate_limit: letters, digits, `_`, `.` and `-`",
 );
+/** The class that reports a turn which its user interrupted. */
+export const INTERRUPTED = "interrupted";
 
 export const Transport = z.enum(["native", "websocket", "pane", "hook", "bus", "none"]);
 export type Transport = z.infer<typeof Transport>;

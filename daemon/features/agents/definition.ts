@@ -29,6 +29,11 @@ export interface AgentDefinition {
    * The newest release that the agent was tested with, e.g. `2.1.329`; null if it has no releases.
    */
   readonly tested_version: string | null;
+  /**
+   * The transport that takes messages with a release other than the tested patch and later ones, in
+   * the place of the best one. Absent if the agent itself is asked what it supports.
+   */
+  readonly untested_transport?: Transport;
   /** The transports that can reach the agent, best first. */
   readonly transports: readonly Transport[];
   /** The agent's permission modes, which may be shown in a redacted command. */

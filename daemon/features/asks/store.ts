@@ -52,6 +52,19 @@ export function unanswered(db: Reader, to_peer_id: string, limit: number): Ask[]
   );
 }
 
+/** The open asks to a peer that it had seen by this time, oldest first. */
+export function seenBefore(
+  db: Reader,
+  filter: { to_peer_id: string; at: number; limit: number },
+): Ask[] {
+  return db.all(
+    AskRow,
+    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id and seen_at <= :at
+     order by created_at, seq limit :limit`,
+    filter,
+  );
+}
+
 /** Whether a peer waits for the answer to an ask of its own. */
 export function hasOpenFrom(db: Reader, from_peer_id: string): boolean {
   const statement = `select 1 from messages

@@ -85,6 +85,8 @@ export class HookEvents {
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     await loadTransliteration(report.cwd ?? "");
+    const isOfTurn = report.prompt !== undefined || report.last_message !== undefined;
+    const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
     let handsOver = false;
     const located = reader.locate?.(facts) ?? facts;
     const answer = this.#ctx.db.transact(() => {
@@ -119,8 +121,9 @@ export class HookEvents {
       }
       this.#proveHandedOver(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      const { turn_state, model, prompt, last_message, turn_error: error } = report;
-      this.#deps.turns.reportTurn(peer_id, { turn_state, model, prompt, last_message, error });
+      const { turn_state, model, prompt, last_message, interrupted, turn_error: error } = report;
+      const turn = { turn_state, model, prompt, last_message, interrupted, error, end };
+      this.#deps.turns.reportTurn(peer_id, turn);
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;

@@ -36,6 +36,9 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
 /** Whether a fire resumes the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
+/** Whether a job fails or waits if its turn is interrupted. */
+export const OnInterrupt = Execution.shape.on_interrupt.unwrap();
+
 const CHECKS_MAX = 16;
 const ARTIFACTS_MAX = 100;
 const DATA_BYTES_MAX = 65_536;
@@ -74,6 +77,9 @@ const JobBodyFields = z.object({
   deadline_at: Instant.optional(),
   expires_at: Instant.optional(),
   result_surface: shortText(255, 1).optional(),
+  on_interrupt: OnInterrupt.optional().describe(
+    "If its turn is interrupted: `fail` (the default), or `wait` in the state awaiting_input",
+  ),
   checks: z.array(z.string().min(1).max(64)).max(CHECKS_MAX).optional(),
   request: Data.refine(isSmall, SMALL).optional(),
 });

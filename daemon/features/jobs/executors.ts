@@ -5,6 +5,8 @@ import type { Adapter } from "../agents/adapter.ts";
 import type { Backend } from "../agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
+import type { TurnEvidence } from "../peers/turn_end.ts";
+import { idleSince } from "../peers/turns.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -65,6 +67,17 @@ export class Executors {
     const { addressable, turn_state, turn_at, path, dropped_at } = peer;
     const status = dropped_at === null ? peer.status : "offline";
     return { peer_id, status, addressable, turn_state, turn_at, path };
+  }
+
+  /** Whether a peer is known by a process of its own, and not only by its session. */
+  hasProcess(peer_id: string): boolean {
+    return typeof peerRows.get(this.#ctx.db, peer_id)?.agent_pid === "number";
+  }
+
+  /** Since when an executor is idle, and who says so; null if it is not, or if that is unknown. */
+  idleSince(peer_id: string): TurnEvidence["idle"] {
+    const peer = peerRows.get(this.#ctx.db, peer_id);
+    return peer && peer.dropped_at === null ? idleSince(peer) : null;
   }
 
   /**

@@ -116,6 +116,7 @@ function executionOf(body: JobBody, assigned_peer_id: string | null): Execution 
     process_scope: body.process_scope ?? (assigned_peer_id === null ? "per_fire" : "persistent"),
     continuity: body.continuity ?? (cron === undefined ? "fresh" : "resume"),
     checks: body.checks ?? [],
+    on_interrupt: body.on_interrupt ?? "fail",
   };
 }
 

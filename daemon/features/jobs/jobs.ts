@@ -25,6 +25,7 @@ import { Notices } from "./notices.ts";
 import { JobSteps } from "./transitions.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
+import type { StoredTemplate } from "./templates/store.ts";
 import { Templates } from "./templates/templates.ts";
 import { JobUpdates } from "./updates.ts";
 
@@ -76,7 +77,9 @@ export class Jobs {
     const fields = toJobFields(body, requestContext, this.#deps);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
     return this.#ctx.db.transact(() => {
-      if (cron !== undefined) return this.#templates.create(fields, { cron, timezone });
+      if (cron !== undefined) {
+        return this.#toTemplate(this.#templates.create(fields, { cron, timezone }));
+      }
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
       return this.toJob(
         this.#createJob(fields, { source_kind: "request", source_id: null, ...times }),
@@ -85,13 +88,16 @@ export class Jobs {
   }
 
   get(id: string): Job | Template {
-    return isTemplate(id) ? this.#templates.mustGet(id) : this.toJob(this.#steps.mustGet(id));
+    return isTemplate(id)
+      ? this.#toTemplate(this.#templates.mustGet(id))
+      : this.toJob(this.#steps.mustGet(id));
   }
 
   list({ view, ...query }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
     const { state = null, circle = null, owner_peer_id = null, limit = null } = query;
     const filter = { state, circle, owner_peer_id, limit, settled_max: SETTLED_SHOWN_MAX };
-    const work = rows.list(this.#ctx.db, filter), recurring = this.#templates.list(filter);
+    const work = rows.list(this.#ctx.db, filter);
+    const recurring = this.#templates.list(filter).map((template) => this.#toTemplate(template));
     return view === "full"
       ? { work: work.map((job) => this.toJob(job)), recurring }
       : { work: work.map(toBriefJob), recurring: recurring.map(toBriefTemplate) };
@@ -128,7 +134,7 @@ export class Jobs {
   }
 
   cancel(id: string, reason: string | undefined): Job | Template {
-    if (isTemplate(id)) return this.#templates.step(id, "cancelled");
+    if (isTemplate(id)) return this.#toTemplate(this.#templates.step(id, "cancelled"));
     const { db, clock } = this.#ctx;
     return db.transact(() => {
       const job = this.#steps.mustGet(id);
@@ -145,12 +151,12 @@ export class Jobs {
 
   pause(id: string): Template {
     if (!isTemplate(id)) throw illegalState(this.#steps.mustGet(id), "pause");
-    return this.#templates.step(id, "paused");
+    return this.#toTemplate(this.#templates.step(id, "paused"));
   }
 
   resume(id: string): Template {
     if (!isTemplate(id)) throw illegalState(this.#steps.mustGet(id), "resume");
-    return this.#templates.step(id, "resumed");
+    return this.#toTemplate(this.#templates.step(id, "resumed"));
   }
 
   /** The peer whose session a spawned agent resumes; undefined for a new session. */
@@ -202,6 +208,15 @@ export class Jobs {
     const shown = attempts.ofJob(this.#ctx.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
     const runner = { attempt_count, current_attempt_id, lease_until, attempts: shown };
     return { ...job, work_id: job.job_id, runner };
+  }
+
+  #toTemplate(stored: StoredTemplate): Template {
+    const { state, next_due_at, last_occurrence_work_id } = stored;
+    const { db, clock } = this.#ctx;
+    const isDue = state === "active" && next_due_at !== null && next_due_at <= clock.now();
+    const last = isDue ? rows.get(db, last_occurrence_work_id ?? "") : undefined;
+    const isOpen = last !== undefined && !this.#steps.isSettled(last);
+    return { ...stored, waits_for_work_id: isOpen ? last.job_id : null };
   }
 
   #createJob(fields: JobFields, source: JobSource): StoredJob {

@@ -38,6 +38,14 @@ export class Notices {
     this.#notifyFirst(job, text, null);
   }
 
+  /** Notifies one peer that a job waits because the turn of its executor was interrupted. */
+  interrupted(job: StoredJob): void {
+    const { job_id, title, error } = job;
+    const text = `[job ${job_id}] "${cleanLine(title)}" waits: ${error}. After ` +
+      `\`mesh jobs update ${job_id} --state running\`, the next turn completes it.`;
+    this.#notifyFirst(job, text, null);
+  }
+
   /**
    * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
    * the job is asked, because any other is ended.

@@ -12,6 +12,7 @@ export const JobState = z.enum(jobMachine.states);
 const TemplateState = z.enum(templateMachine.states);
 export const ProcessScope = z.enum(["per_fire", "persistent"]);
 const Continuity = z.enum(["fresh", "resume"]);
+const OnInterrupt = z.enum(["fail", "wait"]);
 
 /** The task, its executor, its schedule, and how its result is delivered (contract 2). */
 export const Execution = z.object({
@@ -32,6 +33,8 @@ export const Execution = z.object({
   process_scope: ProcessScope,
   continuity: Continuity,
   checks: z.array(z.string()),
+  /** What becomes of the job if its turn is interrupted, or ends without a result. */
+  on_interrupt: OnInterrupt.default("fail"),
 });
 export type Execution = z.output<typeof Execution>;
 
@@ -119,6 +122,8 @@ export const Template = Owned.extend({
   next_due_at: Instant.nullable(),
   last_due_at: Instant.nullable(),
   last_occurrence_work_id: nullableString,
+  /** The job that has to end before the template fires again; null unless it is due. */
+  waits_for_work_id: nullableString,
   occurrences: z.number().int(),
 }).meta({ id: "Template" });
 export type Template = z.output<typeof Template>;

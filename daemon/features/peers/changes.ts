@@ -10,6 +10,7 @@ import type { Address, CircleBoundary } from "./schemas.ts";
 import { type PeerEvent, peerMachine } from "./machine.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
+import type { TurnEvidence } from "./turn_end.ts";
 
 /** What higher features do when a peer changes, in the same transaction. */
 export interface PeerReactions {
@@ -21,8 +22,8 @@ export interface PeerReactions {
   /** The kernel proved that this process belongs to a peer. */
   processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
   promptSeen(peer_id: string, prompt: string): void;
-  /** A turn of the peer ended with this message. */
-  finalMessageSeen(peer_id: string, last_message: string): void;
+  /** Something shows whether turns of the peer have ended. */
+  turnEvidence(peer_id: string, evidence: TurnEvidence): void;
   /** An error of this class ended a turn of the peer. */
   turnFailed(peer_id: string, error: string): void;
   /** Queued messages may be deliverable now. */

@@ -202,7 +202,9 @@ export const reportTurn = contract({
     model: shortText(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
-    error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
+    error: ErrorClass.optional().describe(
+      "What ended the turn, if an error did: its class; `interrupted` if its user did",
+    ),
   }),
   actor: { field: "params.id" },
   returns: Ok,

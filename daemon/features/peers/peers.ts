@@ -148,6 +148,16 @@ export class Peers {
   }
 
   /** Takes a peer offline. A terminal cause retires it: its socket and its asks are closed. */
+  /** The turn of an agent ends with its process or its session. */
+  #endTurn({ peer_id, status, turn_state }: StoredPeer, { reason, source }: Offline): void {
+    const wasInTurn = turn_state === "working" || turn_state === "awaiting_input";
+    const hasEnded = reason === "agent_exited" || reason === "session_end";
+    if (status === "offline" || !wasInTurn || !hasEnded) return;
+    const now = this.#ctx.clock.now();
+    const end = { how: "killed" as const, at: now, source: source ?? "unknown" };
+    this.#deps.reactions.turnEvidence(peer_id, { now, ends: [end], idle: null });
+  }
+
   offline(peer_id: string, cause: Offline): void {
     if (this.#isFromReplacedProcess(peer_id, cause)) return;
     this.#changes.refuseHuman(peer_id);
@@ -157,6 +167,7 @@ export class Peers {
       const known = this.#changes.mustGet(peer_id);
       this.#changes.applyEvent(peer_id, "lost", (before, peer) => {
         if (before.status !== "offline") this.#publishOffline(peer, cause);
+        this.#endTurn(before, cause);
         this.#ctx.db.afterCommit(() => this.#deps.reactions.wentOffline(peer_id));
         return this.#toOffline(peer, cause);
       });

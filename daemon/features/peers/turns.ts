@@ -1,13 +1,15 @@
 /** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
 import type { Context } from "kit/data/context.ts";
-import type { AgentPeer, Observation } from "../agents/adapter.ts";
+import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
+import { INTERRUPTED } from "../agents/contract.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { AgentTurn, Chat, Turn } from "./contract.ts";
 import { isLive } from "./directory.ts";
 import type { PeerEvent } from "./machine.ts";
 import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
+import type { TurnEvidence } from "./turn_end.ts";
 
 /** How many turns are kept of an agent, of how many agents, and how long their texts are. */
 const TURNS_MAX = 20;
@@ -24,23 +26,26 @@ export class PeerTurns {
   readonly #deps: RegistryDeps & { readonly peers: Peers };
   /** The latest turns of each agent, newest last; the agent with the latest report is last. */
   readonly #recent = new Map<string, AgentTurn[]>();
+  /** When the last turn of an agent ended that was not completed. */
+  readonly #ended = new Map<string, number>();
+  readonly #started_at: number;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
     this.#changes = deps.changes;
     this.#deps = deps;
+    this.#started_at = ctx.clock.now();
   }
 
   /** Applies a hook's report of a turn (contract 3). */
-  reportTurn(
-    peer_id: string,
-    turn: Turn & Pick<Chat, "tool_calls">,
-    by = "hook",
-  ): void {
+  reportTurn(peer_id: string, turn: ReportedTurn, by = "hook"): void {
     this.#changes.refuseRetired(peer_id);
     const { db, clock } = this.#ctx;
-    const { turn_state, status, model, prompt, last_message, tool_calls, error } = turn;
+    const { turn_state, status, model, prompt, last_message, tool_calls, end } = turn;
     db.transact(() => {
+      // Before the report changes what the peer does: an unseen end may precede this prompt.
+      const found = end && this.#isNew(peer_id, end) ? [end] : [];
+      if (prompt !== undefined) this.#weigh(peer_id, { ends: found, prompt });
       const busy = status ? status === "busy" : turn_state === "working";
       const event: PeerEvent = busy ? "turn_started" : "turn_ended";
       if (this.#changes.mustGet(peer_id).status === "offline") {
@@ -64,19 +69,43 @@ export class PeerTurns {
         if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
       });
       if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
-      // What the agent has said before an error is no result of its turn.
-      if (error !== undefined) this.#turnFailed(peer_id, error);
-      else if (last_message !== undefined) {
-        this.#deps.reactions.finalMessageSeen(peer_id, last_message);
-      }
+      const reported = endsIn(turn, by, clock.now());
+      this.#weigh(peer_id, { ends: prompt === undefined ? [...found, ...reported] : reported });
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
 
-  #turnFailed(peer_id: string, error: string): void {
+  #turnFailed(peer_id: string, error = "unknown"): void {
     this.#ctx.events.append("turn_failed", { peer_id, error });
     this.#deps.reactions.turnFailed(peer_id, error);
+  }
+
+  /** Whether an end in an agent's own records was not seen before: records show it again. */
+  #isNew(peer_id: string, { at }: TurnEnd): boolean {
+    return at > (this.#ended.get(peer_id) ?? -Infinity);
+  }
+
+  /**
+   * Passes on what shows that turns of a peer have ended, with what is known of the peer, and
+   * publishes the ends without a result.
+   */
+  #weigh(peer_id: string, { ends, prompt }: Pick<TurnEvidence, "ends" | "prompt">): void {
+    const { clock } = this.#ctx;
+    if (ends.length === 0 && prompt === undefined) return;
+    for (const { how, at, source, text } of ends) {
+      if (how === "completed") continue;
+      this.#ended.delete(peer_id);
+      this.#ended.set(peer_id, at);
+      const [oldest] = this.#ended.keys();
+      if (this.#ended.size > AGENTS_MAX && oldest) this.#ended.delete(oldest);
+      // What the records show of a time before the start was published then.
+      if (at < this.#started_at) continue;
+      if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
+      if (how === "failed") this.#turnFailed(peer_id, text);
+    }
+    const idle = idleSince(this.#changes.mustGet(peer_id));
+    this.#deps.reactions.turnEvidence(peer_id, { now: clock.now(), ends, idle, prompt });
   }
 
   /**
@@ -148,10 +177,12 @@ export class PeerTurns {
    * Applies an observation of an agent, made without its hooks, unless the peer's record has
    * changed since.
    */
-  applyObservation(seen: AgentPeer, { alive, turn_state, model, source, at }: Observation): void {
+  applyObservation(seen: AgentPeer, observation: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;
-    const isNews = turn_state !== null && turn_state !== seen.turn_state;
+    const { alive, turn_state, model, source, at, end } = observation;
+    const found = end && this.#isNew(peer_id, end) ? [end] : [];
+    const isNews = turn_state !== null && turn_state !== seen.turn_state || found.length > 0;
     if (alive && model === undefined && !isNews) return;
     db.transact(() => {
       const now = rows.get(db, peer_id);
@@ -168,6 +199,7 @@ export class PeerTurns {
       if (model !== undefined && model !== now.model) {
         this.#changes.applyEvent(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
       }
+      this.#weigh(peer_id, { ends: found });
       if (turn_state === null || turn_state === now.turn_state) return;
       this.#changes.applyEvent(
         peer_id,
@@ -179,6 +211,36 @@ export class PeerTurns {
       db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
     });
   }
+}
+
+/** A turn as it is reported, with an end that the agent's own records show. */
+export type ReportedTurn = Turn & Pick<Chat, "tool_calls"> & {
+  readonly end?: TurnEnd | undefined;
+  readonly interrupted?: boolean | undefined;
+};
+
+/** The ends of turns that a report shows. */
+function endsIn(
+  { last_message: text, error, interrupted }: ReportedTurn,
+  source: string,
+  at: number,
+): TurnEnd[] {
+  if (interrupted || error === INTERRUPTED) return [{ how: "interrupted", at, source }];
+  // What the agent has said before an error is no result of its turn.
+  if (error !== undefined) return [{ how: "failed", at, source, text: error }];
+  return text === undefined ? [] : [{ how: "completed", at, source, text }];
+}
+
+/** Since when a peer is idle, and who says so; null if it is not, or if that is unknown. */
+export function idleSince(
+  { status, turn_state, turn_at, turn_by }: Pick<
+    rows.StoredPeer,
+    "status" | "turn_state" | "turn_at" | "turn_by"
+  >,
+): TurnEvidence["idle"] {
+  const isOnline = status === "online" || status === "busy";
+  if (!isOnline || turn_state !== "idle" || turn_at === null) return null;
+  return { at: turn_at, source: turn_by ?? "unknown" };
 }
 
 /** Whether this is another report of a subagent's dialog, as an agent's notification is. */

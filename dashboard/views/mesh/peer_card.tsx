@@ -125,11 +125,12 @@ export function activityOf({ status, turn_state }: Peer): string {
 export function Reach(
   { peer: { transport, inbound_status }, brief = false }: { peer: Peer; brief?: boolean },
 ) {
-  if (inbound_status !== "ok") return <State of={inbound_status} />;
+  const isReached = inbound_status === "ok" || inbound_status === "degraded";
   return (
     <>
-      <Spoken word="by" brief={brief} />
-      {transport}
+      {isReached && <Spoken word="by" brief={brief} />}
+      {isReached && transport}
+      {inbound_status !== "ok" && <State of={inbound_status} />}
     </>
   );
 }

@@ -29,6 +29,24 @@ Deno.test("an agent is listed with its version, and whether it is set up", async
   assert.equal(agents[1]?.fix, "mesh setup --agent claude-code");
 });
 
+// deno-fmt-ignore
+const VERSIONS: [program: string, printed: string, code: string, detail: RegExp][] = [
+  ["claude", "2.1.332 (Claude Code)", "AGENT_FOUND",    /2\.1\.332/],
+  ["claude", "2.1.287 (Claude Code)", "AGENT_UNPROVED", /"native" from 2\.1\.329 on, in 2\.1 only; messages go by "pane" instead/],
+  ["claude", "2.2.0 (Claude Code)",   "AGENT_UNPROVED", /messages go by "pane" instead/],
+  ["codex",  "codex-cli 0.171.4",     "AGENT_FOUND",    /0\.171\.4/],
+  ["codex",  "codex-cli 0.159.0",     "AGENT_UNPROVED", /mesh was tested with 0\.171\.0$/],
+];
+
+for (const [program, printed, code, detail] of VERSIONS) {
+  Deno.test(`doctor says what a release of ${program} means for its messages: ${printed}`, async () => {
+    using p = doctorFixture();
+    p.env["MESH_DAEMON__PORT"] = freePort();
+    p.write(`bin/${program}`, VERSION(printed), 0o755);
+    assert.match((await p.find()).found.get(code)?.detail ?? "", detail);
+  });
+}
+
 Deno.test("an agent that `mesh setup` has set up is reported as set up", async () => {
   using p = doctorFixture();
   p.env["MESH_DAEMON__PORT"] = freePort();
@@ -88,7 +106,10 @@ Deno.test("doctor reports a transport that failed its self-test until it passes"
   assert.deepEqual([failed?.severity, failed?.fix], [
     ...["warning", "mesh selftest --agent claude-code"],
   ]);
-  assert.match(failed?.detail ?? "", /"native" failed .* 2\.1\.329: draft: The draft is gone/);
+  assert.match(
+    failed?.detail ?? "",
+    /"native" failed .* 2\.1\.329: draft: The draft is gone; "pane" is used instead/,
+  );
   setFailure(null);
   const { found } = await p.find();
   assert.equal(found.get("TRANSPORT_DEGRADED"), undefined);

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { runScenario } from "../../../cli/selftest/agent_run.ts";
+import { systemClock } from "kit/core/clock.ts";
+import { removeFolder } from "../../../cli/selftest/harness.ts";
 import { SCENARIOS } from "../../../cli/selftest/scenarios.ts";
 import { type Defect, FakeAgent } from "../../support/selftest/scripted_agent.ts";
 
@@ -55,6 +57,33 @@ Deno.test("after a failure the agent is restarted, and the next scenario runs", 
   const found = await results("answers the dialog", "dialog", "detached");
   assert.match(found["dialog"] ?? "", /^failed/);
   assert.equal(found["detached"], "passed native: null");
+});
+
+Deno.test("an error that nobody expected is a result, so that those of other agents are kept", async () => {
+  await using agent = new FakeAgent();
+  const [scenario] = SCENARIOS;
+  assert(scenario);
+  const run = () => Promise.reject(new TypeError("Directory not empty (os error 39)"));
+  const { result, detail } = await runScenario({ ...scenario, run }, agent.driver, signal);
+  assert.deepEqual([result, detail], [
+    "failed",
+    "Unexpected error: Directory not empty (os error 39)",
+  ]);
+});
+
+Deno.test("a folder in which processes still write is removed once they have ended", async () => {
+  const dir = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
+  const failures = ["ENOTEMPTY", "ENOENT", "ENOTEMPTY"];
+  await removeFolder(dir, systemClock, (path, options) => {
+    const code = failures.shift();
+    if (code !== undefined) throw Object.assign(new Error("os error"), { code });
+    Deno.removeSync(path, options);
+  });
+  assert.throws(() => Deno.statSync(dir), Deno.errors.NotFound);
+  const refuse = () => {
+    throw Object.assign(new Error("os error"), { code: "EROFS" });
+  };
+  await assert.rejects(removeFolder("/", systemClock, refuse), /os error/);
 });
 
 Deno.test("an interruption produces no result", async () => {

@@ -141,7 +141,6 @@ if (ALL_AGENTS) {
       ...ctx,
       terminalServers: tmuxServers,
       env: lab.env,
-      tested_version: "0.169.0",
     };
     const adapter = codexAdapter({ ...options, codex_home: lab.codex_home });
     const path = `${lab.dir}/api`;

@@ -1,7 +1,6 @@
 /** Codex's adapter for a test's Codex folder. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { TESTED_VERSION } from "../../../daemon/features/agents/codex/agent.ts";
 import { codexAdapter, type CodexOptions } from "../../../daemon/features/agents/codex/codex.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { silent } from "../host/private_tmux.ts";
@@ -14,7 +13,6 @@ export function adapterOf({ dir }: CodexHome, more: Partial<CodexOptions> = {}) 
     ...ctx,
     terminalServers: tmuxServers,
     codex_home: dir,
-    tested_version: TESTED_VERSION,
     env: {},
     ...more,
   });

@@ -30,8 +30,9 @@ export class CodexHome implements AsyncDisposable {
     Deno.mkdirSync(this.dir, { recursive: true });
   }
 
-  /** As in Codex: the socket lies elsewhere, and a link leads to it. */
-  listen(answers: Answers = {}, version = "0.169.0"): this {
+  /** As in Codex: the socket lies elsewhere, and a link leads to it. The queue is empty. */
+  listen(given: Answers = {}, version = "0.171.0"): this {
+    const answers = { "thread/queue/list": EMPTY_QUEUE, ...given };
     const path = join(this.#root, "s");
     Deno.mkdirSync(join(this.dir, "app-server-control"));
     this.#server = Deno.serve({ path, onListen: () => undefined }, (request) => {
@@ -81,6 +82,8 @@ export function thread(status: Params, more: Params = {}) {
 export const IDLE = thread({ type: "idle" });
 export const WORKING = thread({ type: "active", activeFlags: [] });
 export const AT_DIALOG = thread({ type: "active", activeFlags: ["waitingOnApproval"] });
+/** A queue as `thread/queue/list` returns it. */
+const EMPTY_QUEUE = () => ({ data: [], nextCursor: null });
 export const NOT_LOADED = thread({ type: "notLoaded" });
 
 /** A session of the shared server: its process and its pane are unknown. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { run } from "./programs.ts";
 import { print } from "../waiting.ts";
 
-interface Release {
+export interface Release {
   /** The name of the npm package. */
   readonly name: string;
   readonly version: string;
@@ -12,36 +12,54 @@ interface Release {
   readonly folder: string;
 }
 
-export const CLAUDE_CODE: Release = {
+/** Other releases than the tested ones: `MESH_AGENT_VERSIONS=codex=0.171.0,claude-code=2.1.332`. */
+const OTHER_VERSIONS = new Map(
+  (Deno.env.get("MESH_AGENT_VERSIONS") ?? "").split(",")
+    .map((pair): [string, string] => [pair.split("=")[0] ?? "", pair.split("=")[1] ?? ""]),
+);
+
+function release(tested: Release): Release {
+  return { ...tested, version: OTHER_VERSIONS.get(tested.folder) || tested.version };
+}
+
+export const CLAUDE_CODE = release({
   name: "@anthropic-ai/claude-code",
   version: "2.1.329",
   program: "claude",
   folder: "claude-code",
-};
-const CODEX: Release = {
+});
+const CODEX = release({
   name: "@openai/codex",
-  version: "0.169.0",
+  version: "0.171.0",
   program: "codex",
   folder: "codex",
-};
-const COPILOT_COMMAND: Release = {
+});
+const COPILOT_COMMAND = release({
   name: "@github/copilot",
   version: "1.0.102",
   program: "copilot",
   folder: "copilot",
-};
-const GEMINI_COMMAND: Release = {
+});
+const GEMINI_COMMAND = release({
   name: "@google/gemini-cli",
   version: "0.61.0",
   program: "gemini",
   folder: "gemini",
-};
-export const OPENCODE: Release = {
+});
+export const OPENCODE = release({
   name: "opencode-ai",
   version: "1.18.33",
   program: "opencode",
   folder: "opencode",
-};
+});
+
+export const RELEASES: readonly Release[] = [
+  CLAUDE_CODE,
+  CODEX,
+  COPILOT_COMMAND,
+  GEMINI_COMMAND,
+  OPENCODE,
+];
 
 /** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
@@ -83,7 +101,7 @@ function dirOf({ folder, version }: Release): string {
 }
 
 /** An npm package, installed when it is missing; or the reason why it cannot be. */
-function installed(release: Release): Installed {
+export function installed(release: Release): Installed {
   const { name, version, program } = release;
   const dir = dirOf(release);
   const bin = join(dir, "node_modules", ".bin", program);

@@ -12,6 +12,7 @@ import {
   getJob,
   jobResult,
   listJobs,
+  OnInterrupt,
   REPORTED,
   updateJob,
 } from "../../../features/jobs/contract.ts";
@@ -93,6 +94,7 @@ const create = tool({
     backend: Backend.optional().describe("Which kind of agent; with path"),
     profile: Name.optional().describe("A profile of the configuration; with path"),
     continuity: Continuity.optional().describe("resume continues the session of the previous run"),
+    on_interrupt: OnInterrupt.optional().describe("If its turn is interrupted; fail by default"),
     due_at: instant.optional().describe("The earliest start, such as 2026-11-20T17:40:00Z"),
     cron: Cron.optional().describe("Recurring: minute hour day month weekday"),
     timezone: Timezone.optional().describe("Of cron, such as Europe/Berlin; UTC by default"),

@@ -36,6 +36,7 @@ export const claudeCode: AgentDefinition = {
   title: "Claude Code",
   programs: ["claude", "claude-code"],
   tested_version: TESTED_VERSION,
+  untested_transport: "pane",
   transports: ["native", "pane", "hook"],
   permission_modes: [
     ...["default", "acceptEdits", "plan", "auto", "manual", "dontAsk", "bypassPermissions"],
@@ -49,8 +50,11 @@ export const claudeCode: AgentDefinition = {
   async open(host) {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
+    const { claudeEnds } = await import("./turn_ends.ts");
     const options = { ...host, config_dirs: configDirs(host.env), tested_version: TESTED_VERSION };
-    return { adapter: claudeCodeAdapter(options), hooks: claudeCodeHooks };
+    const ends = claudeEnds(options.config_dirs);
+    const hooks = { ...claudeCodeHooks, lastEnd: (session_id: string) => ends.of(session_id) };
+    return { adapter: claudeCodeAdapter(options), hooks };
   },
   async sessionFiles(env) {
     return (await import("./session_files.ts")).claudeSessionFiles(configDirs(env));

@@ -13,6 +13,8 @@ import { createNativeTransport, type NativeOptions } from "./native_transport.ts
 import { claudeEvidence } from "./question_evidence.ts";
 import { processOf, sessionFor, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
+import { withEnd } from "../sessions/last_end.ts";
+import { claudeEnds } from "./turn_ends.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
 export interface ClaudeCodeOptions extends NativeOptions {
@@ -24,6 +26,7 @@ export interface ClaudeCodeOptions extends NativeOptions {
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const { config_dirs } = options;
   const native = createNativeTransport(options);
+  const ends = claudeEnds(config_dirs);
   const waiters = new WaitingHookList(options.clock);
   const hook = createHookTransport(waiters);
   const pane = createPaneTransport({
@@ -42,7 +45,11 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
       return agent_pid !== null ? "native" : pane_id === null ? "none" : "pane";
     },
     waiters,
-    observe: (peer) => Promise.resolve(observe(options, peer)),
+    observe: (peer) => {
+      const observed = observe(options, peer);
+      const end = observed?.turn_state === "idle" ? ends.of(peer.runtime_session_id) : undefined;
+      return Promise.resolve(withEnd(observed, peer, end));
+    },
     questionEvidence: (call, now) => Promise.resolve(claudeEvidence(options, call, now)),
     resume: (session) => resumeClaude(config_dirs, session),
     processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),

@@ -7,6 +7,7 @@ import { namesIn, readHead, readTail } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
 import type { ParsedEntry } from "../sessions/pages.ts";
+import { uuidKey } from "../sessions/repeats.ts";
 import {
   type FoundSession,
   HEAD_BYTES,
@@ -42,13 +43,19 @@ const Title = z.union([
 
 /** The sessions under these configuration folders, the first folder first. */
 export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles {
-  const locate = (id: string) => {
-    if (!SESSION_ID.test(id)) return undefined;
-    return config_dirs.map((dir) => transcriptOf(dir, id)).find((file) => file !== undefined);
-  };
+  const locate = (id: string) => claudeTranscript(config_dirs, id);
   const list: SessionFiles["list"] = (query) =>
     foundIn(config_dirs.flatMap(filesUnder), query, describe);
-  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
+  return sessionsInFiles(
+    { locate, list },
+    lineReader({ entriesOf, usageIn, keyOf: uuidKey("uuid") }),
+  );
+}
+
+/** The transcript of a session; undefined if there is none. */
+export function claudeTranscript(config_dirs: readonly string[], id: string): string | undefined {
+  if (!SESSION_ID.test(id)) return undefined;
+  return config_dirs.map((dir) => transcriptOf(dir, id)).find((file) => file !== undefined);
 }
 
 function filesUnder(config_dir: string): SessionFile[] {
@@ -74,7 +81,7 @@ function titleIn(text: string): string | undefined {
 }
 
 /** What one line says. Thoughts are left out, and what Claude Code adds to the conversation. */
-function entriesOf(line: string): ParsedEntry[] {
+export function entriesOf(line: string): ParsedEntry[] {
   const { data } = Record.safeParse(tryJson(line));
   if (!data || data.isSidechain === true || data.isMeta === true) return [];
   const { type, timestamp: at, message, attachment } = data;

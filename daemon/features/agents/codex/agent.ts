@@ -3,9 +3,6 @@
 import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
 
-/** The release that the shared server was tested with (`tests/e2e/agents/codex_test.ts`). */
-export const TESTED_VERSION = "0.169.0";
-
 const home = (env: Env) => env["CODEX_HOME"] || homePath(env, ".codex");
 const hooksFile = (env: Env) => `${home(env)}/hooks.json`;
 const serverFile = (env: Env) => `${home(env)}/config.toml`;
@@ -29,7 +26,7 @@ export const codex: AgentDefinition = {
   id: "codex",
   title: "Codex",
   programs: ["codex"],
-  tested_version: TESTED_VERSION,
+  tested_version: "0.171.0",
   transports: ["native", "pane"],
   permission_modes: [
     ...["read-only", "workspace-write", "danger-full-access"],
@@ -41,8 +38,11 @@ export const codex: AgentDefinition = {
   async open(host) {
     const { codexAdapter } = await import("./codex.ts");
     const { codexHooks } = await import("./hooks.ts");
-    const options = { ...host, codex_home: home(host.env), tested_version: TESTED_VERSION };
-    return { adapter: codexAdapter(options), hooks: codexHooks() };
+    const { codexEnds } = await import("./turn_ends.ts");
+    const codex_home = home(host.env);
+    const ends = codexEnds(codex_home);
+    const hooks = { ...codexHooks(), lastEnd: (session_id: string) => ends.of(session_id) };
+    return { adapter: codexAdapter({ ...host, codex_home }), hooks };
   },
   async sessionFiles(env) {
     return (await import("./session_files.ts")).codexSessionFiles(home(env));

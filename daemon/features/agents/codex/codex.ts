@@ -10,7 +10,6 @@ import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.t
 import { observeProcess } from "../pane_adapter.ts";
 import { createPaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
-import { resultOf } from "./app_server.ts";
 import {
   createCommandTransport,
   createSocketTransport,
@@ -18,8 +17,10 @@ import {
 } from "./native_transport.ts";
 import { type CodexHost, hostOf } from "./hooks.ts";
 import { codexEvidence } from "./question_evidence.ts";
+import { withEnd } from "../sessions/last_end.ts";
+import { codexEnds } from "./turn_ends.ts";
 import { rolloutOf } from "./rollouts.ts";
-import { interrupt, type ThreadConnection, withServer, withThread } from "./threads.ts";
+import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
 /**
  * How long a composer must be shown before a paste. A text that is pasted while Codex draws its
@@ -38,6 +39,7 @@ export interface CodexOptions extends NativeOptions {
 export function codexAdapter(options: CodexOptions): Adapter {
   const { codex_home } = options;
   const findHost = options.hostOf ?? hostOf;
+  const ends = codexEnds(codex_home);
   const hasOpenDialog = (peer: AgentPeer) =>
     withThread(options, peer, ({ activity }) => activity === "awaiting_input", () => false);
   const transports = [
@@ -57,7 +59,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";
       return pane_id === null ? "none" : "pane";
     },
-    observe: (peer) => observe(options, peer),
+    observe: async (peer) =>
+      withEnd(await observe(options, peer), peer, ends.of(peer.runtime_session_id)),
     questionEvidence: (call) => Promise.resolve(codexEvidence(codex_home, call)),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
@@ -74,19 +77,14 @@ export function codexAdapter(options: CodexOptions): Adapter {
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   if (peer.agent_pid !== null) return observeProcess(peer, options.isAlive);
   const gone: Observation = { alive: false, turn_state: null, source: "app server" };
-  return await withThread(options, peer, async ({ activity, proved }, connection) => {
+  return await withThread(options, peer, async ({ activity, queue }, connection) => {
     if (activity === "not_loaded") return gone;
-    if (activity === "idle" && proved) await startQueue(connection);
-    return activity === "unknown" || activity === "broken"
+    if (activity === "idle") await startQueue(connection, queue);
+    return activity === "unknown"
       ? undefined
       : { alive: true, turn_state: activity, source: "app server" };
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
-
-/** The part of a queue that identifies its first message. */
-const QueueList = z.looseObject({
-  data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string() })),
-});
 
 /**
  * Matches the ids of our deliveries. `notif-` is the prefix of notifications, `qd-` that of asks
@@ -99,10 +97,11 @@ const OUR_DELIVERY_ID = /^(qd|notif)-/;
  * reported as accepted must not stay there, so the queue of an idle thread is started if our
  * message is first. The human's own messages are left alone.
  */
-async function startQueue({ server, threadId }: ThreadConnection): Promise<void> {
-  const reply = await server.call("thread/queue/list", { threadId, limit: 1 });
-  const first = resultOf(QueueList, reply)?.data[0];
-  if (!first || !OUR_DELIVERY_ID.test(first.clientUserMessageId)) return;
+async function startQueue(
+  { server, threadId }: ThreadConnection,
+  [first]: Queue = [],
+): Promise<void> {
+  if (!first || !OUR_DELIVERY_ID.test(first.clientUserMessageId ?? "")) return;
   await server.call("thread/queue/start", { threadId, queuedSubmissionId: first.id });
 }
 

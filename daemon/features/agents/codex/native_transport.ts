@@ -8,6 +8,7 @@ import type { Reason } from "kit/core/reasons.ts";
 import { runProgram } from "../../../host/program_group.ts";
 import { withoutSecrets } from "../../../host/tmux/terminals.ts";
 import {
+  type AgentPeer,
   type AgentTransport,
   type OutgoingMessage,
   type Receipt,
@@ -45,14 +46,14 @@ type Send = (
   outgoing: OutgoingMessage,
 ) => Promise<Receipt>;
 
-/** Delivers through the socket. Used only with a tested release. */
+/** Delivers through the socket, if the server lists its queue in the form that we know. */
 export function createSocketTransport(options: NativeOptions): AgentTransport {
   return createTransport(options, socketRefusal, add);
 }
 
 /**
- * Delivers through `codex queue`, for untested releases. The command always speaks the protocol of
- * its own server.
+ * Delivers through `codex queue`, to a server whose queue we do not know. The command always speaks
+ * the protocol of its own server.
  */
 export function createCommandTransport(options: NativeOptions): AgentTransport {
   return createTransport(options, commandRefusal, queue);
@@ -60,17 +61,22 @@ export function createCommandTransport(options: NativeOptions): AgentTransport {
 
 function createTransport(
   options: NativeOptions,
-  refusalOf: (thread: Thread, outgoing: OutgoingMessage) => Reason | undefined,
+  refusalOf: (thread: Thread, outgoing: OutgoingMessage, peer: AgentPeer) => Reason | undefined,
   send: Send,
 ): AgentTransport {
   return {
     name: "native",
     waits_for_turn_end: true, // Its queue is read after the turn.
     check: (peer, outgoing) =>
-      withThread(options, peer, (thread) => toReadiness(refusalOf(thread, outgoing)), toReadiness),
+      withThread(
+        options,
+        peer,
+        (thread) => toReadiness(refusalOf(thread, outgoing, peer)),
+        toReadiness,
+      ),
     deliver: (peer, outgoing) =>
       withThread(options, peer, async (thread, opened) => {
-        const refusal = refusalOf(thread, outgoing);
+        const refusal = refusalOf(thread, outgoing, peer);
         return refusal ? refused(refusal) : await send(options, opened, outgoing);
       }, refused),
   };
@@ -78,27 +84,37 @@ function createTransport(
 
 const REFUSAL_OF: Readonly<Partial<Record<Activity, Reason>>> = {
   not_loaded: "not_loaded",
-  broken: "broken",
   // Codex would hold the message in its queue if the human interrupts the turn at this dialog.
   awaiting_input: "dialog_open",
 };
 
 function socketRefusal(
-  { proved, activity }: Thread,
+  { queue, activity }: Thread,
   { framed }: OutgoingMessage,
 ): Reason | undefined {
-  if (!proved) return "version_unproved";
-  if (framed.length > SOCKET_CHARS_MAX) return "too_large";
-  return activity === "unknown" ? "thread_unknown" : REFUSAL_OF[activity];
+  if (activity === "unknown") return "thread_unknown";
+  const refusal = REFUSAL_OF[activity];
+  if (refusal !== undefined) return refusal;
+  if (!queue) return "queue_unknown";
+  return framed.length > SOCKET_CHARS_MAX ? "too_large" : undefined;
 }
 
+/**
+ * The command fills a queue that we could not start after an interruption. An idle session reads
+ * its queue at once, so the command is used only then.
+ */
 function commandRefusal(
-  { proved, activity }: Thread,
+  { queue, activity }: Thread,
   { framed }: OutgoingMessage,
+  { turn_state }: AgentPeer,
 ): Reason | undefined {
-  if (proved) return "socket_serves";
+  if (queue) return "socket_serves";
+  const refusal = REFUSAL_OF[activity];
+  if (refusal !== undefined) return refusal;
+  const isIdle = activity === "unknown" ? turn_state === "idle" : activity === "idle";
+  if (!isIdle) return "turn_not_over";
   const bytes = new TextEncoder().encode(framed).length;
-  return bytes > ARGUMENT_BYTES_MAX ? "too_large" : REFUSAL_OF[activity];
+  return bytes > ARGUMENT_BYTES_MAX ? "too_large" : undefined;
 }
 
 async function add(

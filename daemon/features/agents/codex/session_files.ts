@@ -20,6 +20,9 @@ const ROLLOUTS_MAX = 5_000;
 const NOT_A_PROMPT =
   /^\s*(# AGENTS\.md|<(environment_context|user_instructions|INSTRUCTIONS|permissions|skills))/;
 
+/** The number of a line within its file. A line that is copied gets another one. */
+const ORDINAL = /"ordinal":\d+,/;
+
 const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);
 const Texts = z.array(z.looseObject({ text: z.string().optional() }));
 
@@ -59,7 +62,10 @@ const Meta = z.object({
 export function codexSessionFiles(codex_home: string): SessionFiles {
   const locate = (id: string) => isThreadId(id) ? rolloutFile(codex_home, id) : undefined;
   const list: SessionFiles["list"] = (query) => foundIn(rolloutsOf(codex_home), query, describe);
-  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
+  return sessionsInFiles(
+    { locate, list },
+    lineReader({ entriesOf, usageIn, keyOf: (line) => line.replace(ORDINAL, "") }),
+  );
 }
 
 function rolloutsOf(codex_home: string): SessionFile[] {
@@ -82,7 +88,7 @@ function describe({ file }: SessionFile): Pick<FoundSession, "title" | "folder">
   return { title: prompt ? titleOf(prompt.text) : null, folder: meta.payload.cwd };
 }
 
-function entriesOf(line: string): ParsedEntry[] {
+export function entriesOf(line: string): ParsedEntry[] {
   const { data } = Item.safeParse(line.includes('"response_item"') ? tryJson(line) : undefined);
   if (!data) return [];
   const { timestamp: at, payload } = data;

@@ -5,20 +5,29 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Reason } from "kit/core/reasons.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
-import { isLaterPatch } from "../definition.ts";
 
 /**
  * What a thread is doing. `not_loaded` means that the shared server does not run the thread, or
  * does not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
  */
-export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "broken" | "unknown";
+export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "unknown";
 
 /** A thread as its server describes it. */
 export interface Thread {
   readonly activity: Activity;
-  /** Whether the socket was tested with the release of this server. */
-  readonly proved: boolean;
+  /**
+   * The queue of a loaded thread. Undefined if the server does not list it in the form that we
+   * know: then nothing is put into it, because it could not be started after an interruption.
+   */
+  readonly queue: Queue | undefined;
 }
+
+/** A thread's queue, as far as it is read: the first message in it. */
+export type Queue = z.output<typeof QueueList>["data"];
+
+const QueueList = z.looseObject({
+  data: z.array(z.looseObject({ id: z.string(), clientUserMessageId: z.string().nullish() })),
+});
 
 const Status = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("idle") }),
@@ -35,21 +44,24 @@ export function isThreadId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
 
-/** Reads a thread without loading it. */
-async function readThread(
-  server: AppServer,
-  threadId: string,
-  tested_version: string,
-): Promise<Thread> {
-  // The protocol of other release lines, older patches and previews was not tested.
-  const proved = isLaterPatch(server.version, tested_version);
+/** The activities in which a thread is loaded, so that its queue can be used. */
+const LOADED: ReadonlySet<Activity> = new Set(["idle", "working"]);
+
+/**
+ * Reads a thread without loading it. The server itself is asked what it supports, because its
+ * release number does not tell.
+ */
+async function readThread({ server, threadId }: ThreadConnection): Promise<Thread> {
   const reply = await server.call("thread/read", { threadId });
   // These are the server's messages for an unknown thread, and for a thread without a first prompt.
   if (reply.state === "refused" && /not loaded|no rollout/.test(reply.message)) {
-    return { proved, activity: "not_loaded" };
+    return { activity: "not_loaded", queue: undefined };
   }
   const found = resultOf(Answer, reply)?.thread;
-  return { proved, activity: found?.id === threadId ? activityOf(found) : "unknown" };
+  const activity = found?.id === threadId ? activityOf(found) : "unknown";
+  if (!LOADED.has(activity)) return { activity, queue: undefined };
+  const listed = await server.call("thread/queue/list", { threadId, limit: 1 });
+  return { activity, queue: resultOf(QueueList, listed)?.data };
 }
 
 const Turns = z.looseObject({
@@ -72,8 +84,6 @@ export interface ServerOptions {
   readonly clock: Clock;
   /** Codex's folder, e.g. `~/.codex`. */
   readonly codex_home: string;
-  /** The newest release that the adapter was tested with. */
-  readonly tested_version: string;
 }
 
 /** A connection to the server, and the id of a peer's thread. */
@@ -103,19 +113,21 @@ export function withThread<T>(
   operation: (thread: Thread, opened: ThreadConnection) => T | Promise<T>,
   onUnreachable: (reason: Reason) => T,
 ): Promise<T> {
-  return withServer(options, peer, async (opened) => {
-    const { server, threadId } = opened;
-    return await operation(await readThread(server, threadId, options.tested_version), opened);
-  }, onUnreachable);
+  return withServer(
+    options,
+    peer,
+    async (opened) => await operation(await readThread(opened), opened),
+    onUnreachable,
+  );
 }
 
 type ThreadAnswer = z.infer<typeof Answer>["thread"];
 
 function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "notLoaded") return "not_loaded";
-  if (status.type === "systemError") return "broken";
   if (canAcceptDirectInput === false) return "unknown";
-  if (status.type === "idle") return "idle";
+  // A turn that an error or a limit ended leaves `systemError` until the next turn begins.
+  if (status.type === "idle" || status.type === "systemError") return "idle";
   // The known flags are `waitingOnApproval` and `waitingOnUserInput`. Any other flag may be a
   // dialog, too.
   return status.activeFlags.length > 0 ? "awaiting_input" : "working";

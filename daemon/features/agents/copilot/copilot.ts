@@ -7,6 +7,8 @@ import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { copilotEvidence } from "./question_evidence.ts";
+import { withEnd } from "../sessions/last_end.ts";
+import { copilotEnds } from "./turn_ends.ts";
 import { copilotScreen } from "./screen.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 
@@ -18,6 +20,7 @@ export interface CopilotOptions extends Omit<PaneOptions, "screen"> {
 export function copilotAdapter(options: CopilotOptions): Adapter {
   const { config_dir } = options;
   const records = new SessionRecords(config_dir);
+  const ends = copilotEnds(config_dir);
   const pane = createPaneTransport({
     ...options,
     screen: copilotScreen,
@@ -27,7 +30,10 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   });
   return paneAdapter(pane, {
     backend: "copilot",
-    observe: (peer) => Promise.resolve(observe(peer, records, options.isAlive)),
+    observe: (peer) => {
+      const observed = observe(peer, records, options.isAlive);
+      return Promise.resolve(withEnd(observed, peer, ends.of(peer.runtime_session_id)));
+    },
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
     resume: (session) => resumeOf(config_dir, session),
   });

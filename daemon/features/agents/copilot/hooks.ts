@@ -8,6 +8,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Decision, HookReader, HookReport, SubagentReport } from "../adapter.ts";
 import { event, payloadReader } from "../hooks/payload_reader.ts";
 import { subagentOf } from "../hooks/subagents.ts";
+import { copilotEnds } from "./turn_ends.ts";
 import { lastMessageOf } from "./sessions.ts";
 
 /** Our own tools, as a permission request names them: `mesh/ask`. */
@@ -142,8 +143,10 @@ const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefine
 export function copilotReader(
   { config_dir, clock }: { readonly config_dir: string; readonly clock: Clock },
 ): HookReader {
+  const ends = copilotEnds(config_dir);
   return {
     ...copilotHooks,
+    lastEnd: (session_id) => ends.of(session_id),
     lastMessage({ event, session_id: id }, payload) {
       if (event !== "agentStop") return Promise.resolve(undefined);
       const stopped_at = StopTimestamp.safeParse(payload).data?.timestamp;

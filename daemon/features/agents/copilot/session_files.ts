@@ -7,6 +7,7 @@ import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
 import type { ParsedEntry } from "../sessions/pages.ts";
+import { uuidKey } from "../sessions/repeats.ts";
 import { type FoundSession, HEAD_BYTES, type SessionFiles } from "../sessions/session_files.ts";
 import { folderOf, SESSION_ID } from "./sessions.ts";
 import { usageIn } from "./usage.ts";
@@ -35,17 +36,23 @@ const Started = z.object({
 
 export function copilotSessionFiles(config_dir: string): SessionFiles {
   const recordsOf = (id: string) => join(folderOf(config_dir, id), "events.jsonl");
-  const locate = (id: string) => {
-    const file = SESSION_ID.test(id) ? recordsOf(id) : undefined;
-    return file !== undefined && changedAt(file) !== undefined ? file : undefined;
-  };
+  const locate = (id: string) => copilotRecords(config_dir, id);
   const list: SessionFiles["list"] = (query) => {
     const files = namesIn(join(config_dir, "session-state"))
       .filter((id) => SESSION_ID.test(id))
       .map((session_id) => ({ session_id, file: recordsOf(session_id) }));
     return foundIn(files, query, (found) => describe(found, config_dir));
   };
-  return sessionsInFiles({ locate, list }, lineReader(entriesOf, usageIn));
+  return sessionsInFiles(
+    { locate, list },
+    lineReader({ entriesOf, usageIn, keyOf: uuidKey("id") }),
+  );
+}
+
+/** The records of a session; undefined if there are none. */
+export function copilotRecords(config_dir: string, id: string): string | undefined {
+  const file = SESSION_ID.test(id) ? join(folderOf(config_dir, id), "events.jsonl") : undefined;
+  return file !== undefined && changedAt(file) !== undefined ? file : undefined;
 }
 
 function describe(
@@ -69,7 +76,7 @@ function nameIn(yaml: string): string | undefined {
   return /^name: (?:[|>][+-]?\n[ ]+)?(.+)$/m.exec(yaml)?.[1];
 }
 
-function entriesOf(line: string): ParsedEntry[] {
+export function entriesOf(line: string): ParsedEntry[] {
   const { data: record } = Record.safeParse(tryJson(line));
   if (!record || record.agentId !== undefined) return [];
   const { type, timestamp: at, data } = record;

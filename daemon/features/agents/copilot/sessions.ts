@@ -114,7 +114,7 @@ function activityIn(records: readonly SessionRecord[]): Activity {
 }
 
 /** The types of records, besides permissions, that show what a session does. */
-const ACTIVITY_TYPES = /^(session\.(start|resume)|user|assistant|tool|abort)\b/;
+const ACTIVITY_TYPES = /^(session\.(start|resume|error)|user|assistant|tool|abort)\b/;
 
 /**
  * The turn state after a record of this type. In a tool loop one turn follows another without a
@@ -127,6 +127,7 @@ const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
   ["assistant.turn_start", "working"],
   ["assistant.turn_end", "idle"],
   ["abort", "idle"],
+  ["session.error", "idle"],
 ]);
 
 /**

@@ -6,6 +6,8 @@ import type { TerminalServers } from "../../../host/terminals/terminal_server.ts
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { withEnd } from "../sessions/last_end.ts";
+import { geminiEnds } from "./turn_ends.ts";
 import { geminiScreen, turnStateShown } from "./screen.ts";
 import { resumeOf } from "./sessions.ts";
 
@@ -36,9 +38,11 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     screen: geminiScreen,
     waits_for_turn_end: true,
   });
+  const ends = geminiEnds(options.config_dir);
   return paneAdapter(pane, {
     backend: "gemini",
-    observe: (peer) => observe(peer, options),
+    observe: async (peer) =>
+      withEnd(await observe(peer, options), peer, ends.of(peer.runtime_session_id)),
     resume: (session) => resumeOf(options.config_dir, session),
   });
 }

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import type { HookReader } from "../adapter.ts";
 import { event, payloadReader } from "../hooks/payload_reader.ts";
+import { geminiEnds } from "./turn_ends.ts";
 import { lastModelText } from "./sessions.ts";
 
 const read = payloadReader({
@@ -80,8 +81,10 @@ export const geminiHooks: HookReader = {
  * texts of the turn, one per line. The last record is used only if the hook's text ends with it.
  */
 export function geminiReader(config_dir: string): HookReader {
+  const ends = geminiEnds(config_dir);
   return {
     ...geminiHooks,
+    lastEnd: (session_id) => ends.of(session_id),
     lastMessage({ last_message: fullText, session_id: runtime_session_id, cwd: path }) {
       if (!fullText || path === undefined) return Promise.resolve(undefined);
       const lastText = lastModelText(config_dir, { runtime_session_id, path });

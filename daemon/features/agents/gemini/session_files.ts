@@ -26,7 +26,7 @@ const Head = z.object({ sessionId: z.string(), kind: z.string().optional() });
 const FILES_MAX = 2 * LISTED_FILES_MAX;
 
 export function geminiSessionFiles(config_dir: string): SessionFiles {
-  const locate = (id: string) => SESSION_ID.test(id) ? fileOf(config_dir, id) : undefined;
+  const locate = (id: string) => geminiRecords(config_dir, id);
   const list: SessionFiles["list"] = (query) => {
     const folders = new Map(
       Object.entries(projectSlugs(config_dir))
@@ -48,6 +48,11 @@ function linesOf(file: string): BackwardLines {
 function chatFolders(config_dir: string): string[] {
   const tmp = join(config_dir, "tmp");
   return namesIn(tmp).map((slug) => join(tmp, slug, "chats"));
+}
+
+/** The records of a session; undefined if there are none. */
+export function geminiRecords(config_dir: string, id: string): string | undefined {
+  return SESSION_ID.test(id) ? fileOf(config_dir, id) : undefined;
 }
 
 /**

@@ -22,11 +22,19 @@ export class BackwardLines implements RecordSource<Line> {
   readonly #file: string;
   readonly #bytes_max: number;
   readonly #end: number;
+  readonly #skipped: ReadonlySet<number>;
   /** Where the last line ends that was not read; 0 if all lines were read. */
   unread = 0;
 
-  constructor(file: string, end = Infinity, bytes_max = READ_BYTES_MAX) {
+  /** The lines that end at one of the positions `skipped` are left out. */
+  constructor(
+    file: string,
+    end = Infinity,
+    bytes_max = READ_BYTES_MAX,
+    skipped: ReadonlySet<number> = new Set(),
+  ) {
     this.#file = file;
+    this.#skipped = skipped;
     this.#end = end;
     this.#bytes_max = bytes_max;
   }
@@ -52,7 +60,7 @@ export class BackwardLines implements RecordSource<Line> {
         parts = [];
         if (text !== "") {
           isFirst = false;
-          yield { end: line_end, text };
+          if (!this.#skipped.has(line_end)) yield { end: line_end, text };
         }
         stop = newline;
         line_end = from + newline;
@@ -66,7 +74,8 @@ export class BackwardLines implements RecordSource<Line> {
       return;
     }
     const text = decode(parts);
-    if (text !== "" && line_end !== undefined) yield { end: line_end, text };
+    if (text === "" || line_end === undefined || this.#skipped.has(line_end)) return;
+    yield { end: line_end, text };
   }
 }
 

@@ -2,7 +2,9 @@
 
 import { BackwardLines } from "./lines.ts";
 import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
+import { type KeyOf, Repeats } from "./repeats.ts";
 import {
+  READ_BYTES_MAX,
   type ReadOptions,
   type SessionFiles,
   type SessionPage,
@@ -35,16 +37,27 @@ export function sessionsInFiles(
   };
 }
 
-/** Reads a file with a record in each line, from its end. */
+/**
+ * Reads a file with a record in each line, from its end. A record that the agent has written before
+ * is left out, so that it stays where it was.
+ */
 export function lineReader(
-  entriesOf: (line: string) => readonly ParsedEntry[],
-  usageIn: (lines: BackwardLines) => Promise<SessionUsage | null>,
+  { entriesOf, usageIn, keyOf }: {
+    readonly entriesOf: (line: string) => readonly ParsedEntry[];
+    readonly usageIn: (lines: BackwardLines) => Promise<SessionUsage | null>;
+    readonly keyOf: KeyOf;
+  },
 ): FileReader {
+  const repeats = new Repeats(keyOf);
   return {
-    read: (file, options) => {
-      const lines = new BackwardLines(file, endOf(options.before));
+    async read(file, options) {
+      const skipped = await repeats.in(file);
+      const lines = new BackwardLines(file, endOf(options.before), READ_BYTES_MAX, skipped);
       return pageOf(lines, ({ text }) => entriesOf(text), options);
     },
-    usage: (file) => usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX)),
+    async usage(file) {
+      const skipped = await repeats.in(file);
+      return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX, skipped));
+    },
   };
 }

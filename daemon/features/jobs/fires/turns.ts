@@ -5,14 +5,14 @@
 
 import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
-import type { Reader } from "kit/data/sqlite.ts";
 import type { DeliveryState } from "../../messages/machine.ts";
-import type { ExecutorPeer } from "../executors.ts";
+import { endOfTurn, type TurnEvidence } from "../../peers/turn_end.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import { CHECKING, startChecks } from "./checks.ts";
 import type { FireDeps } from "./deps.ts";
+import * as templates from "../templates/store.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 
@@ -20,6 +20,8 @@ import type { StoredAttempt } from "./store.ts";
 export const TURN_STARTED = "turn_started";
 /** After a start, how long an executor without process, pane or session has to reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
+/** How long an idle executor may leave a fire unread whose template is due again. */
+const UNREAD_MS = 60_000;
 /**
  * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
  * open.
@@ -33,11 +35,8 @@ export class Turns {
    * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
    */
   readonly #watchedDeliveries = new Set<string>();
-  /** Attempts that were armed when the daemon started. Their turns may have ended unnoticed. */
-  readonly #maybeEnded = new Set<string>();
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
-  #started_at = 0;
   #sinceStart: () => number = () => 0;
 
   constructor(ctx: Context, deps: FireDeps) {
@@ -109,7 +108,10 @@ export class Turns {
     const { db, clock } = this.#ctx;
     return db.transact(() => {
       const now = clock.now();
-      if (attempt.state !== "running") {
+      if (attempt.state === "running") {
+        // The executor goes on with it in a turn that begins now.
+        db.transact((tx) => attempts.update(tx, { ...attempt, armed_at: now }));
+      } else {
         const delivered_at = attempt.delivered_at ?? now;
         this.#deps.steps.attempt(attempt, "turn_started", { delivered_at, armed_at: now });
       }
@@ -127,23 +129,38 @@ export class Turns {
     });
   }
 
-  /** Called when a turn of this peer ends. Completes its armed fires that are not held open. */
-  finalMessageSeen(peer_id: string, last_message: string): void {
-    this.#ctx.db.transact(() => {
-      for (const job of jobsInTurn(this.#ctx.db, peer_id)) {
-        this.complete(job, { result_summary: last_message });
-      }
+  /** Called when something shows whether turns of this peer have ended. */
+  turnEvidence(peer_id: string, evidence: TurnEvidence): void {
+    const { db } = this.#ctx;
+    db.transact(() => {
+      for (const attempt of attempts.openOf(db, peer_id)) this.#weigh(attempt, peer_id, evidence);
     });
   }
 
-  /** Called when an error ends a turn of this peer. Fails what the turn would have completed. */
-  turnFailed(peer_id: string, error_class: string): void {
-    const error = `An error ended the executor's turn: ${error_class}`;
-    const why = { state_reason: "turn_failed" satisfies JobReason, error };
+  /** Ends a fire whose turn has ended, unless its executor or its checks hold it open. */
+  #weigh(attempt: StoredAttempt, peer_id: string, evidence: TurnEvidence): void {
     const { db } = this.#ctx;
-    db.transact(() => {
-      for (const job of jobsInTurn(db, peer_id)) this.#deps.steps.settle(job, "failed", why);
-    });
+    const { executors, notices, steps } = this.#deps;
+    const { state, armed_at, delivery_id, attempt_id } = attempt;
+    const job = state === "running" ? rows.get(db, attempt.job_id) : undefined;
+    if (job?.state !== "running" || job.phase !== TURN_STARTED) return;
+    const ids = [attempt_id, ...(delivery_id === null ? [] : [delivery_id])];
+    const end = endOfTurn({ begun_at: armed_at ?? 0, ids }, evidence);
+    if (!end) return;
+    const { how, text } = end;
+    if (how === "completed") return void this.complete(job, { result_summary: text ?? "" });
+    // A process that has ended may be replaced by a restart, which the tick knows.
+    if (how === "killed" && executors.hasProcess(peer_id)) return;
+    if (how === "killed") return this.#fail(attempt, "executor_died");
+    if (how === "failed") {
+      const error = `An error ended the executor's turn: ${text}`;
+      const state_reason = "turn_failed" satisfies JobReason;
+      return void steps.settle(job, "failed", { state_reason, error });
+    }
+    const reason = how === "interrupted" ? "turn_interrupted" : "turn_end_unseen";
+    if (job.execution.on_interrupt === "fail") return this.#fail(attempt, reason);
+    const waiting = { state_reason: reason, error: ERRORS[reason] };
+    notices.interrupted(steps.step(job, "needs_input", waiting));
   }
 
   /** Completes a job. If the job has checks, they run first. */
@@ -183,7 +200,6 @@ export class Turns {
   /** Called after a start. Moves fires on with their messages, and reruns interrupted checks. */
   start(): void {
     const { db, clock } = this.#ctx;
-    this.#started_at = clock.now();
     this.#sinceStart = stopwatch(clock);
     for (const attempt of attempts.open(db)) {
       const { delivery_id, attempt_id } = attempt;
@@ -192,7 +208,6 @@ export class Turns {
       const state = this.#deps.delivery.findMessage(delivery_id)?.state;
       if (state) this.applyDeliveryState(attempt, state);
       const now = attempts.get(db, attempt_id)?.state;
-      if (now === "running") this.#maybeEnded.add(attempt_id);
       if (now === "running" || now === "delivered") this.#unreconciled.add(attempt_id);
     }
     for (const job of rows.inChecks(db)) {
@@ -202,7 +217,7 @@ export class Turns {
 
   /** Called once a second. Fails the fires of dead executors and of turns that ended unnoticed. */
   tick(): void {
-    const { db } = this.#ctx;
+    const { db, clock } = this.#ctx;
     const reconciles = this.#unreconciled.size > 0 &&
       this.#sinceStart() >= RECONNECT_GRACE_MS;
     const { executors } = this.#deps;
@@ -212,15 +227,28 @@ export class Turns {
       const lost = reconciles && this.#unreconciled.has(attempt_id) &&
         executors.isUntraceable(executor_peer_id);
       if (lost || executors.isDead(executor_peer_id)) this.#fail(attempt, "executor_died");
-      else if (
-        this.#maybeEnded.has(attempt_id) &&
-        isIdleSince(this.#started_at, executors.get(executor_peer_id))
-      ) {
-        this.#fail(attempt, "turn_end_unseen");
+      else {
+        const idle = executors.idleSince(executor_peer_id);
+        this.#weigh(attempt, executor_peer_id, { now: clock.now(), ends: [], idle });
+        if (idle && this.#isLeftUnread(attempt, idle.at)) this.#fail(attempt, "turn_not_started");
       }
     }
     // An executor that goes offline later may come back.
     if (reconciles) this.#unreconciled.clear();
+  }
+
+  /**
+   * Whether a fire of a template that is due again waits in an idle executor, which has not read it
+   * for a while. It would keep its template from firing for ever.
+   */
+  #isLeftUnread({ state, delivered_at, job_id }: StoredAttempt, idle_since: number): boolean {
+    const { db, clock } = this.#ctx;
+    const now = clock.now();
+    if (state !== "delivered" || now - Math.max(delivered_at ?? now, idle_since) < UNREAD_MS) {
+      return false;
+    }
+    const template = templates.get(db, rows.get(db, job_id)?.source_id ?? "");
+    return template?.state === "active" && (template.next_due_at ?? now + 1) <= now;
   }
 
   #delivered(job: StoredJob, attempt: StoredAttempt): void {
@@ -240,30 +268,15 @@ export class Turns {
     db.transact(() => {
       const job = rows.get(db, attempt.job_id);
       if (!job || this.#deps.steps.isSettled(job) || job.phase === CHECKING) return;
-      const isHeldByExecutor = job.state !== "running" || job.phase !== TURN_STARTED;
-      if (state_reason === "turn_end_unseen" && isHeldByExecutor) return;
-      this.#maybeEnded.delete(attempt.attempt_id);
       if (attempt.state === "acquired") this.#withdraw(attempt, state_reason);
       this.#deps.steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
     });
   }
 }
 
-/** The jobs whose armed fires the end of this peer's turn ends. */
-function jobsInTurn(db: Reader, peer_id: string): StoredJob[] {
-  return attempts.openOf(db, peer_id).flatMap((attempt) => {
-    const job = attempt.state === "running" ? rows.get(db, attempt.job_id) : undefined;
-    return job?.state === "running" && job.phase === TURN_STARTED ? [job] : [];
-  });
-}
-
-/** Whether a peer is online, and its turn was reported as ended at this time or later. */
-function isIdleSince(at: number, peer: ExecutorPeer | undefined): boolean {
-  const isOnline = peer?.status === "online" || peer?.status === "busy";
-  return isOnline && peer.turn_state === "idle" && (peer.turn_at ?? 0) >= at;
-}
-
 const ERRORS = {
   executor_died: "The executor ended before its turn did",
-  turn_end_unseen: "The turn ended while the daemon was not running, so its result is unknown",
+  turn_end_unseen: "The turn ended, and nothing shows with what result",
+  turn_interrupted: "The executor's turn was interrupted",
+  turn_not_started: "The executor is idle and has not read the message",
 } as const satisfies Partial<Record<JobReason, string>>;

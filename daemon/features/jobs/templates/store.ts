@@ -7,7 +7,7 @@ import { Template } from "../record.ts";
 import { type Filter, newestSql } from "../store.ts";
 
 /** A template as stored: the record and internal fields. */
-export const StoredTemplate = Template.extend({
+export const StoredTemplate = Template.omit({ waits_for_work_id: true }).extend({
   /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
   /** Whether nothing proved that its caller was its sender (contract 11). */

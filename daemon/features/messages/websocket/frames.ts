@@ -91,7 +91,9 @@ const Status = z.object({
     "More exactly, what the agent does; null if the client does not know",
   ),
   model: z.string().max(255).optional().describe("The model that it uses now"),
-  error: ErrorClass.optional().describe("What ended the turn, if an error did: its class"),
+  error: ErrorClass.optional().describe(
+    "What ended the turn, if an error did: its class; `interrupted` if its user did",
+  ),
 });
 
 const ChatTurn = z.object({

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { displayWidth } from "../../../../cli/output/table.ts";
 import { renderLine } from "../../../../cli/output/terminal.ts";
 import { draw } from "../../../../cli/live/render/frame.ts";
+import type { Peer } from "../../../../cli/live/records.ts";
 import { FIRST_VIEW, modelOf } from "../../../../cli/live/view.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { frameOf, rowsOf, viewAfter } from "../../../support/cli/live_pictures.ts";
@@ -69,6 +70,18 @@ Deno.test("the selected row, and each state, is told by signs and words as well 
   for (const state of ["working", "awaiting input", "offline", "queued", "answered"]) {
     assert.match(rows.join("\n"), new RegExp(state));
   }
+});
+
+Deno.test("how a peer is reached is shown also while that is degraded; only none is no way in", () => {
+  const shown = (transport: Peer["transport"], inbound_status: Peer["inbound_status"]) => {
+    const records = someRecords({ peers: [{ ...peer("api"), transport, inbound_status }] });
+    return rowsOf(frameOf(viewAfter(["2"], records), 120, 24, records)).join("\n");
+  };
+  for (const status of ["ok", "degraded", "pane_unsafe", "offline"] as const) {
+    assert.match(shown("native", status), /^. api .*native/m);
+    assert.doesNotMatch(shown("native", status), /no way in/);
+  }
+  assert.match(shown("none", "no_transport"), /no way in/);
 });
 
 Deno.test("the selected peer is visible in a long list, and the rest is counted", () => {

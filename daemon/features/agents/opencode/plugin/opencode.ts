@@ -60,6 +60,8 @@ export interface Info extends Model {
   readonly role?: string;
   readonly sessionID?: string;
   readonly parentID?: string;
+  /** What ended the answer, if it is not whole. */
+  readonly error?: { readonly name?: string };
   /** The kind of agent that a session runs. */
   readonly agent?: string;
 }

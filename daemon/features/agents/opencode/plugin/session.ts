@@ -5,7 +5,7 @@ import { type Env, statePath } from "../../../../host/paths.ts";
 import { paneOf } from "../../../../host/terminals/addresses.ts";
 import { DaemonConnection, type Frame } from "./connection.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
-import type { PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
+import type { Info, PluginContext, Properties, TranscriptMessage } from "./opencode.ts";
 import { later, type Timer } from "./ignore_errors.ts";
 import { Sessions } from "./sessions.ts";
 import { Subagents } from "./subagents.ts";
@@ -20,7 +20,7 @@ const REOPEN_MS = 1000;
 /** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
 /** The error with which opencode reports that the user interrupted a turn. */
-const INTERRUPTED = "MessageAbortedError";
+const ABORTED = "MessageAbortedError";
 const ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 
 export class Session {
@@ -34,6 +34,8 @@ export class Session {
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
+  /** The last answer that was reported as broken off. */
+  #aborted: string | undefined;
   /** The prompts that a resumed session got from an earlier process. */
   #history = "";
   #reading = false;
@@ -200,16 +202,24 @@ export class Session {
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
-    else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
+    else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
   }
 
-  /** The end of the turn is reported by itself. A turn that the user interrupts is no failure. */
+  /** An answer that its user broke off is the only sign of it, if the terminal did that. */
+  #answered(info: Info): void {
+    this.#turn.beginAnswer(info);
+    if (info.error?.name !== ABORTED || info.id === this.#aborted) return;
+    this.#aborted = info.id;
+    this.#failed(info.error);
+  }
+
+  /** The end of the turn is reported by itself. */
   #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
-    if (name === INTERRUPTED) return;
-    const error = ERROR_CLASS.test(name) ? name : "unknown";
+    const known = ERROR_CLASS.test(name) ? name : "unknown";
+    const error = name === ABORTED ? "interrupted" : known;
     this.#connection.send({ ...this.#turn.status, error });
   }
 

@@ -51,22 +51,28 @@ Deno.test("a session with its own process lives as long as the process", async (
   assert.equal(adapter.transport(own), "none");
 });
 
-Deno.test("a queue held after the human's interruption is started only if our message is first", async () => {
+for (const version of ["0.159.0", "0.169.0", "0.171.0", "0.172.0-alpha.1", "2.0.0"]) {
+  Deno.test(`${version} starts a queue that is held after an interruption, if our message is first`, async () => {
+    await heldQueue(version);
+  });
+}
+
+async function heldQueue(version: string): Promise<void> {
   const ownIds = ["qd-3f9c04d1a2b7", "notif-3f9c04d1a2b7"];
-  for (const first of [...ownIds, "their-own"]) {
-    const starts = ownIds.includes(first);
+  for (const first of [...ownIds, "their-own", null]) {
+    const starts = ownIds.includes(first ?? "");
     const data = [{ id: "q-1", clientUserMessageId: first, input: [] }];
     await using home = new CodexHome().listen({
       "thread/read": IDLE,
       "thread/queue/list": () => ({ data, nextCursor: null }),
       "thread/queue/start": () => ({ turn: {} }),
-    });
+    }, version);
     await adapterOf(home).observe(SHARED);
     const started = home.asked.filter(({ method }) => method === "thread/queue/start");
     const params = { threadId: THREAD, queuedSubmissionId: "q-1" };
     assert.deepEqual(started, starts ? [{ method: "thread/queue/start", params }] : []);
   }
-});
+}
 
 Deno.test("a call belongs to the thread that it names, if a Codex process sends it", async () => {
   await using home = new CodexHome();

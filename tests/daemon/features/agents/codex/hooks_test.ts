@@ -98,7 +98,6 @@ function codex(observe: () => Observation | undefined = () => undefined): Adapte
     ...ctx,
     terminalServers: tmuxServers,
     codex_home: "/none",
-    tested_version: "0.0.0",
     env: {},
     hostOf: above,
   };

@@ -3,11 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { jsonLog } from "kit/core/log.ts";
-import { TESTED_VERSION } from "../../../../../daemon/features/agents/codex/agent.ts";
 import { socketPath } from "../../../../../daemon/features/agents/codex/app_server.ts";
 import type { CodexOptions } from "../../../../../daemon/features/agents/codex/codex.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
-import { isLaterPatch } from "../../../../../daemon/features/agents/definition.ts";
 import { adapterOf } from "../../../../support/agents/codex_adapter.ts";
 import {
   type Answers,
@@ -39,6 +37,19 @@ function transportsOf(home: CodexHome, peer = SHARED, more: Partial<CodexOptions
   return { socket, command, pane };
 }
 
+const WORKING_ANSWER: Answers = { "thread/read": WORKING };
+const UNREADABLE: Answers = { "thread/read": thread({ type: "dreaming" }) };
+const NO_QUEUE: Answers = { "thread/queue/list": () => new Error("unknown method") };
+
+/** What `thread/queue/list` answers in servers whose queue could not be started again. */
+const UNKNOWN_QUEUES: Readonly<Record<string, Answers>> = {
+  "without a queue": NO_QUEUE,
+  "that lists its queue in another form": { "thread/queue/list": () => ({ items: [] }) },
+  "that identifies its messages in another way": {
+    "thread/queue/list": () => ({ data: [{ number: 1 }] }),
+  },
+};
+
 /** The log of the transports, and the option that makes them write it. */
 function captured() {
   const lines: string[] = [];
@@ -47,7 +58,15 @@ function captured() {
 
 // The socket.
 
-for (const [what, state] of Object.entries({ "an idle": IDLE, "a working": WORKING })) {
+const FAILED = thread({ type: "systemError" });
+
+for (
+  const [what, state] of Object.entries({
+    "an idle": IDLE,
+    "a working": WORKING,
+    "a limited": FAILED,
+  })
+) {
   Deno.test(`${what} session's server queues the whole text, and its answer accepts it`, async () => {
     const add = () => ({ queuedSubmission: { id: "q-1" } });
     await using home = new CodexHome().listen({ "thread/read": state, "thread/queue/add": add });
@@ -76,7 +95,6 @@ const UNREADY: [what: string, answers: Answers, peer: Partial<AgentPeer>, reason
   ["a flag of a later version", { "thread/read": thread({ type: "active", activeFlags: ["someDialog"] }) },         {}, "dialog_open"],
   ["a session that nobody runs", { "thread/read": NOT_LOADED },                        {}, "not_loaded"],
   ["a thread it has never had", { "thread/read": () => new Error("thread not loaded: x") }, {}, "not_loaded"],
-  ["a thread in an error",      { "thread/read": thread({ type: "systemError" }) },    {}, "broken"],
   ["a status that is unknown",  { "thread/read": thread({ type: "dreaming" }) },       {}, "thread_unknown"],
   ["a thread closed to input",  { "thread/read": thread({ type: "idle" }, { canAcceptDirectInput: false }) }, {}, "thread_unknown"],
   ["an answer about another thread", { "thread/read": () => thread({ type: "idle" })({ threadId: OTHER_THREAD }) }, {}, "thread_unknown"],
@@ -92,7 +110,7 @@ for (const [what, answers, changed, reason] of UNREADY) {
     const { socket } = transportsOf(home, peer);
     assert.deepEqual(await socket.check(peer, OUTGOING), { ready: false, reason });
     assert.deepEqual(await socket.deliver(peer, OUTGOING), { state: "refused", reason });
-    assert(home.asked.every(({ method }) => method === "thread/read"));
+    assert(home.asked.every(({ method }) => /^thread\/(read|queue\/list)$/.test(method)));
   });
 }
 
@@ -145,17 +163,27 @@ Deno.test("a server that does not answer the message leaves it unclear", async (
   assert.deepEqual(await delivering, { state: "unclear", reason: "no_answer" });
 });
 
-Deno.test("the socket is used only with tested releases", async () => {
-  for (const version of ["0.169.0", "0.169.7"]) {
-    assert(isLaterPatch(version, TESTED_VERSION), version);
-  }
-  const unproved = ["0.168.9", "0.170.0", "1.0.0", "0.169.0-alpha.1", "10.169.0", "0.169."];
-  for (const version of unproved) assert(!isLaterPatch(version, TESTED_VERSION), version);
-  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
-  const { socket } = transportsOf(home);
-  const unready = { ready: false, reason: "version_unproved" };
-  assert.deepEqual(await socket.check(SHARED, OUTGOING), unready);
-});
+for (const version of ["0.159.0", "0.171.0", "0.170.0-alpha.2", "1.4.0", "12.0.1"]) {
+  Deno.test(`release ${version} is asked for its queue, and takes the message by its socket`, async () => {
+    const add = () => ({ queuedSubmission: { id: "q-1" } });
+    await using home = new CodexHome().listen(
+      { "thread/read": WORKING, "thread/queue/add": add },
+      version,
+    );
+    const { socket } = transportsOf(home);
+    assert.deepEqual(await socket.deliver(SHARED, OUTGOING), { state: "accepted" });
+  });
+}
+
+for (const [what, list] of Object.entries(UNKNOWN_QUEUES)) {
+  Deno.test(`a server ${what} gets no message into its queue`, async () => {
+    await using home = new CodexHome().listen({ "thread/read": IDLE, ...list });
+    const { socket } = transportsOf(home);
+    const refusal = { state: "refused", reason: "queue_unknown" };
+    assert.deepEqual(await socket.deliver(SHARED, OUTGOING), refusal);
+    assert(!home.asked.some(({ method }) => method === "thread/queue/add"));
+  });
+}
 
 // The command.
 
@@ -170,19 +198,40 @@ exit ${code}
   return { PATH: `${home.dir}/bin:/usr/bin:/bin` };
 }
 
-Deno.test("a message for an untested release goes through `codex queue`", async () => {
-  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+Deno.test("a message for an idle session of a server without a known queue goes through `codex queue`", async () => {
+  await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const { command } = transportsOf(home, SHARED, { env: program(home, 0) });
   assert.deepEqual(await command.check(SHARED, OUTGOING), { ready: true });
   assert.deepEqual(await command.deliver(SHARED, OUTGOING), { state: "accepted" });
   const said = Deno.readTextFileSync(join(home.dir, "said"));
   const args = [home.dir, "queue", "--thread", THREAD, `--message=${OUTGOING.framed}`];
   assert.equal(said, `${args.join("\n")}\n`);
-  assert(home.asked.every(({ method }) => method === "thread/read"));
+  assert(home.asked.every(({ method }) => /^thread\/(read|queue\/list)$/.test(method)));
 });
 
+// deno-fmt-ignore
+const COMMAND_STATES: [what: string, answers: Answers, turn_state: AgentPeer["turn_state"], ready: boolean][] = [
+  ["in a turn",                                WORKING_ANSWER,  "working",        false],
+  ["whose server says so after its hooks",     WORKING_ANSWER,  "idle",           false],
+  ["of an unreadable server, in a turn",       UNREADABLE,      "working",        false],
+  ["of an unreadable server, at a dialog",     UNREADABLE,      "awaiting_input", false],
+  ["of an unreadable server, of unknown state", UNREADABLE,     null,             false],
+  ["of an unreadable server, idle",            UNREADABLE,      "idle",           true ],
+];
+
+for (const [what, answers, turn_state, ready] of COMMAND_STATES) {
+  const outcome = ready ? "gets it by the command" : "gets nothing that an interruption could hold";
+  Deno.test(`a session ${what}, without a known queue, ${outcome}`, async () => {
+    await using home = new CodexHome().listen({ ...answers, ...NO_QUEUE });
+    const peer = { ...SHARED, turn_state };
+    const { command } = transportsOf(home, peer, { env: program(home, 0) });
+    const readiness = await command.check(peer, OUTGOING);
+    assert.deepEqual(readiness, ready ? { ready } : { ready, reason: "turn_not_over" });
+  });
+}
+
 Deno.test("`codex queue` gets none of the daemon's secrets, given or inherited", async () => {
-  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
   const seen = join(home.dir, "seen");
   Deno.writeTextFileSync(join(home.dir, "bin", "codex"), `#!/bin/sh\nexec env > '${seen}'\n`);
@@ -203,9 +252,9 @@ Deno.test("the command refuses where the socket serves, at a dialog, and for a v
     return readiness.ready ? undefined : readiness.reason;
   };
   assert.equal(await reason(proved), "socket_serves");
-  await using dialog = new CodexHome().listen({ "thread/read": AT_DIALOG }, "0.170.0");
+  await using dialog = new CodexHome().listen({ "thread/read": AT_DIALOG, ...NO_QUEUE });
   assert.equal(await reason(dialog), "dialog_open");
-  await using idle = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  await using idle = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   assert.equal(await reason(idle, { ...OUTGOING, framed: "ü".repeat(60_001) }), "too_large");
 });
 
@@ -219,7 +268,7 @@ Deno.test("an error that repeats the message is not logged; any other one is", a
     assert.match(lines.join(), isLogged ? /queue is full/ : /\[hidden\]/);
   }
   const { lines, log } = captured();
-  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const env = program(home, 2);
   const script = '#!/bin/sh\necho "unexpected: $4" | cut -c1-60 >&2\nexit 2\n';
   Deno.writeTextFileSync(join(home.dir, "bin", "codex"), script);
@@ -230,11 +279,11 @@ Deno.test("an error that repeats the message is not logged; any other one is", a
 Deno.test("a command that fails leaves the message unclear; wrong usage or a missing command refuses it", async () => {
   const ends = [[1, "unclear", "command_failed"], [2, "refused", "queue_refused"]] as const;
   for (const [code, state, reason] of ends) {
-    await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+    await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
     const { command } = transportsOf(home, SHARED, { env: program(home, code) });
     assert.deepEqual(await command.deliver(SHARED, OUTGOING), { state, reason });
   }
-  await using home = new CodexHome().listen({ "thread/read": IDLE }, "0.170.0");
+  await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const { command } = transportsOf(home, SHARED, { env: { PATH: home.dir } });
   const refusal = { state: "refused", reason: "no_command" };
   assert.deepEqual(await command.deliver(SHARED, OUTGOING), refusal);

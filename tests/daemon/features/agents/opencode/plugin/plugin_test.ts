@@ -334,7 +334,27 @@ Deno.test("a plugin does not connect to the address of a daemon that has ended",
   assert.equal(other.lines.length, 0);
 });
 
-Deno.test("an error that ends a turn is reported by its class, and an interruption is not reported", async () => {
+Deno.test("an answer that the user broke off in the terminal is an interruption, once", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  const updated = (id: string, name?: string) =>
+    opencode.event("message.updated", {
+      sessionID: "ses_a",
+      info: { id, role: "assistant", sessionID: "ses_a", ...(name && { error: { name } }) },
+    });
+  updated("msg_1");
+  updated("msg_2", "MessageAbortedError");
+  updated("msg_2", "MessageAbortedError");
+  updated("msg_3", "MessageOutputLengthError");
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "ApiError" } });
+  await daemon.received.find("the last error", ({ error }) => error === "ApiError");
+  const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
+  assert.deepEqual(errors, ["interrupted", "ApiError"]);
+});
+
+Deno.test("an error that ends a turn is reported by its class, and an interruption as one", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -345,5 +365,5 @@ Deno.test("an error that ends a turn is reported by its class, and an interrupti
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "It said: no" } });
   await daemon.received.find("the last error", ({ error }) => error === "unknown");
   const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
-  assert.deepEqual(errors, ["ApiError", "unknown"]);
+  assert.deepEqual(errors, ["interrupted", "ApiError", "unknown"]);
 });

@@ -1,0 +1,30 @@
+/** Turns of Gemini CLI that its user cancelled: its hook reports them like others. */
+
+import * as z from "zod";
+import { tryJson } from "kit/core/text.ts";
+import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { entriesOf, messagesIn } from "./messages.ts";
+import { geminiRecords } from "./session_files.ts";
+
+const CANCELLED = "Request cancelled.";
+
+/** As of 0.61.0. */
+const Cancelled = z.object({
+  type: z.literal("info"),
+  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  content: z.literal(CANCELLED),
+});
+
+export function geminiEnds(config_dir: string): LastEnds {
+  return new LastEnds({
+    locate: (id) => geminiRecords(config_dir, id),
+    marks: [CANCELLED],
+    endIn,
+    entriesOf: (line) => entriesOf({ messages: messagesIn(tryJson(line)) }),
+  });
+}
+
+function endIn(line: string): RecordedEnd | undefined {
+  const { data } = Cancelled.safeParse(tryJson(line));
+  return data && { how: "interrupted", at: data.timestamp };
+}

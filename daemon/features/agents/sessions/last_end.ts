@@ -1,0 +1,89 @@
+/** How the last turn of a session ended that has no result, from the end of the session's file. */
+
+import { changedAt, readTail } from "../../../host/agent_files.ts";
+import type { AgentPeer, Observation, TurnEnd } from "../adapter.ts";
+import type { ParsedEntry } from "./pages.ts";
+
+/** How much of a file is read: more than what follows an end before it is looked for. */
+const TAIL_BYTES = 131_072;
+/** How many sessions are remembered. */
+const SESSIONS_MAX = 200;
+
+/** The end that a record shows. */
+export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text">;
+
+/** How an agent records ends and prompts, one record per line. */
+export interface EndFormat {
+  locate(session_id: string): string | undefined;
+  /** A text that is in every line that shows an end. */
+  readonly marks: readonly string[];
+  endIn(line: string): RecordedEnd | undefined;
+  entriesOf(line: string): readonly ParsedEntry[];
+}
+
+interface Known {
+  readonly file: string;
+  readonly changed_at: number;
+  readonly end: TurnEnd | undefined;
+}
+
+/** Reads each session's file again only after it has changed. */
+export class LastEnds {
+  readonly #format: EndFormat;
+  readonly #known = new Map<string, Known>();
+
+  constructor(format: EndFormat) {
+    this.#format = format;
+  }
+
+  of(session_id: string | null): TurnEnd | undefined {
+    if (session_id === null) return undefined;
+    const known = this.#known.get(session_id);
+    const file = known && changedAt(known.file) !== undefined
+      ? known.file
+      : this.#format.locate(session_id);
+    const changed_at = file === undefined ? undefined : changedAt(file);
+    if (file === undefined || changed_at === undefined) return undefined;
+    if (known?.file === file && known.changed_at === changed_at) return known.end;
+    const end = lastEndIn(readTail(file, TAIL_BYTES) ?? "", this.#format);
+    if (this.#known.size >= SESSIONS_MAX) this.#known.clear();
+    this.#known.set(session_id, { file, changed_at, end });
+    return end;
+  }
+}
+
+/** The newest end in the lines of a text, with the prompts after it. */
+function lastEndIn(
+  text: string,
+  { marks, endIn, entriesOf }: Omit<EndFormat, "locate">,
+): TurnEnd | undefined {
+  const lines = text.split("\n");
+  let last: { readonly index: number; readonly end: RecordedEnd } | undefined;
+  for (const [index, line] of lines.entries()) {
+    const end = marks.some((mark) => line.includes(mark)) ? endIn(line) : undefined;
+    if (end && end.at >= (last?.end.at ?? 0)) last = { index, end };
+  }
+  if (!last) return undefined;
+  const { index, end } = last;
+  // What is older was written again, as agents do with their history.
+  const prompts_since = lines.slice(index + 1).flatMap(entriesOf)
+    .filter(({ kind, at }) => kind === "prompt" && (at ?? end.at) >= end.at)
+    .map((entry) => entry.text);
+  return { ...end, source: "session file", prompts_since };
+}
+
+/**
+ * An observation with how the last turn ended. If that end is newer than what is known of the
+ * agent, and no prompt follows it, the agent is idle.
+ */
+export function withEnd(
+  observed: Observation | undefined,
+  peer: AgentPeer,
+  end: TurnEnd | undefined,
+): Observation | undefined {
+  if (!observed?.alive || !end) return observed;
+  const isNews = observed.turn_state === null && peer.turn_state !== "idle" &&
+    end.at > (peer.turn_at ?? 0) && end.prompts_since?.length === 0;
+  const idle = { turn_state: "idle" as const, at: end.at, source: end.source };
+  return { ...observed, ...(isNews && idle), end };
+}

@@ -1,0 +1,72 @@
+/** Tells askers that the turn in which their ask was read has ended without an answer. */
+
+import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "kit/core/problem.ts";
+import { cleanLine } from "kit/core/text.ts";
+import type { TurnEnd } from "../agents/adapter.ts";
+import type { Ask } from "../asks/contract.ts";
+import * as asks from "../asks/store.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
+import { identOf } from "../messages/ledger/rows.ts";
+import { insertStage, stagesOf } from "../messages/ledger/stages.ts";
+import type { TurnEvidence } from "../peers/turn_end.ts";
+import type { Notifications } from "./notifications.ts";
+
+/** How many asks of one agent are told of at once. */
+const ASKS_MAX = 20;
+
+/** The stage of a trace, and what the asker reads, for each end without an answer. */
+const ENDS = {
+  interrupted: { stage: "turn_interrupted", was: "was interrupted" },
+  failed: { stage: "turn_failed", was: "ended with an error" },
+  killed: { stage: "turn_killed", was: "ended with its process" },
+} as const;
+
+export class EndedTurns {
+  readonly #ctx: Context;
+  readonly #notifications: Notifications;
+
+  constructor(ctx: Context, notifications: Notifications) {
+    this.#ctx = ctx;
+    this.#notifications = notifications;
+  }
+
+  /** Called when something shows whether turns of this peer have ended. */
+  turnEvidence(peer_id: string, { ends }: TurnEvidence): void {
+    const { db } = this.#ctx;
+    for (const end of ends) {
+      if (end.how === "completed" || end.how === "unreported") continue;
+      const { prompts_since = [], how, at } = end;
+      for (const ask of asks.seenBefore(db, { to_peer_id: peer_id, at, limit: ASKS_MAX })) {
+        const isReadAgain = prompts_since.some((text) => text.includes(ask.correlation_id));
+        if (!isReadAgain) this.#tell(ask, ENDS[how], end);
+      }
+    }
+  }
+
+  /** Each ask is told of once, also if further turns end before it is answered. */
+  #tell(
+    { correlation_id, from_peer_id, to_peer_name }: Ask,
+    { stage, was }: (typeof ENDS)[keyof typeof ENDS],
+    { text, source }: TurnEnd,
+  ): void {
+    const { db, clock, log } = this.#ctx;
+    const delivery_id = ledger.findMessage(db, correlation_id)?.delivery_id;
+    if (delivery_id === undefined) return;
+    const known = stagesOf(db, identOf(delivery_id));
+    if (known.some((one) => Object.values(ENDS).some((end) => end.stage === one.stage))) return;
+    const detail = text === undefined ? `by its ${source}` : text;
+    db.transact((tx) => insertStage(tx, { delivery_id, stage, ts: clock.now(), detail }));
+    if (from_peer_id === null) return;
+    const why = text === undefined ? "" : ` (${cleanLine(text)})`;
+    const notice = `The turn in which ${cleanLine(to_peer_name)} read your ${correlation_id} ` +
+      `${was}${why} before an answer. The ask stays open; ask again if it is still needed.`;
+    try {
+      db.transact(() => this.#notifications.notifyFromDaemon(from_peer_id, notice));
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      log.debug("An asker was not told of an ended turn", { correlation_id, code: refusal.code });
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** The rule that decides from all evidence whether a turn has ended, and how. */
+
+import type { TurnEnd } from "../agents/adapter.ts";
+
+/** How long an agent has to be idle before a turn counts as ended that no source saw end. */
+export const UNREPORTED_MS = 10_000;
+
+/** A turn that began: when, and the ids in its prompt that no other prompt has. */
+export interface BegunTurn {
+  readonly begun_at: number;
+  readonly ids: readonly string[];
+}
+
+/** What the sources show of an agent at one moment. */
+export interface TurnEvidence {
+  readonly now: number;
+  /** The ends of turns that were reported or found now, of this turn or of others. */
+  readonly ends: readonly TurnEnd[];
+  /** Since when the agent is idle, and who says so; null if it is not, or if that is unknown. */
+  readonly idle: { readonly at: number; readonly source: string } | null;
+  /** A prompt that the agent begins to work on now. */
+  readonly prompt?: string | undefined;
+}
+
+/**
+ * How the turn ended; undefined if it goes on. The first end since the turn began is its own,
+ * unless the turn's prompt follows that end: then the prompt waited in the agent while another turn
+ * ended. Without such an end, the turn is over once the agent was idle and begins with another
+ * prompt, or stays idle.
+ */
+export function endOfTurn({ begun_at, ids }: BegunTurn, evidence: TurnEvidence):
+  | TurnEnd
+  | undefined {
+  const { now, ends, idle, prompt } = evidence;
+  const isOfTurn = (text: string) => ids.some((id) => text.includes(id));
+  const [first] = ends
+    .filter(({ at, prompts_since = [] }) => at >= begun_at && !prompts_since.some(isOfTurn))
+    .toSorted((a, b) => a.at - b.at);
+  if (first) return first;
+  if (idle === null || idle.at <= begun_at) return undefined;
+  const isLeft = prompt !== undefined && !isOfTurn(prompt);
+  if (!isLeft && now - idle.at < UNREPORTED_MS) return undefined;
+  return { how: "unreported", at: idle.at, source: idle.source };
+}

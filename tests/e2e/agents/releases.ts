@@ -1,0 +1,49 @@
+/** Which releases of an agent are tried, and the table of what `mesh selftest` found in them. */
+
+import type { Result } from "../../../cli/selftest/verdicts.ts";
+
+const TWO_MONTHS_MS = 60 * 86_400_000;
+const STABLE = /^\d+\.\d+\.\d+$/;
+
+const BEGIN = "<!-- written by `deno task agents --newest` -->";
+const END = "<!-- end of what it writes -->";
+
+/** The newest stable release, and the newest of two months ago; `times` is npm's list. */
+export function versionsOf(times: Readonly<Record<string, string>>, now: number): string[] {
+  const stable = Object.entries(times).filter(([version]) => STABLE.test(version))
+    .map(([version, time]) => ({ version, at: Date.parse(time) }))
+    .sort((a, b) => b.at - a.at);
+  const newest = stable[0]?.version;
+  const older = stable.find(({ at }) => at <= now - TWO_MONTHS_MS)?.version;
+  return [...new Set([newest, older])].filter((version) => version !== undefined);
+}
+
+/** A row for each release and transport: how long each scenario took, or what failed. */
+export function renderReleases(results: readonly Result[], day: string): string {
+  const tested = results.filter(({ result }) => result !== "not tested");
+  const scenarios = [...new Set(tested.map(({ scenario }) => scenario))];
+  const rows = Map.groupBy(
+    tested,
+    ({ agent, version, transport }) => `${agent} ${version} | ${transport ?? "–"}`,
+  );
+  const lines = Array.from(rows, ([row, found]) => {
+    const cells = scenarios.map((scenario) => {
+      const one = found.find((result) => result.scenario === scenario);
+      if (!one) return "–";
+      if (one.result === "failed") return `**${(one.detail ?? "failed").replaceAll("|", "/")}**`;
+      return one.ms === null ? "passed" : `${(one.ms / 1000).toFixed(1)} s`;
+    });
+    return `| ${[row, ...cells].join(" | ")} |`;
+  });
+  const head = ["agent, version", "transport", ...scenarios];
+  const rule = head.map(() => "---");
+  return [`Run on ${day}.`, "", `| ${head.join(" | ")} |`, `| ${rule.join(" | ")} |`, ...lines]
+    .join("\n");
+}
+
+/** The page with this table in the place of the last one. */
+export function withTable(page: string, table: string): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`The page lacks "${BEGIN}" or "${END}"`);
+  return `${page.slice(0, begin + BEGIN.length)}\n\n${table}\n\n${page.slice(end)}`;
+}
