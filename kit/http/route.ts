@@ -19,6 +19,8 @@ export interface Caller {
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
   readonly via?: "page" | "relay" | "machine";
+  /** Set for a caller through the relay whom `relay.allow_admin` does not let administer. */
+  readonly admin_refused?: true;
 }
 
 /** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */

@@ -132,6 +132,15 @@ export const RELAY_TARGETS: readonly Target[] = [
     ]],
   },
   {
+    file: "daemon/features/messages/attachments/routes.ts",
+    tests: ["tests/relay/daemons/handover_files_test.ts"],
+    faults: [[
+      "hand-overs pass the relay without relay.allow_admin",
+      "admin_refused && attachments.get(id)?.content_type === HANDOFF_TYPE",
+      "admin_refused && attachments.get(id)?.content_type === undefined",
+    ]],
+  },
+  {
     file: "relay/daemons/machine_registry.ts",
     tests: TUNNEL,
     faults: [
