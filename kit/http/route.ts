@@ -287,7 +287,9 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const nullsDropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
+  const nullsDropped = issues.filter(({ path }) =>
+    mayBeNull(String(path.at(-1))) && dropNull(value, path)
+  );
   if (nullsDropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
@@ -297,9 +299,11 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
-/** Whether null means absent. Not for durations (JSON writes NaN as null) or message texts. */
-function mayBeNull({ path }: z.core.$ZodIssue): boolean {
-  const field = String(path.at(-1));
+/**
+ * Whether null in an optional field means absent. Not for durations (JSON writes NaN as null) or
+ * message texts.
+ */
+export function mayBeNull(field: string): boolean {
   return field !== "text" && !field.endsWith("_seconds");
 }
 
