@@ -44,6 +44,7 @@ export function logConsole(log: Log): Disposable {
     warn: "warn",
     error: "error",
   } as const;
+  const { console } = globalThis;
   const original = { ...console };
   for (const [method, level] of Object.entries(levels) as [keyof typeof levels, Level][]) {
     console[method] = (...parts: unknown[]) => {
