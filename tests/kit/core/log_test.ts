@@ -72,6 +72,9 @@ Deno.test("a line that cannot be written fails nothing, and the next one counts 
   ]);
 });
 
+/** Not the global name, which only libraries use. */
+const { console } = globalThis;
+
 Deno.test("what a library writes to the console is a line of the log, while it is captured", () => {
   const { lines, log } = capturedLog();
   const { warn, error } = console;

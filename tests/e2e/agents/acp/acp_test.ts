@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { getAsk } from "../../../../daemon/features/asks/contract.ts";
 import { listPeers } from "../../../../daemon/features/peers/contract.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
-import { AcpLab, COPILOT_ACP, GEMINI_ACP, OPENCODE_ACP } from "../../../support/e2e/acp_lab.ts";
+import {
+  AcpLab,
+  COPILOT_ACP,
+  GEMINI_ACP,
+  OPENCODE_ACP,
+  QWEN_ACP,
+} from "../../../support/e2e/acp_lab.ts";
 import { withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
@@ -37,6 +43,20 @@ for (
     assert.equal(again.peer_id, peer.peer_id);
     assert.equal(again.metadata?.["acp_session"], peer.metadata?.["acp_session"]);
     await answered("And now?");
+  }, agent.cli);
+}
+
+for (const agent of [OPENCODE_ACP, COPILOT_ACP, QWEN_ACP]) {
+  const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
+  withLab(import.meta.url, name, async () => {
+    await using lab = new AcpLab(agent, [ANSWERS]);
+    await lab.up("claude-code");
+    await lab.start();
+    const id = await lab.ask("Which port?");
+    const permitting = agent === OPENCODE_ACP ? undefined : lab.permission();
+    if (permitting) await lab.reply((await permitting).item_id, "allow");
+    const { reply, responder } = await lab.answered(id);
+    assert.deepEqual([reply, responder], ["Port 8080", "api"]);
   }, agent.cli);
 }
 
