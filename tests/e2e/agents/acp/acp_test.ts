@@ -46,20 +46,6 @@ for (
   }, agent.cli);
 }
 
-for (const agent of [OPENCODE_ACP, COPILOT_ACP, QWEN_ACP]) {
-  const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
-  withLab(import.meta.url, name, async () => {
-    await using lab = new AcpLab(agent, [ANSWERS]);
-    await lab.up("claude-code");
-    await lab.start();
-    const id = await lab.ask("Which port?");
-    const permitting = agent === OPENCODE_ACP ? undefined : lab.permission();
-    if (permitting) await lab.reply((await permitting).item_id, "allow");
-    const { reply, responder } = await lab.answered(id);
-    assert.deepEqual([reply, responder], ["Port 8080", "api"]);
-  }, agent.cli);
-}
-
 /**
  * Gemini CLI names the file of a session by the minute of its start. Within that minute, it writes
  * over the session that it loads.
@@ -71,9 +57,30 @@ function olderChats(folder: string): void {
   }
 }
 
-/** Gemini CLI has several tools of mesh whose names end in `ack`. */
+/** Gemini CLI and Qwen Code have several tools of mesh whose names end in `ack`. */
 const ACK = { correlation_id: "$1", message: "Port 8080" };
 const ACKS = { ...ANSWERS, steps: [{ tool: "mesh_ack", args: ACK }, { say: "Done" }] };
+const QWEN_ACKS = { ...ACKS, steps: [{ tool: "mesh__ack", args: ACK }, { say: "Done" }] };
+
+for (
+  const [agent, rule] of [
+    [OPENCODE_ACP, ANSWERS],
+    [COPILOT_ACP, ANSWERS],
+    [QWEN_ACP, QWEN_ACKS],
+  ] as const
+) {
+  const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
+  withLab(import.meta.url, name, async () => {
+    await using lab = new AcpLab(agent, [rule]);
+    await lab.up("claude-code");
+    await lab.start();
+    const id = await lab.ask("Which port?");
+    const permitting = agent === OPENCODE_ACP ? undefined : lab.permission();
+    if (permitting) await lab.reply((await permitting).item_id, "allow");
+    const { reply, responder } = await lab.answered(id);
+    assert.deepEqual([reply, responder], ["Port 8080", "api"]);
+  }, agent.cli);
+}
 
 withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", async () => {
   await using lab = new AcpLab(GEMINI_ACP, [ACKS]);
