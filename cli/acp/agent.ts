@@ -41,7 +41,7 @@ export interface AgentDeps {
 
 interface SessionOptions {
   readonly cwd: string;
-  readonly mcpServers: readonly McpServer[];
+  readonly mcpServer: McpServer;
   /** The session to continue, if the agent can. */
   readonly previous: string | undefined;
 }
@@ -87,9 +87,11 @@ export class AcpAgent {
   }
 
   /** Opens a session. Throws `CommandError` if the agent cannot be used. */
-  async open({ previous, ...options }: SessionOptions): Promise<OpenedAgent> {
+  async open({ cwd, mcpServer, previous }: SessionOptions): Promise<OpenedAgent> {
     const agent = await this.#initialize();
-    const { agentInfo, agentCapabilities: { loadSession = false } } = agent;
+    const { agentInfo, agentCapabilities } = agent;
+    const { loadSession = false, mcpCapabilities: { http = false } = {} } = agentCapabilities;
+    const options = { cwd, mcpServers: [http ? mcpServer.http : mcpServer.stdio] };
     let session: z.output<typeof OpenedSession> | undefined;
     let notContinued: string | undefined;
     if (previous !== undefined && loadSession) {

@@ -12,7 +12,11 @@ const Text = z.string().catch("");
 
 export const Initialized = z.object({
   protocolVersion: z.number(),
-  agentCapabilities: z.object({ loadSession: z.boolean().catch(false) }).partial().catch({}),
+  agentCapabilities: z.object({
+    loadSession: z.boolean().catch(false),
+    /** The transports of MCP servers that it takes besides stdio. */
+    mcpCapabilities: z.object({ http: z.boolean().catch(false) }).partial().catch({}),
+  }).partial().catch({}),
   agentInfo: z.object({ name: z.string(), title: Text, version: Text }).optional().catch(undefined),
   authMethods: z.array(z.object({ name: z.string() })).catch([]),
 });
@@ -83,10 +87,29 @@ export interface PermissionOutcome {
     | { readonly outcome: "cancelled" };
 }
 
-/** A stdio MCP server, as `session/new` takes it. */
-export interface McpServer {
+interface Variable {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A program that serves MCP on its standard input, as `session/new` takes it. */
+export interface StdioServer {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly env: readonly Variable[];
+}
+
+/** An address that serves MCP over Streamable HTTP. */
+export interface HttpServer {
+  readonly type: "http";
+  readonly name: string;
+  readonly url: string;
+  readonly headers: readonly Variable[];
+}
+
+/** An MCP server in both forms. Some agents reject stdio, others take nothing else. */
+export interface McpServer {
+  readonly stdio: StdioServer;
+  readonly http: HttpServer;
 }

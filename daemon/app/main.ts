@@ -8,7 +8,7 @@ import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
-import { jsonLog, type Log } from "kit/core/log.ts";
+import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { definitionOf } from "../features/agents/registry.ts";
 import { ownPeerIds } from "../features/peers/identity/peer_ids.ts";
 import { keyedIdCodec } from "../features/messages/id_codec.ts";
@@ -84,6 +84,7 @@ async function runOnState(env: Env): Promise<number> {
   }
   const log = jsonLog(systemClock, "info", boundedLog(join(state, "daemon.log")));
   logExposed(log, exposed);
+  using _console = logConsole(log);
   return await serveUntilSignal(inForce, { state, env, log });
 }
 

@@ -32,6 +32,28 @@ export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => 
   return { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
 }
 
+/**
+ * Logs what libraries write to the console, which would otherwise stand between the JSON lines of
+ * standard error. Restores the console when it is disposed.
+ */
+export function logConsole(log: Log): Disposable {
+  const levels = {
+    debug: "debug",
+    log: "info",
+    info: "info",
+    warn: "warn",
+    error: "error",
+  } as const;
+  const { console } = globalThis;
+  const original = { ...console };
+  for (const [method, level] of Object.entries(levels) as [keyof typeof levels, Level][]) {
+    console[method] = (...parts: unknown[]) => {
+      log[level]("A library wrote to the console", { output: parts.map(String).join(" ") });
+    };
+  }
+  return { [Symbol.dispose]: () => void Object.assign(console, original) };
+}
+
 function redact(key: string, value: unknown): unknown {
   if (SECRET.test(key)) return "[hidden]";
   if (value instanceof Error) {

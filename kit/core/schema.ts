@@ -71,8 +71,14 @@ export const IdempotencyKey = z.string().regex(
   "An idempotency key is 1 to 255 printable ASCII characters",
 );
 
-/** A number in a query string, such as `12`. Neither `abc` nor an empty value is accepted. */
-export const QueryNumber = z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number);
+/** How far a whole number in a query string may be from zero: it has 15 digits at most. */
+const QUERY_INTEGER_MAX = 999_999_999_999_999;
+
+/** A whole number in a query string, such as `12`. Neither `abc` nor an empty value is accepted. */
+export function queryInteger(minimum = -QUERY_INTEGER_MAX, maximum = QUERY_INTEGER_MAX) {
+  return z.string().regex(/^-?\d{1,15}$/, "Not a whole number").transform(Number)
+    .pipe(z.number().min(minimum).max(maximum)).meta({ type: "integer", minimum, maximum });
+}
 
 /** A flag in a query string: `1`, `true`, `0` or `false`. */
 export const QueryFlag = z.enum(["1", "true", "0", "false"])

@@ -57,6 +57,8 @@ export interface Contract {
   readonly inspect?: (text: string) => void;
   /** The media type of the request body if the body is not JSON. */
   readonly bodyType?: string;
+  /** Describes a JSON body that the handler reads and checks itself. */
+  readonly rawBody?: z.ZodType;
   readonly returns: z.ZodType;
   readonly actor?: Actor | typeof NO_ACTOR;
   /** The refusals of this route, without those of every route (guard, request format, storage). */
@@ -65,9 +67,19 @@ export interface Contract {
   readonly idempotent?: true;
   /** The media type of the response if the response is not JSON. */
   readonly responseType?: string;
+  /** Responses by their status, besides those of `returns` and `fails`. */
+  readonly otherResponses?: Readonly<Record<number, OtherResponse>>;
   /** Where the response leads with status 303, in place of a 200. */
   readonly redirects_to?: `/${string}`;
 }
+
+export interface OtherResponse {
+  readonly description: string;
+  /** Absent if the response has no body. */
+  readonly returns?: z.ZodType;
+}
+
+export type RequestPart = "params" | "query" | "body";
 
 /** Returns the contract unchanged, with its exact type. */
 export function contract<const C extends Contract>(spec: C): C {

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { type Contract, NO_ACTOR } from "kit/http/contract.ts";
 import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
+import { mayBeNull } from "kit/http/route.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
 
 /** What a description says besides its contracts. */
@@ -112,14 +113,14 @@ function exampleBody(contract: Contract, { info, schemas }: Draft): unknown {
   if (!contract.body) return undefined;
   const given = info.bodies[contract.id];
   if (given !== undefined) return given;
-  const schema = jsonSchema(contract.body, "input", schemas);
+  const schema = jsonSchema(contract.body, "body", schemas);
   const needed = schema["required"];
   const complete = !Array.isArray(needed) || needed.length === 0;
   return exampleOf(schema, { samples: info.samples, schemas, complete });
 }
 
 function operation(contract: Contract, draft: Draft) {
-  const { id, summary, access, tunnel, body, bodyType } = contract;
+  const { id, summary, access, tunnel, body, rawBody, bodyType } = contract;
   const parameters = [
     ...toParameters(contract, { part: "params", location: "path", draft }),
     ...toParameters(contract, { part: "query", location: "query", draft }),
@@ -133,15 +134,29 @@ function operation(contract: Contract, draft: Draft) {
     "x-tunnel": tunnel,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: jsonBody(contract, body, draft) }),
+    ...(rawBody && {
+      requestBody: {
+        required: true,
+        content: {
+          "application/json": { schema: jsonSchema(rawBody, "parameters", draft.schemas) },
+        },
+      },
+    }),
     ...(bodyType && {
       requestBody: { required: true, content: { [bodyType]: { schema: FILE_FORM } } },
     }),
-    responses: { ...toResponses(contract, draft), ...toErrorResponses(contract) },
+    responses: {
+      ...toResponses(contract, draft),
+      ...toErrorResponses(contract),
+      ...toOtherResponses(contract, draft),
+    },
   };
 }
 
 function toResponses(contract: Contract, { info, schemas }: Draft): Record<string, unknown> {
-  const { returns, responseType = "application/json", idempotent } = contract;
+  const { returns, responseType = "application/json", idempotent, fails } = contract;
+  // A route that only explains why it refuses its own method.
+  if (fails?.includes("method_not_allowed")) return {};
   if (responseType === "websocket") {
     const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
     return {
@@ -153,7 +168,7 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
     const location = { schema: { const: contract.redirects_to } };
     return { 303: { description: "See the other page", headers: { Location: location } } };
   }
-  const schema = jsonSchema(returns, "output", schemas);
+  const schema = jsonSchema(returns, "response", schemas);
   const example = exampleOf(schema, { samples: info.samples, schemas, complete: false });
   const json = { "application/json": { schema, example } };
   const isJson = responseType === "application/json";
@@ -169,6 +184,21 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
 /** JSON of another media type is an object; everything else is a text to the description. */
 function rawTypeOf(media_type: string): "object" | "string" {
   return media_type.endsWith("+json") ? "object" : "string";
+}
+
+function toOtherResponses(
+  { otherResponses = {} }: Contract,
+  { schemas }: Draft,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(otherResponses).map(([status, { description, returns }]) => {
+      const schema = returns && jsonSchema(returns, "response", schemas);
+      return [status, {
+        description,
+        ...(schema && { content: { "application/json": { schema } } }),
+      }];
+    }),
+  );
 }
 
 function toErrorResponses(
@@ -207,7 +237,7 @@ function toParameters(contract: Contract, { part, location, draft }: ParameterSo
   const { info: { samples }, schemas } = draft;
   const schema = contract[part];
   if (!schema) return [];
-  const { properties = {}, required = [] } = jsonSchema(schema, "input", schemas) as {
+  const { properties = {}, required = [] } = jsonSchema(schema, "parameters", schemas) as {
     properties?: Record<string, unknown>;
     required?: string[];
   };
@@ -240,10 +270,42 @@ function problemSchema() {
 
 /** The request body. It is required if a field is required: an empty body is read as `{}`. */
 function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
-  const schema = jsonSchema(body, "input", draft.schemas);
+  const schema = jsonSchema(body, "body", draft.schemas);
   const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
   const example = exampleBody(contract, draft);
   return { required, content: { "application/json": { schema, example } } };
+}
+
+/** A mark for `allowNulls`, because the fields of a schema are complete only at its end. */
+const NULLABLE = "x-nullable";
+
+/** The fields of a body in which null means absent (see `readRequest`). */
+function nullableFields(shape: Readonly<Record<string, z.core.$ZodType>>): string[] {
+  return Object.entries(shape).flatMap(([name, entry]) => {
+    const isOptional = entry._zod.optin !== undefined && mayBeNull(name);
+    return isOptional && !z.safeParse(entry, null).success ? [name] : [];
+  });
+}
+
+/** Allows null in the marked fields of a schema and of those within it. */
+function allowNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(allowNulls);
+  if (typeof value !== "object" || value === null) return value;
+  const { [NULLABLE]: marked, ...schema } = value as JsonSchema;
+  const all = Object.fromEntries(
+    Object.entries(schema).map(([key, inner]) => [key, allowNulls(inner)]),
+  );
+  const properties = all["properties"] as Record<string, JsonSchema> | undefined;
+  for (const [name, field] of Object.entries(properties ?? {})) {
+    if (!properties || !Array.isArray(marked) || !marked.includes(name)) continue;
+    const { description, default: byDefault, ...rest } = field;
+    properties[name] = {
+      ...(description !== undefined && { description }),
+      ...(byDefault !== undefined && { default: byDefault }),
+      anyOf: [rest, { type: "null" }],
+    };
+  }
+  return all;
 }
 
 /** The fields that a response always contains, with null for an unknown value (contract 2). */
@@ -257,17 +319,21 @@ function requiredFields(shape: Readonly<Record<string, z.core.$ZodType>>): strin
  * Converts a schema to JSON schema. A response is the result of `z.encode`, so its schema is the
  * input side of the codecs. Schemas with an id are collected in `schemas` and referenced.
  */
-function jsonSchema(schema: z.ZodType, io: "input" | "output", schemas: Schemas) {
+function jsonSchema(schema: z.ZodType, part: "parameters" | "body" | "response", schemas: Schemas) {
   const { $schema: _, ...plainSchema } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
     reused: "inline",
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      if (io === "output" && def.type === "object") jsonSchema.required = requiredFields(def.shape);
+      // The pattern of a whole number in a query is that of its digits.
+      if (jsonSchema.type === "integer") delete jsonSchema.pattern;
+      if (def.type !== "object") return;
+      if (part === "response") jsonSchema.required = requiredFields(def.shape);
+      if (part === "body") jsonSchema[NULLABLE] = nullableFields(def.shape);
     },
   });
-  const hoisted = JSON.stringify(plainSchema)
+  const hoisted = JSON.stringify(allowNulls(plainSchema))
     .replaceAll("#/$defs/", "#/components/schemas/")
     .replaceAll(NOT_CONTROL, PORTABLE_NOT_CONTROL);
   const { $defs = {}, ...rest }: { $defs?: Schemas; [key: string]: unknown } = JSON.parse(hoisted);

@@ -21,6 +21,8 @@ export interface Caller {
   readonly via?: "page" | "relay" | "machine";
   /** Whether nothing proves that the caller is the peer in whose name it acts (contract 11). */
   readonly unverified?: true;
+  /** Set for a caller through the relay whom `relay.allow_admin` does not let administer. */
+  readonly admin_refused?: true;
 }
 
 /** The parsed parts of a request, without the types of its contract. */
@@ -313,7 +315,9 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;
-  const nullsDropped = issues.filter((issue) => mayBeNull(issue) && dropNull(value, issue.path));
+  const nullsDropped = issues.filter(({ path }) =>
+    mayBeNull(String(path.at(-1))) && dropNull(value, path)
+  );
   if (nullsDropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
@@ -323,9 +327,11 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
 }
 
-/** Whether null means absent. Not for durations (JSON writes NaN as null) or message texts. */
-function mayBeNull({ path }: z.core.$ZodIssue): boolean {
-  const field = String(path.at(-1));
+/**
+ * Whether null in an optional field means absent. Not for durations (JSON writes NaN as null) or
+ * message texts.
+ */
+export function mayBeNull(field: string): boolean {
   return field !== "text" && !field.endsWith("_seconds");
 }
 

@@ -6,7 +6,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { acceptWebSocket } from "kit/net/frames.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { HttpListener } from "kit/host/http_listener.ts";
-import { jsonLog, type Log } from "kit/core/log.ts";
+import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection.ts";
 import { urlOf } from "../web/origin_policy.ts";
 import { Relay } from "./relay.ts";
@@ -25,6 +25,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
   try {
     const { host, port, proxy, oauth: oauthConfig, telemetry: options } = readRelayConfig(env);
     using _faults = catchUnhandledErrors(log);
+    using _console = logConsole(log);
     using database = oauthConfig &&
       lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, ids, log });
     const oauth = oauthConfig && database && { ...database, issuer: oauthConfig.issuer };
@@ -41,7 +42,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     await ticking;
     return 0;
   } catch (error) {
-    write(messageOf(error));
+    log.error(messageOf(error));
     return 2;
   }
 }

@@ -10,6 +10,7 @@ import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { RunMark } from "./run_mark.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
+import { isOpenToPages, opened, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
@@ -27,7 +28,7 @@ const TICK_MS = 1000;
 /** Requests whose bodies are streamed to a daemon and not held, so `BodyLimiter` ignores them. */
 const STREAMED_PATHS = /^\/m\//;
 /** The paths of remote MCP, OAuth and apps: they exist only with an issuer (contract 9). */
-const OAUTH = /^\/(mcp$|oauth\/|\.well-known\/|api\/v1\/apps(\/|$))/;
+const OAUTH = /^\/(mcp\/?$|oauth\/|\.well-known\/|api\/v1\/apps(\/|$))/;
 
 /** The parts of the outside world that the relay uses. Tests pass their own. */
 export interface RelayPlatform {
@@ -100,7 +101,11 @@ export class Relay implements AsyncDisposable {
     this.fetch = async (request, remote) => {
       // Refused first: with a malformed Host the URL cannot be parsed, and every later step needs
       // it.
-      if (URL.canParse(request.url)) return await handled(request, remote);
+      if (URL.canParse(request.url)) {
+        if (!isOpenToPages(new URL(request.url).pathname)) return await handled(request, remote);
+        if (oauth && request.method === "OPTIONS") return preflightResponse();
+        return opened(await handled(request, remote));
+      }
       this.metrics.refused("malformed_host");
       return new Problem("malformed_host", { host: hostOf(request) }).toResponse();
     };

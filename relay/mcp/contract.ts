@@ -24,15 +24,13 @@ export const Bearer = z.object({
 export type Bearer = z.output<typeof Bearer>;
 
 const base = { path: "/mcp", access: "public", tunnel: "never", returns: Rpc } as const;
-const ORIGIN_PROBLEMS = ["foreign_host", "foreign_page"] as const;
-
 export const postMcp = contract({
   ...base,
   id: "relay.mcp.post",
   method: "POST",
   summary: "MCP over Streamable HTTP, stateless and in JSON, for apps that hold a grant",
   fails: [
-    ...ORIGIN_PROBLEMS,
+    "foreign_host",
     "too_many_requests",
     "body_too_large",
     "body_too_slow",
@@ -45,7 +43,7 @@ export const getMcp = contract({
   id: "relay.mcp.get",
   method: "GET",
   summary: "Always 405: a stateless server has no event stream",
-  fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
+  fails: ["foreign_host", "method_not_allowed"],
 });
 
 export const deleteMcp = contract({
@@ -53,5 +51,5 @@ export const deleteMcp = contract({
   id: "relay.mcp.delete",
   method: "DELETE",
   summary: "Always 405: a stateless server has no session to end",
-  fails: [...ORIGIN_PROBLEMS, "method_not_allowed"],
+  fails: ["foreign_host", "method_not_allowed"],
 });

@@ -1,4 +1,4 @@
-/** The route `/mcp`: checks Host and Origin, then the token, then the scope of the tool. */
+/** The route `/mcp`: checks Host, then the token, then the scope of the tool. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
@@ -11,6 +11,8 @@ import type { Mcp } from "./mcp.ts";
 /** How many calls of one grant may run at once. Each may wait for 20 s. */
 export const IN_FLIGHT_MAX = 256;
 const RETRY_SECONDS = 1;
+/** The second is for addresses that were typed with a slash at the end, which clients keep. */
+const PATHS = ["/mcp", "/mcp/"] as const;
 
 /** Checks access tokens. If the database fails, throws, so that no caller is admitted. */
 export interface Tokens {
@@ -28,20 +30,21 @@ export interface McpRoutesDeps {
 
 export function mcpRoutes(deps: McpRoutesDeps): Route[] {
   const inFlight = new Map<string, number>();
-  return [
-    authorizedRoute(postMcp, deps, async (request, bearer) => {
-      using calls = callCounter(inFlight, bearer.grant_id);
-      calls.begin(1);
-      const mcp = await deps.mcp();
-      return await mcp.answer(request, bearer, (message) => {
-        const missingScopes = mcp.missingScopes(message, bearer.scope.split(" "));
-        if (missingScopes.length > 0) return insufficientScope(deps.issuer, missingScopes);
-        if (Array.isArray(message)) calls.begin(Math.max(0, message.length - 1));
-      });
-    }),
-    authorizedRoute(getMcp, deps, refuseMethod),
-    authorizedRoute(deleteMcp, deps, refuseMethod),
-  ];
+  const answerPost = async (request: Request, bearer: Bearer) => {
+    using calls = callCounter(inFlight, bearer.grant_id);
+    calls.begin(1);
+    const mcp = await deps.mcp();
+    return await mcp.answer(request, bearer, (message) => {
+      const missingScopes = mcp.missingScopes(message, bearer.scope.split(" "));
+      if (missingScopes.length > 0) return insufficientScope(deps.issuer, missingScopes);
+      if (Array.isArray(message)) calls.begin(Math.max(0, message.length - 1));
+    });
+  };
+  return PATHS.flatMap((path) => [
+    authorizedRoute({ ...postMcp, path }, deps, answerPost),
+    authorizedRoute({ ...getMcp, path }, deps, refuseMethod),
+    authorizedRoute({ ...deleteMcp, path }, deps, refuseMethod),
+  ]);
 }
 
 function authorizedRoute(
@@ -87,7 +90,7 @@ function refuseMethod({ method }: Request): never {
   throw new Problem("method_not_allowed", { method, path, allow });
 }
 
-/** Asks for a token. Names both scopes, because a user cannot allow more than the app requests. */
+/** Asks for a token. Names both scopes, because a person can allow less than the app requests, but not more. */
 function unauthorized(issuer: string, refused: boolean): Response {
   const error = refused ? "invalid_token" : undefined;
   const detail = refused

@@ -88,6 +88,13 @@ export const getMcpMetadata = contract({
   path: "/.well-known/oauth-protected-resource/mcp",
 });
 
+/** For an app whose address of the MCP ends with a slash. */
+export const getMcpSlashMetadata = contract({
+  ...getMcpMetadata,
+  id: "oauth.resource_mcp_slash",
+  path: "/.well-known/oauth-protected-resource/mcp/",
+});
+
 export const getServerMetadata = contract({
   ...open,
   id: "oauth.server",

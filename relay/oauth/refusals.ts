@@ -31,7 +31,7 @@ export const REFUSALS = {
   wrong_response_mode:     ["invalid_request",           400, "The only response_mode is query"],
   wrong_challenge_method:  ["invalid_request",           400, "The only code_challenge_method is S256, and it is required"],
   wrong_challenge:         ["invalid_request",           400, "The code_challenge is not the base64url of a SHA-256 digest"],
-  wrong_scope:             ["invalid_scope",             400, "The scope must be agents:read, or agents:read agents:write"],
+  wrong_scope:             ["invalid_scope",             400, "The scope must contain agents:read; agents:write adds messaging"],
   wrong_resource:          ["invalid_target",            400, "The resource must be {value}"],
   denied:                  ["access_denied",             403, "The person did not allow it"],
   // Consent.
@@ -41,6 +41,7 @@ export const REFUSALS = {
   foreign_form:            ["invalid_request",           403, "This form was not sent by a page of this relay"],
   hasty:                   ["temporarily_unavailable",   429, "Too many decisions: try again in {value} s"],
   wrong_decision:          ["invalid_request",           400, "The decision must be allow or deny"],
+  wrong_access:            ["invalid_request",           400, "The access must be read or write"],
   wrong_secret:            ["access_denied",             403, "That is not a relay secret; a secret begins with mesh_sk_ and is in the daemon's configuration"],
   no_machine:              ["access_denied",             403, "No machine with this relay secret is online; start its daemon, then allow again"],
   signed_out:              ["access_denied",             403, "Nobody is signed in to the relay in this browser"],

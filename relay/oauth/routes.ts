@@ -5,7 +5,7 @@ import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent, ConsentDeps } from "./consent/consent.ts";
-import { refuseResource } from "./consent/authorization_request.ts";
+import { refuseOtherResource } from "./consent/authorization_request.ts";
 import * as contracts from "./contract.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
@@ -25,6 +25,7 @@ export function oauthRoutes(services: OAuthServices): Route[] {
   return [
     route(contracts.getResourceMetadata, () => resourceMetadata(issuer)),
     route(contracts.getMcpMetadata, () => resourceMetadata(issuer)),
+    route(contracts.getMcpSlashMetadata, () => resourceMetadata(issuer)),
     route(contracts.getServerMetadata, () => serverMetadata(issuer)),
     rawRoute(contracts.registerClient, (request, { remote }) =>
       respond(async () => {
@@ -61,7 +62,8 @@ function issue(services: OAuthServices, params: Params): contracts.Credentials {
   const exchange = GRANT_TYPES.get(mustGet(params, "grant_type"));
   if (!exchange) throw new OAuthRefusal("wrong_grant_type");
   const client = clients.mustGet(mustGet(params, "client_id"));
-  refuseResource(params, resource);
+  // Many apps name the resource only in the authorization request, which decides (contract 11).
+  refuseOtherResource(params.get("resource") ?? resource, resource);
   return exchange(grants, client, params);
 }
 

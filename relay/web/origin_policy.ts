@@ -46,15 +46,14 @@ export class OriginPolicy {
   }
 
   /**
-   * Throws if Host or Origin is not the issuer's, which prevents DNS rebinding. Used for `/mcp`. A
-   * loopback Host is also accepted, because proxies on this machine send one; a page that uses DNS
-   * rebinding sends its own host name.
+   * Throws if Host is not the issuer's, which prevents DNS rebinding. Used for `/mcp`, which pages
+   * of any origin may call. A loopback Host is also accepted, because proxies on this machine send
+   * one; a page that uses DNS rebinding sends its own host name.
    */
   refuseRebound(request: Request): void {
     const host = hostOf(request);
     const isOwnHost = !this.#issuer || sameHost(host, this.#issuer) || isLoopback(host);
     if (!isOwnHost) throw new Problem("foreign_host", { host });
-    this.refuseForeign(request);
   }
 
   #isOwnOrigin(origin: string, request: Request): boolean {

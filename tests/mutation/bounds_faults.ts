@@ -94,6 +94,24 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "kit/http/openapi.ts",
+    tests: ["tests/kit/http/openapi_test.ts"],
+    faults: [[
+      "the description forbids the nulls that a route takes",
+      'if (part === "body") jsonSchema[NULLABLE] = nullableFields(def.shape);',
+      "",
+    ]],
+  },
+  {
+    file: "kit/core/schema.ts",
+    tests: ["tests/kit/http/openapi_test.ts"],
+    faults: [[
+      "a whole number in a query is described as a text without bounds",
+      '.meta({ type: "integer", minimum, maximum })',
+      "",
+    ]],
+  },
+  {
     file: "kit/mcp/arguments.ts",
     tests: ["tests/kit/mcp"],
     faults: [

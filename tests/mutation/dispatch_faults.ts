@@ -5,6 +5,24 @@ import type { Target } from "./target.ts";
 
 export const DISPATCH_TARGETS: readonly Target[] = [
   {
+    file: "daemon/features/agents/generic/screen.ts",
+    tests: ["tests/daemon/features/agents/generic/drawn_cursor_test.ts"],
+    faults: [[
+      "the composer of a program that draws its own cursor is not found",
+      "if (!drawn) return undefined;",
+      "if (drawn) return undefined;",
+    ]],
+  },
+  {
+    file: "daemon/features/agents/screens.ts",
+    tests: ["tests/daemon/features/agents/generic/drawn_cursor_test.ts"],
+    faults: [[
+      "a coloured placeholder is a draft",
+      'typed += style.faint || style.coloured ? "" : part;',
+      'typed += style.faint ? "" : part;',
+    ]],
+  },
+  {
     file: "daemon/features/messages/handover.ts",
     tests: [
       "tests/daemon/features/hooks",

@@ -107,6 +107,83 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "relay/oauth/routes.ts",
+    tests: GRANTS,
+    faults: [[
+      "an app must name the resource in each exchange",
+      'refuseOtherResource(params.get("resource") ?? resource, resource);',
+      'refuseOtherResource(params.get("resource"), resource);',
+    ]],
+  },
+  {
+    file: "relay/oauth/clients/clients.ts",
+    tests: ["tests/relay/oauth/clients"],
+    faults: [[
+      "one redirect URI that is not allowed refuses all",
+      "const allowed = requested.filter((uri) => redirectProblem(uri) === undefined);",
+      "const allowed = requested.every((uri) => !redirectProblem(uri)) ? [...requested] : [];",
+    ]],
+  },
+  {
+    file: "relay/oauth/scopes.ts",
+    tests: ["tests/relay/oauth"],
+    faults: [
+      [
+        "an unknown scope is refused",
+        "if (!requested.has(READ)) return undefined;",
+        "if (!requested.has(READ) || requested.size > 2) return undefined;",
+      ],
+      [
+        "a person allows more than the app has requested",
+        "return chosen === ALL ? requested : chosen;",
+        "return chosen;",
+      ],
+    ],
+  },
+  {
+    file: "relay/oauth/consent/consent.ts",
+    tests: ["tests/relay/oauth/consent"],
+    faults: [
+      [
+        "a person cannot allow reading only",
+        "grants.approve({ ...form, scope, namespace });",
+        "grants.approve({ ...form, namespace });",
+      ],
+      [
+        "the relay leads to an address that a stranger has registered",
+        "return isTrusted ? this.#redirect(answer) : refusalPage(refusal, answer);",
+        "return isTrusted || answer ? this.#redirect(answer) : refusalPage(refusal, answer);",
+      ],
+    ],
+  },
+  {
+    file: "relay/web/cors.ts",
+    tests: ["tests/relay/app/cors_test.ts"],
+    faults: [[
+      "a page of any site may call every route of OAuth",
+      "oauth\\/(register|token|revoke)",
+      "oauth\\/.*",
+    ]],
+  },
+  {
+    file: "relay/mcp/routes.ts",
+    tests: ["tests/relay/mcp/access_test.ts"],
+    faults: [[
+      "/mcp/ is not served",
+      'const PATHS = ["/mcp", "/mcp/"] as const;',
+      'const PATHS = ["/mcp"] as const;',
+    ]],
+  },
+  {
+    file: "daemon/features/messages/attachments/routes.ts",
+    tests: ["tests/relay/daemons/handover_files_test.ts"],
+    faults: [[
+      "hand-overs pass the relay without relay.allow_admin",
+      "admin_refused && attachments.get(id)?.content_type === HANDOFF_TYPE",
+      "admin_refused && attachments.get(id)?.content_type === undefined",
+    ]],
+  },
+  {
     file: "relay/daemons/machine_registry.ts",
     tests: TUNNEL,
     faults: [

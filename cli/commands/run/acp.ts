@@ -13,7 +13,7 @@ import { Identity } from "../../acp/identity.ts";
 import { RpcEnded } from "../../acp/json_rpc.ts";
 import { AcpPeer } from "../../acp/peer.ts";
 import { Permissions } from "../../acp/permissions.ts";
-import type { McpServer } from "../../acp/protocol.ts";
+import type { McpServer, StdioServer } from "../../acp/protocol.ts";
 import { connectWebSocket, DaemonConnection } from "../../client/daemon_connection.ts";
 import { createDaemonClient } from "../../client/daemon_client.ts";
 import { CommandError } from "../../client/failures.ts";
@@ -127,7 +127,7 @@ class RunningAgent {
     const { identity, program } = this.#parts;
     const opened = await this.#agent.open({
       cwd: Deno.cwd(),
-      mcpServers: [meshServer(this.#context.env)],
+      mcpServer: meshServer(this.#context.env),
       previous: identity.session_id,
     });
     identity.keep(opened.session_id);
@@ -204,8 +204,24 @@ class RunningAgent {
   }
 }
 
-/** Our MCP server, by which the agent asks, answers and notifies as this peer. */
+/**
+ * Our MCP server, by which the agent asks, answers and notifies as this peer. The daemon proves
+ * that the agent runs below this process, in either form.
+ */
 function meshServer(env: Env): McpServer {
+  const { url, token } = readClientSettings(env);
+  const headers = [
+    { name: "x-mesh-pid", value: String(Deno.pid) },
+    ...(token === undefined ? [] : [{ name: "authorization", value: `Bearer ${token}` }]),
+  ];
+  const address = new URL("/mcp", runningDaemon(env)?.url ?? url).href;
+  return {
+    stdio: stdioServer(env),
+    http: { type: "http", name: SERVER_NAME, url: address, headers },
+  };
+}
+
+function stdioServer(env: Env): StdioServer {
   const [command = "", ...args] = meshCommand();
   const passed = SERVER_VARIABLES.flatMap((name) => {
     const value = env[name];

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from .errors import MeshUnreachable
+from .errors import Frame, MeshUnreachable
 
 
 def running_url() -> str:
@@ -14,7 +14,7 @@ def running_url() -> str:
     file = folder / "daemon.json"
     info = json.loads(_read(file) or "{}")
     if info.get("url") and _is_running(info):
-        return info["url"]
+        return str(info["url"])
     raise MeshUnreachable("No daemon is running; start it with: mesh up")
 
 
@@ -32,7 +32,7 @@ def _xdg_folder(name: str, under_home: str) -> Path:
     return Path(path) if os.path.isabs(path) else Path.home() / under_home
 
 
-def _is_running(info: dict) -> bool:
+def _is_running(info: Frame) -> bool:
     """If the daemon has ended, another program could listen there and would get the token."""
     if sys.platform != "linux" or "process_started" not in info:
         return True
@@ -56,7 +56,7 @@ def token_in(yaml: str) -> str | None:
     text = found[1] if found else ""
     if text.startswith('"'):
         try:
-            return json.JSONDecoder().raw_decode(text)[0]
+            return str(json.JSONDecoder().raw_decode(text)[0])
         except ValueError:
             return None  # Escapes that only YAML has.
     if quoted := re.match(r"'((?:[^']|'')*)'", text):

@@ -1,5 +1,9 @@
 """The errors of the client. Each is a MeshError, so that one `except` finds them all."""
 
+from typing import Any
+
+Frame = dict[str, Any]  # A JSON object of the daemon.
+
 
 class MeshError(Exception):
     """Something went wrong. `code` is the daemon's error code, or the close code, if any."""
@@ -20,7 +24,7 @@ class MeshClosed(MeshError):
 class MeshRefused(MeshError):
     """The daemon refused a request. `code` says why, such as unknown_peer; `hint` what to do."""
 
-    def __init__(self, problem: dict):
+    def __init__(self, problem: Frame):
         super().__init__(problem.get("detail") or problem["error"], problem["error"])
         self.hint, self.problem = problem.get("hint"), problem
 

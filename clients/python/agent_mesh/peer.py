@@ -9,16 +9,18 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from .daemon import configured_token, running_url
-from .errors import AskEnded, AskTimeout, MeshClosed, MeshError, MeshRefused, MeshUnreachable
+from .errors import (AskEnded, AskTimeout, Frame, MeshClosed, MeshError, MeshRefused,
+                     MeshUnreachable)
 
 _FINAL_CODES = {4000, 4001, 4002, 4003, 4004, 4008, 4009}  # Another attempt would end so, too.
 _SILENCE_MAX = 65  # Seconds. The daemon pings every 20.
-_OPTIONS = {"proxy": None, "max_size": 16 * 2**20, "close_timeout": 1}
+_FRAME_BYTES_MAX = 16 * 2**20
 _KEPT_MAX = 5000  # How many handled messages are remembered, to recognize repeated ones.
 
 
@@ -36,7 +38,7 @@ class Message:
     sender: str
     voice: str  # "human" if the daemon has proved that the user wrote it.
     correlation_id: str | None
-    frame: dict  # With all fields, such as attachments, reply_to and question (docs/websocket.md).
+    frame: Frame  # With all fields, such as attachments and question (docs/websocket.md).
 
 
 Handler = Callable[[Message], Awaitable[str | Option | None]]
@@ -45,16 +47,16 @@ Handler = Callable[[Message], Awaitable[str | Option | None]]
 class MeshPeer:
     """A peer. Make it with `await MeshPeer.connect(name)`."""
 
-    def __init__(self, hello: dict, url: str | None, token: str | None):
+    def __init__(self, hello: Frame, url: str | None, token: str | None):
         self.name, self.peer_id = hello["display_name"], ""
         self._hello, self._url, self._token = hello, url, token
         self._socket: ClientConnection | None = None
-        self._handlers: dict[str, Callable[[dict], Awaitable]] = {"ack": self._replied}
-        self._kept: dict[str, dict] = {}  # Receipts by delivery id; empty until it is handled.
-        self._unhandled: list[dict] = []  # Frames of a type that has no handler yet.
-        self._calls: dict[str, tuple[dict, asyncio.Future]] = {}  # Verbs without a result.
-        self._replies: dict[str, asyncio.Future] = {}  # By correlation id.
-        self._tasks: set[asyncio.Task] = set()
+        self._handlers: dict[str, Callable[[Frame], Awaitable[object]]] = {"ack": self._replied}
+        self._kept: dict[str, Frame] = {}  # Receipts by delivery id; empty until it is handled.
+        self._unhandled: list[Frame] = []  # Frames of a type that has no handler yet.
+        self._calls: dict[str, tuple[Frame, asyncio.Future[Frame]]] = {}  # Verbs without a result.
+        self._replies: dict[str, asyncio.Future[Message]] = {}  # By correlation id.
+        self._tasks: set[asyncio.Task[object]] = set()
         self._problem = ""  # What went wrong last.
         self._is_up = False
         self._ready = asyncio.Event()
@@ -92,7 +94,8 @@ class MeshPeer:
             self._handle(kind, lambda frame: handler(_message(frame)))
         return handler
 
-    async def ask(self, to: str, text: str, *, timeout: float | None = None, **more) -> Message:
+    async def ask(self, to: str, text: str, *, timeout: float | None = None,
+                  **more: Any) -> Message:
         """Asks a peer and waits for its answer. `more` are other fields, such as reply_to."""
         id = (await self._verb("ask", to_peer=to, text=text, **more))["correlation_id"]
         try:
@@ -102,7 +105,7 @@ class MeshPeer:
         finally:
             self._replies.pop(id, None)
 
-    async def notify(self, to: str, text: str, **more) -> dict:
+    async def notify(self, to: str, text: str, **more: Any) -> Frame:
         """Sends a message that needs no answer. Returns once the daemon has stored it."""
         return await self._verb("notify", to_peer=to, text=text, **more)
 
@@ -115,14 +118,15 @@ class MeshPeer:
     async def wait_closed(self) -> MeshError:
         """Waits until the connection has ended for good, and returns why."""
         await self._ended.wait()
-        return self.closed
+        return self.closed or MeshClosed("The peer was closed")
 
     async def _run(self) -> None:
         pause = 0.25
         while not self.closed:
             try:
                 url = (self._url or running_url()).replace("http", "ws", 1) + "/ws"
-                async with connect(url, **_OPTIONS) as self._socket:
+                async with connect(url, proxy=None, max_size=_FRAME_BYTES_MAX,
+                                   close_timeout=1) as self._socket:
                     if token := self._token or configured_token():
                         self._hello["auth_token"] = token
                     await self._send(self._hello)
@@ -141,9 +145,9 @@ class MeshPeer:
             await asyncio.sleep(pause * random.uniform(0.5, 1))
             pause = min(pause * 2, 5)
 
-    async def _take(self, frame: dict) -> bool:
+    async def _take(self, frame: Frame) -> bool:
         """Handles a frame of the daemon. Returns whether it accepted the connection."""
-        kind = frame["type"]
+        kind: str = frame["type"]
         if kind == "ping":
             await self._send({"type": "pong", "ping_id": frame["ping_id"]})
         elif kind == "error":
@@ -162,25 +166,25 @@ class MeshPeer:
             await self._deliver(frame)
         return kind == "connected"
 
-    async def _deliver(self, frame: dict) -> None:
+    async def _deliver(self, frame: Frame) -> None:
         """Handles a message once. The receipt follows when that is done, and again if it is sent
         again, so that neither a crash nor a lost connection loses it."""
         id = frame["delivery_id"]
         if id not in self._kept:
             self._kept[id] = {}
             if len(self._kept) > _KEPT_MAX:
-                self._kept.pop(next((old for old, done in self._kept.items() if done), None), None)
+                self._kept.pop(next((old for old, done in self._kept.items() if done), ""), None)
             self._begin(frame)
         elif self._kept[id]:
             await self._send(self._kept[id])
 
-    def _begin(self, frame: dict) -> None:
+    def _begin(self, frame: Frame) -> None:
         if handler := self._handlers.get(frame["type"]):
             self._spawn(self._finish(frame, handler(frame)))
         else:
             self._unhandled.append(frame)
 
-    async def _finish(self, frame: dict, handling: Awaitable) -> None:
+    async def _finish(self, frame: Frame, handling: Awaitable[object]) -> None:
         id = frame["delivery_id"]
         try:
             await handling
@@ -190,7 +194,7 @@ class MeshPeer:
         self._kept[id] = {"type": "delivery_ack", "delivery_id": id, **outcome}
         await self._send(self._kept[id])
 
-    async def _answer(self, frame: dict, handler: Handler) -> None:
+    async def _answer(self, frame: Frame, handler: Handler) -> None:
         id = frame["correlation_id"]
         try:
             answer = await handler(_message(frame))
@@ -208,7 +212,7 @@ class MeshPeer:
             if refused.code not in ("already_closed", "unknown_ask"):  # Nobody waits for it.
                 raise
 
-    async def _replied(self, frame: dict) -> None:
+    async def _replied(self, frame: Frame) -> None:
         id = frame["correlation_id"]
         is_asking = any(call["type"] == "ask" for call, _ in self._calls.values())
         if id not in self._replies and not is_asking:
@@ -221,24 +225,24 @@ class MeshPeer:
             text = frame["text"] or "it has no answer"
             reply.set_exception(AskEnded(f"{frame['close_reason']}: {text}", frame["close_reason"]))
 
-    def _reply(self, id: str) -> asyncio.Future:
+    def _reply(self, id: str) -> asyncio.Future[Message]:
         """The reply to an ask. It may come before the result of the ask, which tells its id."""
         return self._replies.setdefault(id, asyncio.get_running_loop().create_future())
 
-    async def _verb(self, kind: str, **fields) -> dict:
+    async def _verb(self, kind: str, **fields: Any) -> Frame:
         """Sends a verb, again after a lost connection, until it has a result."""
         if self.closed:
             raise self.closed
         id = str(uuid.uuid4())
         call = _given({"type": kind, "request_id": id, "idempotency_key": id, **fields})
-        result = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._calls[id] = (call, result)
         await self._send(call)
         return await result
 
-    def _settle(self, frame: dict) -> None:
+    def _settle(self, frame: Frame) -> None:
         call, result = self._calls.pop(frame["request_id"], (None, None))
-        if not call or result.done():
+        if call is None or result is None or result.done():
             return
         if frame.get("error") == "idempotency_in_progress":  # The first of two is still under way.
             self._calls[call["request_id"]] = (call, result)
@@ -248,13 +252,13 @@ class MeshPeer:
         else:
             result.set_result(frame)
 
-    async def _send(self, frame: dict) -> None:
+    async def _send(self, frame: Frame) -> None:
         """Sends a frame, if there is a connection. Everything is sent again on the next one."""
         if self._socket and (self._is_up or frame["type"] == "connect"):
             with contextlib.suppress(ConnectionClosed):
                 await self._socket.send(json.dumps(frame))
 
-    def _handle(self, kind: str, handler: Callable[[dict], Awaitable]) -> None:
+    def _handle(self, kind: str, handler: Callable[[Frame], Awaitable[object]]) -> None:
         self._handlers[kind] = handler
         waiting, self._unhandled = self._unhandled, []
         for frame in waiting:
@@ -266,23 +270,24 @@ class MeshPeer:
         self.closed = error
         self._ready.set()
         self._ended.set()
-        for future in [*(result for _, result in self._calls.values()), *self._replies.values()]:
+        waiting: list[asyncio.Future[Any]] = [result for _, result in self._calls.values()]
+        for future in [*waiting, *self._replies.values()]:
             if not future.done():
                 future.set_exception(error)
         if self._socket:
             self._spawn(self._socket.close())  # Ends the loop of `_run`.
 
-    def _spawn(self, work: Awaitable) -> None:
+    def _spawn(self, work: Awaitable[object]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _given(fields: dict) -> dict:
+def _given(fields: Frame) -> Frame:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _message(frame: dict) -> Message:
+def _message(frame: Frame) -> Message:
     text, sender, voice = frame.get("text") or "", frame["from_peer"], frame["voice"]
     return Message(text, sender, voice, frame.get("correlation_id"), frame)
 

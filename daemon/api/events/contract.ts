@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { Instant, queryInteger } from "kit/core/schema.ts";
 
 const maybe = z.string().nullable();
 
@@ -73,11 +73,11 @@ export const listEvents = contract({
   access: "caller",
   tunnel: "open",
   query: z.object({
-    since: QueryNumber.optional(),
+    since: queryInteger().optional(),
     /** The newest events, instead of those after `since`. */
-    replay: QueryNumber.optional(),
+    replay: queryInteger().optional(),
     type: z.string().optional(),
-    limit: QueryNumber.pipe(z.number().min(1)).default(100)
+    limit: queryInteger(1).default(100)
       .transform((limit) => Math.min(limit, 1000)),
   }),
   returns: z.object({

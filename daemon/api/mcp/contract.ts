@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
+import { JsonRpcError, JsonRpcMessages } from "kit/mcp/messages.ts";
 
 export const postMcp = contract({
   id: "mcp.post",
@@ -10,14 +11,27 @@ export const postMcp = contract({
   summary: "MCP over Streamable HTTP, stateless and in JSON, for programs of this machine",
   access: "token",
   tunnel: "never",
-  /** Any value is accepted here, because the SDK checks JSON-RPC messages. */
+  rawBody: JsonRpcMessages,
   returns: z.unknown(),
+  otherResponses: {
+    202: { description: "Accepted: a notification or a response has no answer" },
+    400: {
+      description: "A JSON-RPC error: no message, or no version of MCP that is known",
+      returns: JsonRpcError,
+    },
+    415: {
+      description: "A JSON-RPC error: the body is not application/json",
+      returns: JsonRpcError,
+    },
+  },
   /** The last two are reported as tool errors, like all refusals of the routes that tools call. */
   fails: ["loopback_only", "body_too_large", "body_too_slow", "not_an_agent", "unknown_caller"],
 });
 
+const { rawBody: _body, otherResponses: _others, ...refused } = postMcp;
+
 export const getMcp = contract({
-  ...postMcp,
+  ...refused,
   id: "mcp.get",
   method: "GET",
   summary: "Always 405: a stateless server has no stream",

@@ -23,7 +23,8 @@ export function authorizeTunnel(
 ): Caller {
   if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
   if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  return remoteCaller("relay", origin === "browser");
+  const caller = remoteCaller("relay", origin === "browser");
+  return allow_admin ? caller : { ...caller, admin_refused: true };
 }
 
 /** A caller on another machine, whom its connection has authenticated. */

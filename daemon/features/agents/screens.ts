@@ -134,7 +134,7 @@ export function looksLikeDialog(rows: readonly string[]): boolean {
  * next.
  */
 export function withoutPlaceholder(lines: readonly string[]): string[] {
-  let style = { faint: false, inverse: false };
+  let style = PLAIN;
   const typed: string[] = [];
   let cursor = false;
   // deno-lint-ignore no-control-regex -- Matches escape sequences.
@@ -151,24 +151,57 @@ export function withoutPlaceholder(lines: readonly string[]): string[] {
   return typed.join("").split("\n");
 }
 
+/** A cursor that a program draws itself: an inverse character. */
+export interface DrawnCursor {
+  readonly row: number;
+  /** The text of the row to its left. */
+  readonly before: string;
+  /** The character below it, and the text to its right that is not faint or coloured. */
+  readonly typed: string;
+}
+
+/** The lowest drawn cursor. Ink ends a row at its cursor with an invisible character. */
+export function drawnCursor(lines: readonly string[]): DrawnCursor | undefined {
+  for (const [row, line] of [...lines.entries()].reverse()) {
+    let style = PLAIN;
+    let text = "", before: string | undefined, typed = "";
+    // deno-lint-ignore no-control-regex -- Matches escape sequences.
+    for (const part of line.replaceAll("\u200b", "").split(/(\x1b\[[\d;:]*m)/)) {
+      // deno-lint-ignore no-control-regex -- See above.
+      const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
+      if (codes !== undefined) style = applyCodes(style, codes.split(";"));
+      else if (before !== undefined) typed += style.faint || style.coloured ? "" : part;
+      else if (style.inverse && part.length === 1) [before, typed] = [text, part];
+      else text += part;
+    }
+    if (before !== undefined) return { row, before, typed };
+  }
+  return undefined;
+}
+
 interface Style {
   readonly faint: boolean;
   readonly inverse: boolean;
+  readonly coloured: boolean;
 }
 
+const PLAIN: Style = { faint: false, inverse: false, coloured: false };
+
 function applyCodes(style: Style, codes: readonly string[]): Style {
-  let { faint, inverse } = style;
+  let { faint, inverse, coloured } = style;
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at];
+    if (code === "38" || /^(3|9)[0-7]$/.test(code ?? "")) coloured = true;
     // Skips the colour that follows.
     if (code === "38" || code === "48") at += codes[at + 1] === "5" ? 2 : 4;
+    else if (code === "39") coloured = false;
     else if (code === "2") faint = true;
     else if (code === "7") inverse = true;
     else if (code === "22") faint = false;
     else if (code === "27") inverse = false;
-    else if (code === "0" || code === "") faint = inverse = false;
+    else if (code === "0" || code === "") faint = inverse = coloured = false;
   }
-  return { faint, inverse };
+  return { faint, inverse, coloured };
 }
 
 /**

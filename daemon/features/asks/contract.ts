@@ -6,7 +6,7 @@ import {
   DisplayText,
   Instant,
   Name,
-  QueryNumber,
+  queryInteger,
   Sender,
   Text,
   TextOrEmpty,
@@ -51,7 +51,14 @@ export const GivenQuestion = Question.refine(
 ).refine(
   ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
   { path: ["metadata"], message: "The metadata is too long or nested too deep" },
-);
+).meta({
+  allOf: [{
+    anyOf: [
+      { properties: { kind: { enum: ["text", "acknowledge"] } } },
+      { required: ["options"], properties: { options: { type: "array", minItems: 1 } } },
+    ],
+  }],
+});
 
 export const TypedAnswer = z.object({
   outcome: Outcome,
@@ -181,8 +188,8 @@ export const listAsks = contract({
   query: z.object({
     state: z.enum(askMachine.states).optional(),
     peer_id: z.string().optional(),
-    limit: QueryNumber.pipe(z.number().min(1).max(500)).optional(),
-    cursor: QueryNumber.optional(),
+    limit: queryInteger(1, 500).optional(),
+    cursor: queryInteger().optional(),
   }),
   actor: NO_ACTOR,
   returns: z.object({ asks: z.array(Ask), next: nullableString }),

@@ -9,6 +9,7 @@ import type { Asks } from "../asks/asks.ts";
 import type { Ask } from "../asks/contract.ts";
 import * as askRows from "../asks/store.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
+import { HANDOFF_TYPE } from "../messages/attachments/contract.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -134,7 +135,7 @@ export class Handoffs {
   /** Stores a bundle as a file, and runs `within` in the same transaction. */
   async store<T>(bundle: Bundle, within: (attachment_id: string) => T): Promise<T> {
     const { from, to } = bundle.manifest;
-    const file = { filename: `handoff-${from.name}-${to.name}.md`, media_type: "text/markdown" };
+    const file = { filename: `handoff-${from.name}-${to.name}.md`, media_type: HANDOFF_TYPE };
     const results: T[] = [];
     const bytes = new TextEncoder().encode(toMarkdown(bundle));
     await this.#deps.attachments.adopt(bytes, file, (_, id) => results.push(within(id)));

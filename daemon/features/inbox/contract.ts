@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, Ok } from "kit/http/contract.ts";
-import { Instant, QueryFlag, QueryNumber, Text } from "kit/core/schema.ts";
+import { Instant, QueryFlag, queryInteger, Text } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "../messages/attachments/contract.ts";
 import { AuthorKind } from "../peers/schemas.ts";
 import { TARGET_FAILS } from "../messages/contract.ts";
@@ -67,7 +67,8 @@ const byId = z.object({ id: z.string() });
 const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "Control characters are not allowed")
   .default("cli");
 /** A surface's own id of a message: a number of any length, or another text. */
-const Ref = z.union([z.string().min(1).max(4096), z.int()]).transform(String);
+const ref = (maxLength: number) =>
+  z.union([z.string().min(1).max(maxLength), z.int()]).transform(String);
 
 export const listInbox = contract({
   id: "inbox.list",
@@ -81,7 +82,7 @@ export const listInbox = contract({
     open: QueryFlag.optional().describe(
       "With true, and without a surface: only items whose ask is open, and then unread items",
     ),
-    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(50),
+    limit: queryInteger(1, 500).default(50),
     surface: z.string().min(1).optional(),
     here: QueryFlag.optional().describe(
       "With true: the inbox of this machine, even if the human's is on another one",
@@ -135,7 +136,7 @@ const reply = {
    * The surface's own id of the reply message. If the reply opens an ask, the id is part of the
    * ask's origin.
    */
-  ref: Ref.pipe(z.string().max(255)).optional(),
+  ref: ref(255).optional(),
 };
 
 /** Errors of the ask that a reply answers or opens. The item's sender may be gone by now. */
@@ -175,7 +176,7 @@ export const replyByRef = contract({
   summary: "Reply to the item that a surface rendered as the given message",
   access: "caller",
   tunnel: "open",
-  body: z.object({ ...reply, surface_ref: Ref }),
+  body: z.object({ ...reply, surface_ref: ref(4096) }),
   returns: Replied,
   fails: [...HOME_FAILS, "unknown_surface_ref", ...replyFails],
 });

@@ -6,7 +6,7 @@ import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   Instant,
   Name,
-  QueryNumber,
+  queryInteger,
   Sender,
   shortText,
   Text,
@@ -154,7 +154,7 @@ export const listJobs = contract({
     owner_peer_id: z.string().optional(),
     circle: Name.optional(),
     view: z.enum(["full", "summary"]).default("full"),
-    limit: QueryNumber.pipe(z.number().min(1).max(1000)).optional(),
+    limit: queryInteger(1, 1000).optional(),
   }),
   actor: NO_ACTOR,
   returns: z.object({ work: z.array(JobInList), recurring: z.array(TemplateInList) }),

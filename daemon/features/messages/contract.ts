@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
-import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { Instant, queryInteger } from "kit/core/schema.ts";
 import { TransportName } from "../agents/contract.ts";
 import type { Sender } from "../peers/directory.ts";
 import { AuthorKind } from "../peers/schemas.ts";
@@ -137,7 +137,7 @@ const DrainQuery = z.object({
   peer_id: z.string().optional(),
   pane_id: z.string().optional(),
   tmux_socket: z.string().optional(),
-  max_results: QueryNumber.pipe(z.number().min(1)).default(50)
+  max_results: queryInteger(1).default(50)
     .transform((count) => Math.min(count, 500)),
 }).refine(({ peer_id, pane_id }) => (peer_id === undefined) !== (pane_id === undefined), {
   message: "Give exactly one of peer_id and pane_id",
@@ -173,6 +173,13 @@ export const settleDeliveries = contract({
     status: z.enum(["accepted", "seen", "failed", "rejected"]),
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
     message: "Give the drain_id or the delivery_ids",
+  }).meta({
+    allOf: [{
+      anyOf: [
+        { required: ["drain_id"], properties: { drain_id: { type: "string" } } },
+        { required: ["delivery_ids"], properties: { delivery_ids: { type: "array" } } },
+      ],
+    }],
   }),
   actor: { otherwise: "drained", drains: true },
   returns: Ok,
@@ -204,7 +211,7 @@ export const listDeliveries = contract({
   query: z.object({
     peer_id: z.string().optional(),
     state: DeliveryState.optional(),
-    limit: QueryNumber.pipe(z.number().min(1).max(500)).default(100),
+    limit: queryInteger(1, 500).default(100),
   }),
   actor: NO_ACTOR,
   returns: z.object({

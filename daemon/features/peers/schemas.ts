@@ -154,7 +154,7 @@ export const Provenance = z.object({
 export type Provenance = z.output<typeof Provenance>;
 
 /** The daemon also checks the owner of the socket (`daemon/host/trusted_socket.ts`). */
-export const TmuxSocket = shortText(4096, 1).regex(
+export const TmuxSocket = shortText(255, 1).regex(
   /^(kitty:)?\/\P{Cc}*$/u,
   'The absolute path of a tmux socket, or "kitty:" and the path of a kitty socket',
 );

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, NO_ACTOR } from "kit/http/contract.ts";
-import { Instant, Name, QueryNumber, Sender, Text } from "kit/core/schema.ts";
+import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "./machine.ts";
@@ -102,7 +102,7 @@ export const listSchedules = contract({
     from_peer: z.string().optional(),
     to_peer: z.string().optional(),
     circle: Name.optional(),
-    limit: QueryNumber.pipe(z.number().min(1).max(LIST_MAX)).default(LIST_MAX),
+    limit: queryInteger(1, LIST_MAX).default(LIST_MAX),
   }),
   actor: NO_ACTOR,
   returns: z.object({ schedules: z.array(Schedule) }),

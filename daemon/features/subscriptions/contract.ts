@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, NO_ACTOR } from "kit/http/contract.ts";
-import { Instant, Name, QueryNumber, Sender, Text } from "kit/core/schema.ts";
+import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 import { When } from "../schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "./conditions.ts";
 import { subscriptionMachine } from "./machine.ts";
@@ -102,7 +102,7 @@ export const listSubscriptions = contract({
   query: z.object({
     state: SubscriptionState.optional(),
     from_peer: z.string().optional(),
-    limit: QueryNumber.pipe(z.number().min(1).max(LIST_MAX)).default(LIST_MAX),
+    limit: queryInteger(1, LIST_MAX).default(LIST_MAX),
   }),
   actor: NO_ACTOR,
   returns: z.object({ subscriptions: z.array(Subscription) }),

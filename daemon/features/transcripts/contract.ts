@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract, NO_ACTOR } from "kit/http/contract.ts";
-import { Instant, QueryNumber, Sender } from "kit/core/schema.ts";
+import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
 import { onePeer } from "../peers/schemas.ts";
 
 /** Who may read transcripts: the values of the setting `transcripts`. */
@@ -35,7 +35,7 @@ export const TranscriptEntry = z.object({
 export type TranscriptEntry = z.output<typeof TranscriptEntry>;
 
 const Flag = z.enum(["true", "false"]).transform((text) => text === "true");
-const Position = QueryNumber.pipe(z.number().int().min(0));
+const Position = queryInteger(0);
 
 export const readTranscript = contract({
   id: "transcripts.read",
@@ -46,7 +46,7 @@ export const readTranscript = contract({
   ...onePeer,
   tunnel: "never",
   query: onePeer.query.extend({
-    last: QueryNumber.pipe(z.number().int().min(1).max(ENTRIES_MAX)).default(ENTRIES_DEFAULT)
+    last: queryInteger(1, ENTRIES_MAX).default(ENTRIES_DEFAULT)
       .describe("How many entries, from the end"),
     grep: z.string().min(1).max(GREP_CHARS_MAX).optional()
       .describe("Only entries that contain this text, in any case; a masked secret is not found"),

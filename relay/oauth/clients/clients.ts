@@ -27,7 +27,7 @@ const RESPONSE_TYPES = ["code"];
 const Metadata = z.object({
   redirect_uris: z.array(z.string()).min(1),
   client_name: z.string().nullish(),
-  token_endpoint_auth_method: z.literal("none").nullish(),
+  token_endpoint_auth_method: z.string().nullish(),
   grant_types: z.array(z.string()).nullish(),
   response_types: z.array(z.string()).nullish(),
 });
@@ -45,7 +45,11 @@ export class Clients {
     this.#deps = deps;
   }
 
-  /** Registers a public client. `json` has the format of RFC 7591. */
+  /**
+   * Registers a public client. `json` has the format of RFC 7591. The response names what was
+   * registered: the redirect URIs that are allowed, and no authentication, whatever was requested
+   * (RFC 7591 3.2.1).
+   */
   register(json: string): Registration {
     const { db, clock, ids } = this.#deps;
     const metadata = metadataOf(json);
@@ -102,8 +106,8 @@ function metadataOf(json: string): z.output<typeof Metadata> {
       path ? `${path}: ${issue?.message}` : "the body is not a JSON object",
     );
   }
-  const { redirect_uris, grant_types, response_types } = read.data;
-  mustBeAllowedRedirects(redirect_uris);
+  const { grant_types, response_types } = read.data;
+  const redirect_uris = allowedRedirects(read.data.redirect_uris);
   // The client is registered without its other grant types and response types (RFC 7591 3.2.1).
   if (grant_types && !grant_types.includes("authorization_code")) {
     throw new OAuthRefusal("bad_metadata", "grant_types lacks authorization_code");
@@ -111,18 +115,21 @@ function metadataOf(json: string): z.output<typeof Metadata> {
   if (response_types && !response_types.includes("code")) {
     throw new OAuthRefusal("bad_metadata", "response_types lacks code");
   }
-  return read.data;
+  return { ...read.data, redirect_uris };
 }
 
-function mustBeAllowedRedirects(redirect_uris: readonly string[]): void {
-  const bytes = new TextEncoder().encode(redirect_uris.join("")).length;
+/** The redirect URIs that may be registered. Throws if there is none. */
+function allowedRedirects(requested: readonly string[]): string[] {
+  const allowed = requested.filter((uri) => redirectProblem(uri) === undefined);
+  const [uri = ""] = requested;
+  if (allowed.length === 0) {
+    throw new OAuthRefusal("bad_redirects", `${uri}: ${redirectProblem(uri)}`);
+  }
+  const bytes = new TextEncoder().encode(allowed.join("")).length;
   if (bytes > REDIRECT_BYTES_MAX) {
     throw new OAuthRefusal("bad_redirects", `more than ${REDIRECT_BYTES_MAX} bytes in all`);
   }
-  for (const uri of redirect_uris) {
-    const mistake = redirectProblem(uri);
-    if (mistake) throw new OAuthRefusal("bad_redirects", `${uri}: ${mistake}`);
-  }
+  return allowed;
 }
 
 /** Shortens a client's untrusted name, and removes control and invisible characters. */

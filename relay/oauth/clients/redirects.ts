@@ -55,6 +55,11 @@ export function redirectTo(uri: string, params: Readonly<Record<string, string |
   return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams(present)}`;
 }
 
+/** Whether the URI leads to a program on the person's own computer. */
+export function isLoopback(uri: string): boolean {
+  return loopbackOf(uri) !== undefined;
+}
+
 function loopbackOf(uri: string): { host: string; rest: string } | undefined {
   const [, host, port = "80", rest = ""] = LOOPBACK.exec(uri) ?? [];
   if (host === undefined || Number(port) < 1 || Number(port) > PORT_MAX) return undefined;

@@ -6,7 +6,7 @@ import { isRegistered } from "../clients/redirects.ts";
 import { OAuthRefusal } from "../refusals.ts";
 import { scopeOf } from "../scopes.ts";
 
-/** The verified target of the redirect. Refusals may be sent there too. */
+/** The verified target of the answer. */
 export interface RedirectTarget {
   readonly client: Client;
   readonly redirect_uri: string;
@@ -22,7 +22,7 @@ export interface RequestedAccess {
 /** A SHA-256 digest in base64url, which the method S256 requires. */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-/** Verifies client and redirect URI. Show its refusals on a page; never redirect them. */
+/** Verifies client and redirect URI. Show its refusals on a page; never send them to the app. */
 export function redirectTargetOf(
   params: Params,
   clientOf: (client_id: string) => Client,
@@ -37,7 +37,7 @@ export function redirectTargetOf(
   return { client, redirect_uri, state: params.get("state") };
 }
 
-/** Checks the other parameters. A refusal of these is redirected to the app. */
+/** Checks the other parameters. A refusal of these is an answer to the app. */
 export function requestedAccessOf(params: Params, resource: string): RequestedAccess {
   if (params.repeated.length > 0) throw new OAuthRefusal("repeated", params.repeated.join(", "));
   if (mustGet(params, "response_type") !== "code") throw new OAuthRefusal("wrong_response_type");
@@ -50,15 +50,15 @@ export function requestedAccessOf(params: Params, resource: string): RequestedAc
     throw new OAuthRefusal("wrong_challenge_method");
   }
   if (!CHALLENGE.test(code_challenge)) throw new OAuthRefusal("wrong_challenge");
-  refuseResource(params, resource);
+  refuseOtherResource(params.get("resource"), resource);
   const scope = scopeOf(params.get("scope"));
   if (!scope) throw new OAuthRefusal("wrong_scope");
   return { scope, code_challenge };
 }
 
 /** Refuses any other resource: tokens are issued only for the relay's MCP (RFC 8707). */
-export function refuseResource(params: Params, resource: string): void {
-  if (params.get("resource") !== resource) throw new OAuthRefusal("wrong_resource", resource);
+export function refuseOtherResource(requested: string | undefined, resource: string): void {
+  if (requested !== resource) throw new OAuthRefusal("wrong_resource", resource);
 }
 
 function onlyRedirectUri([first, ...others]: readonly string[]): string {

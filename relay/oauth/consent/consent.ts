@@ -1,4 +1,4 @@
-/** Consent: shows what an app requests, and redirects the person's decision to the app. */
+/** Consent: shows what an app requests, and sends the person's decision to the app. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -7,10 +7,11 @@ import type { Sessions } from "../../sign_in/sessions.ts";
 import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
-import { isRegistered, redirectTo } from "../clients/redirects.ts";
+import { isLoopback, isRegistered, redirectTo } from "../clients/redirects.ts";
 import { formOf, mustGet, type Params, paramsOf } from "../forms.ts";
 import type { Grants } from "../grants/grants.ts";
 import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
+import { allowedScope } from "../scopes.ts";
 import { BrowserCookie, type Form, FormSealer } from "./form.ts";
 import { consentPage, refusalPage } from "./pages.ts";
 import {
@@ -52,7 +53,7 @@ export class Consent {
     this.#cookie = new BrowserCookie(deps.ids, deps.originPolicy);
   }
 
-  /** `GET /oauth/authorize`: shows the form. Shows a refusal or redirects it to the app. */
+  /** `GET /oauth/authorize`: shows the form, or a refusal, or sends the refusal to the app. */
   async ask(request: Request): Promise<Response> {
     const { clients, resource, sessions } = this.#deps;
     return await this.#withRefusalPage(async () => {
@@ -71,7 +72,8 @@ export class Consent {
         const asked = { client_id, redirect_uri, scope, code_challenge, state, shown_to };
         const sealed = await this.#formSealer.close(asked, browser);
         const signed_in = shown_to !== undefined;
-        return consentPage({ client, redirect_uri, scope, sealed, signed_in, headers });
+        const shown = { client, redirect_uri, scope, chosen: scope, sealed, signed_in };
+        return consentPage({ ...shown, headers });
       });
     });
   }
@@ -95,14 +97,23 @@ export class Consent {
       const decision = params.get("decision");
       if (decision === "deny") {
         grants.deny(form.form_id, form.expires_at);
-        return this.#redirectRefusal(target, new OAuthRefusal("denied"));
+        return this.#refuseToApp(target, new OAuthRefusal("denied"));
       }
       if (decision !== "allow") throw new OAuthRefusal("wrong_decision");
+      const scope = allowedScope(form.scope, params.get("access"));
+      if (!scope) throw new OAuthRefusal("wrong_access");
       const namespace = this.#namespaceToAllow(request, params, form);
       if (namespace instanceof OAuthRefusal) {
-        return this.#showFormAgain(request, { form, sealed, client, refusal: namespace });
+        return this.#showFormAgain(request, {
+          form,
+          chosen: scope,
+          sealed,
+          client,
+          refusal: namespace,
+        });
       }
-      return this.#approve(form, namespace);
+      const code = grants.approve({ ...form, scope, namespace });
+      return this.#redirect(this.#answerTo(target, { code }));
     });
   }
 
@@ -126,17 +137,12 @@ export class Consent {
     return isProven ? namespace : new OAuthRefusal("no_machine");
   }
 
-  #approve(form: Form, namespace: string): Response {
-    const code = this.#deps.grants.approve({ ...form, namespace });
-    const { redirect_uri, state } = form;
-    return this.#redirect(redirect_uri, { code, state });
-  }
-
   /** Shows the same form again, with the reason for the refusal. Its expiry stays the same. */
   #showFormAgain(
     request: Request,
-    { form, sealed, client, refusal }: {
+    { form, chosen, sealed, client, refusal }: {
       form: Form;
+      chosen: Form["scope"];
       sealed: string;
       client: RedirectTarget["client"];
       refusal: OAuthRefusal;
@@ -146,7 +152,8 @@ export class Consent {
     const now = this.#deps.sessions.get(request)?.namespace;
     const signed_in = now !== undefined && now === shown_to;
     const { headers } = this.#cookie.keep(request);
-    return consentPage({ client, redirect_uri, scope, sealed, signed_in, refusal, headers });
+    const shown = { client, redirect_uri, scope, chosen, sealed, signed_in };
+    return consentPage({ ...shown, refusal, headers });
   }
 
   async #withRefusalPage(work: () => Promise<Response>): Promise<Response> {
@@ -164,23 +171,32 @@ export class Consent {
     try {
       return await work();
     } catch (error) {
-      return this.#redirectRefusal(target, toOAuthRefusal(error, this.#deps.log));
+      return this.#refuseToApp(target, toOAuthRefusal(error, this.#deps.log));
     }
   }
 
-  #redirectRefusal(
-    { redirect_uri, state }: RedirectTarget,
-    { error, description }: OAuthRefusal,
-  ): Response {
-    return this.#redirect(redirect_uri, { error, error_description: description, state });
+  /**
+   * Redirects a refusal to a program on this computer and to a client that a person has allowed.
+   * Strangers can register any other address, so a page names the refusal and links to the address
+   * (RFC 9700 4.11.2).
+   */
+  #refuseToApp(target: RedirectTarget, refusal: OAuthRefusal): Response {
+    const { error, description: error_description } = refusal;
+    const answer = this.#answerTo(target, { error, error_description });
+    const isTrusted = isLoopback(target.redirect_uri) || this.#deps.grants.isAllowed(target.client);
+    return isTrusted ? this.#redirect(answer) : refusalPage(refusal, answer);
+  }
+
+  /** The redirect URI with the answer. `iss` names the issuer (RFC 9207). */
+  #answerTo({ redirect_uri, state }: RedirectTarget, answer: Readonly<Record<string, string>>) {
+    return redirectTo(redirect_uri, { ...answer, state, iss: this.#deps.issuer });
   }
 
   /**
    * Redirects to the app. The status is 303 so that the browser does not send the posted secret to
-   * the app (RFC 9700 4.12). `iss` names the issuer (RFC 9207).
+   * the app (RFC 9700 4.12).
    */
-  #redirect(uri: string, params: Readonly<Record<string, string | undefined>>): Response {
-    const location = redirectTo(uri, { ...params, iss: this.#deps.issuer });
+  #redirect(location: string): Response {
     const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
     return new Response(null, { status: 303, headers });
   }

@@ -1,7 +1,7 @@
 /** The pages for consent and for connected apps. */
 
 import { WRITE } from "../../mcp/contract.ts";
-import { html, type Markup, page, timeOf } from "../../web/page.ts";
+import { html, Markup, page, timeOf } from "../../web/page.ts";
 import type { Client, Scope } from "../contract.ts";
 import type { Connection } from "../grants/store.ts";
 import type { OAuthRefusal } from "../refusals.ts";
@@ -9,7 +9,10 @@ import type { OAuthRefusal } from "../refusals.ts";
 export interface ConsentPage {
   readonly client: Client;
   readonly redirect_uri: string;
+  /** The scope that the app requests. */
   readonly scope: Scope;
+  /** The scope that is selected. */
+  readonly chosen: Scope;
   readonly sealed: string;
   readonly signed_in: boolean;
   /** Why the previous submission of the form was refused. */
@@ -18,19 +21,19 @@ export interface ConsentPage {
 }
 
 export function consentPage(consent: ConsentPage): Response {
-  const { client, redirect_uri, scope, sealed, signed_in, refusal, headers } = consent;
+  const { client, redirect_uri, sealed, signed_in, refusal, headers } = consent;
   const body = html`<h1>Connect an app</h1>
 ${refusal && html`<p class="bad" role="alert">${refusal.description}.</p>`}
 <p>An app that calls itself <strong>${client.client_name ?? "nothing"}</strong> wants to reach your
 agents. Nobody has checked its name. You will be sent back to <strong>${
     destinationOf(redirect_uri)
   }</strong>.</p>
-<p>For 30 days at most, and until you revoke it, it could, on every machine that shares the relay
-secret:</p>
-<ul>${rightsOf(scope)}</ul>
-<p>It never learns the secret itself. If you did not just connect an app, deny.</p>
 <form method="post" action="/oauth/authorize">
 <input type="hidden" name="request" value="${sealed}">
+<p>For 30 days at most, and until you revoke it, it could, on every machine that shares the relay
+secret:</p>
+${accessOf(consent)}
+<p>It never learns the secret itself. If you did not just connect an app, deny.</p>
 ${signed_in ? html`<p>You are signed in to the relay in this browser.</p>` : SECRET_FIELD}
 <button type="submit" name="decision" value="allow">Allow</button>
 <button type="submit" name="decision" value="deny" class="quiet" formnovalidate>Deny</button>
@@ -52,10 +55,34 @@ const SECRET_FIELD = html`
     placeholder="mesh_sk_…">
 `;
 
-function rightsOf(scope: Scope): Markup[] {
-  const reads = html`<li>see machines and agents, and read the replies to its own requests</li>`;
-  const writes = html`<li>ask agents to work, and send them messages</li>`;
-  return scope.includes(WRITE) ? [reads, writes] : [reads];
+const READS = "see machines and agents, and read the replies to its own requests";
+const WRITES = "ask agents to work, and send them messages";
+
+/** What the app may do. If it requests to send, the person may allow it to read only. */
+function accessOf({ scope, chosen }: ConsentPage): Markup {
+  if (!scope.includes(WRITE)) {
+    return html`
+      <ul>
+        <li>${READS}</li>
+      </ul>
+    `;
+  }
+  const select = (access: "read" | "write") => {
+    const isChosen = chosen.includes(WRITE) === (access === "write");
+    const checked = isChosen ? new Markup(" checked") : undefined;
+    return html`
+      <input type="radio" name="access" value="${access}" ${checked}>
+    `;
+  };
+  return html`
+    <fieldset>
+      <legend>Access</legend>
+      <label class="choice">${select("write")}
+    <span><strong>Read and send</strong>: ${READS}; ${WRITES}</span></label>
+      <label class="choice">${select("read")}
+    <span><strong>Read only</strong>: ${READS}</span></label>
+    </fieldset>
+  `;
 }
 
 /** Where the redirect leads: a program on this computer, or a host that the person should know. */
@@ -64,12 +91,18 @@ function destinationOf(redirect_uri: string): string {
   return protocol === "http:" ? `a program on this computer (${host})` : host;
 }
 
-/** A page for a refusal that must not be redirected to the app. */
-export function refusalPage(refusal: OAuthRefusal): Response {
+/** A page for a refusal that is not redirected to the app. `answer` is where the app expects it. */
+export function refusalPage(refusal: OAuthRefusal, answer?: string): Response {
   const { description, error } = refusal;
+  const back = answer !== undefined &&
+    html`<p>The app waits for this answer at <strong>${
+      destinationOf(answer)
+    }</strong>. Nobody has checked
+that address. If you know it, <a href="${answer}" rel="noreferrer">go back to the app</a>.</p>`;
   const body = html`<h1>This request was refused</h1>
 <p class="bad" role="alert">${description}.</p>
-<p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>`;
+<p>Nothing was changed. You can close this page. (<code>${error}</code>)</p>
+${back || undefined}`;
   // For a 401, a browser would show its own sign-in dialog.
   const status = refusal.status === 401 ? 400 : refusal.status;
   const retry = refusal.headers["retry-after"];

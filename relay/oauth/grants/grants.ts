@@ -199,6 +199,11 @@ export class Grants {
     return rows.connections(db, { namespace, now: clock.now(), max: CONNECTIONS_MAX });
   }
 
+  /** Whether a person has allowed this client: it has exchanged a code, or may do so now. */
+  isAllowed({ client_id, state }: Client): boolean {
+    return state === "used" || rows.hasGrant(this.#deps.db, client_id);
+  }
+
   /** Whether an app was connected to this namespace before. If so, the namespace is in use. */
   hasExchangedGrant(namespace: string): boolean {
     return rows.hasExchangedGrant(this.#deps.db, namespace);

@@ -5,6 +5,7 @@ import { TOOL_CALLS_MAX, TURN_CHARS_MAX } from "../../../cli/acp/turn.ts";
 import { LINE_CHARS_MAX, readLines } from "../../../cli/acp/lines.ts";
 import {
   FakeAcpAgent,
+  MCP_SERVER,
   NEVER,
   OPTIONS,
   Refusal,
@@ -19,10 +20,9 @@ function listener() {
   return { events, seen: () => events.push("seen"), tool: (title: string) => events.push(title) };
 }
 
-Deno.test("the client offers neither files nor terminals, and hands over the MCP servers", async () => {
+Deno.test("the client offers neither files nor terminals, and hands over the MCP server", async () => {
   const fake = new FakeAcpAgent();
-  const mcpServers = [{ name: "mesh", command: "mesh", args: ["mcp"], env: [] }];
-  const opened = await fake.clock.during(fake.agent.open({ ...OPTIONS, mcpServers }));
+  const opened = await fake.open();
   assert.deepEqual([opened.session_id, opened.isContinued], [SESSION, false]);
   const [initialize, session] = fake.received.map(({ params }) => params) as [
     Record<string, unknown>,
@@ -30,10 +30,33 @@ Deno.test("the client offers neither files nor terminals, and hands over the MCP
   ];
   const fs = { readTextFile: false, writeTextFile: false };
   assert.deepEqual(initialize["clientCapabilities"], { fs, terminal: false });
-  assert.deepEqual(session, { cwd: "/work/api", mcpServers });
+  assert.deepEqual(session, { cwd: "/work/api", mcpServers: [MCP_SERVER.stdio] });
   const { error } = await fake.request("fs/read_text_file", { path: "/etc/passwd" });
   assert.equal((error as { code: number }).code, -32_601);
 });
+
+// deno-fmt-ignore
+const CAPABILITIES: readonly [what: string, agentCapabilities: unknown, form: "http" | "stdio"][] = [
+  ["http",              { mcpCapabilities: { http: true, sse: true } },   "http"],
+  ["sse only",          { mcpCapabilities: { http: false, sse: true } },  "stdio"],
+  ["neither of them",   { mcpCapabilities: {} },                          "stdio"],
+  ["a malformed value", { mcpCapabilities: { http: "yes" } },             "stdio"],
+  ["no such field",     { loadSession: true },                            "stdio"],
+];
+
+for (const [what, agentCapabilities, form] of CAPABILITIES) {
+  Deno.test(`an agent whose capabilities name ${what} gets the MCP server over ${form}`, async () => {
+    const initialize = () => ({ protocolVersion: 1, agentCapabilities });
+    for (const previous of [undefined, SESSION]) {
+      const fake = new FakeAcpAgent({ initialize });
+      const opening = fake.agent.open({ ...OPTIONS, previous });
+      await fake.clock.advance(1_000);
+      await opening;
+      const { mcpServers } = fake.received[1]?.["params"] as { mcpServers: unknown };
+      assert.deepEqual(mcpServers, [MCP_SERVER[form]]);
+    }
+  });
+}
 
 Deno.test("the first update that only a running prompt causes proves it read", async () => {
   const { promise: goOn, resolve } = Promise.withResolvers<void>();

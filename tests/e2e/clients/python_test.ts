@@ -1,5 +1,6 @@
 /** The Python client, installed by pip into a temporary folder. */
 
+import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { cpSync } from "node:fs";
 import { testClient } from "../../support/clients/suite.ts";
@@ -8,6 +9,8 @@ const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SCRIPT = `${ROOT}tests/support/clients/peer_script.py`;
 const DIR = Deno.makeTempDirSync({ prefix: "mesh-python-" });
 globalThis.addEventListener("unload", () => Deno.removeSync(DIR, { recursive: true }));
+
+const MYPY = "mypy==2.4.1";
 
 /** Installs packages into a folder of their own. Returns what went wrong. */
 function pip(folder: string, ...args: readonly string[]): string | undefined {
@@ -36,6 +39,18 @@ if (missing !== undefined) {
   const failed = pip("client", "--no-index", "--no-build-isolation", "--no-deps", `${DIR}/source`);
   if (failed !== undefined) throw new Error(`pip does not install the client: ${failed}`);
   const PYTHONPATH = `${DIR}/client:${DIR}/needed`;
+  const noMypy = pip("mypy", MYPY);
+  Deno.test({
+    name: `mypy --strict finds nothing in the Python client${noMypy ? " (skipped: no mypy)" : ""}`,
+    ignore: noMypy !== undefined,
+    fn: () => {
+      const { success, stdout } = new Deno.Command("python3", {
+        args: ["-m", "mypy", "--strict", "--cache-dir", `${DIR}/cache`, `${ROOT}clients/python`],
+        env: { PYTHONPATH: `${DIR}/mypy:${PYTHONPATH}` },
+      }).outputSync();
+      assert.ok(success, new TextDecoder().decode(stdout));
+    },
+  });
   const env = { PYTHONPATH };
   testClient({
     title: "Python",

@@ -1,5 +1,6 @@
 /** Schemathesis, a fuzzer by others, against a real daemon: it knows only the API description. */
 
+import { fileURLToPath } from "node:url";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 /** Pinned, so that a new release finds nothing new in an old commit. */
@@ -10,10 +11,17 @@ const CHECKS = [
   "content_type_conformance",
   "response_headers_conformance",
   "response_schema_conformance",
-  "allow_header_conformance",
+  "negative_data_rejection",
+  "unsupported_method",
+  "described_request_is_taken",
 ];
-/** They wait for minutes, or are endless; the fuzzer of routes lets their time pass. */
-const EXCLUDED_PATHS = "/(wait|ws|stream|restart|query|mcp)$|^/questions/";
+/** The last of the checks, and the rules that no description can express. */
+const CHECKS_FILE = fileURLToPath(new URL("checks.py", import.meta.url));
+/**
+ * They wait for minutes, are endless, or take what an agent defines; the fuzzer of routes lets
+ * their time pass.
+ */
+const EXCLUDED_PATHS = "/(wait|ws|stream|restart|query)$|^/(questions|hooks)/";
 
 /** A 503 that the description names is a refusal, such as `relay_disabled`. */
 const CONFIG = "[checks]\nnot_a_server_error.expected-statuses = ['2xx', '3xx', '4xx', 503]\n";
@@ -66,7 +74,7 @@ async function run(program: string, args: readonly string[], cwd: string) {
     const command = new Deno.Command(program, {
       args: [...args],
       cwd,
-      env: { NO_COLOR: "1", PYTHONUTF8: "1" },
+      env: { NO_COLOR: "1", PYTHONUTF8: "1", SCHEMATHESIS_HOOKS: CHECKS_FILE },
     });
     const { success, stdout, stderr } = await command.output();
     const decoder = new TextDecoder();

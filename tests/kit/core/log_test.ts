@@ -1,7 +1,7 @@
 /** The log: one JSON object per line, without secrets. */
 
 import assert from "node:assert/strict";
-import { jsonLog } from "kit/core/log.ts";
+import { jsonLog, logConsole } from "kit/core/log.ts";
 import { FakeClock } from "../../support/clock.ts";
 
 function capturedLog() {
@@ -70,4 +70,22 @@ Deno.test("a line that cannot be written fails nothing, and the next one counts 
     ["Written", 2],
     ["Later", undefined],
   ]);
+});
+
+/** Not the global name, which only libraries use. */
+const { console } = globalThis;
+
+Deno.test("what a library writes to the console is a line of the log, while it is captured", () => {
+  const { lines, log } = capturedLog();
+  const { warn, error } = console;
+  {
+    using _console = logConsole(log);
+    console.warn("drops notifications", 2);
+    console.error(new TypeError("two\nlines"));
+  }
+  assert.deepEqual(
+    lines.map(({ level, output }) => [level, output]),
+    [["warn", "drops notifications 2"], ["error", "TypeError: two\nlines"]],
+  );
+  assert.deepEqual([console.warn, console.error], [warn, error]);
 });

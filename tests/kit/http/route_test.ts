@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { contract, OK, Ok } from "kit/http/contract.ts";
-import { Instant, QueryNumber } from "kit/core/schema.ts";
+import { Instant, queryInteger } from "kit/core/schema.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Problem } from "kit/core/problem.ts";
 import { rawRoute, type Route, route, type RouteGuard } from "kit/http/route.ts";
@@ -19,7 +19,7 @@ const sayContract = contract({
   method: "POST",
   path: "/words/:word",
   params: z.object({ word: z.string() }),
-  query: z.object({ times: QueryNumber.optional() }),
+  query: z.object({ times: queryInteger().optional() }),
   body: z.object({
     by: z.string().default("nobody"),
     deep: z.object({ n: z.number() }).optional(),
@@ -100,7 +100,7 @@ Deno.test("a literal path precedes one with a parameter, in any order of routes"
 });
 
 Deno.test("a literal path with a query, an escape or a slash at its end is served as any other", async () => {
-  const query = { query: z.object({ times: QueryNumber.optional() }) };
+  const query = { query: z.object({ times: queryInteger().optional() }) };
   const times = { ...bare, ...query, returns: z.object({ times: z.number().nullable() }) } as const;
   const { ask } = open([route(times, ({ query }) => ({ times: query.times ?? null }))]);
   assert.deepEqual((await ask("/bare")).answer, { times: null });

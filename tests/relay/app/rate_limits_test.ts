@@ -58,7 +58,7 @@ Deno.test("consent decisions are rate-limited per session", async () => {
   for (const person of [busy, other]) await person.signIn();
   const form = await busy.formFor(app);
   for (let number = 0; number < DECISIONS; number++) {
-    assert.equal((await busy.decide(await busy.formFor(app), "deny")).status, 303);
+    assert.equal((await busy.decide(await busy.formFor(app), "deny")).status, 403);
   }
   const limited = await busy.decide(form, "allow");
   assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "1"]);

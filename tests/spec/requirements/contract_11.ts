@@ -26,5 +26,12 @@ export const CONTRACT_11: readonly Requirement[] = [
   ["c11.over.option",       "built", "A reply with an `option_id` to a question that is closed is 410 `already_closed` with its outcome"],
   ["c11.over.text",         "built", "A text to a closed permission or choice opens a new ask only after the person has confirmed it"],
   ["c11.over.there",        "built", "What was decided in the agent's terminal is `allowed_there`, `denied_there` or `ended_there`, by the terminal"],
+  ["c11.oauth.resource",     "relay", "At /oauth/token an absent resource is that of the code or grant; another one is invalid_target"],
+  ["c11.oauth.registration", "relay", "Registration keeps the redirect URIs that are allowed and returns them, and answers any authentication with none"],
+  ["c11.oauth.scopes",       "relay", "Unknown scopes beside agents:read are left out"],
+  ["c11.oauth.read-only",    "relay", "Consent offers the requested access and, where writing was asked for, read only (access=read|write)"],
+  ["c11.oauth.cors",         "relay", "Any page may call discovery, registration, tokens, revocation and /mcp, and nothing else"],
+  ["c11.oauth.mcp-slash",    "relay", "/mcp/ is /mcp"],
+  ["c11.oauth.errors",       "relay", "An authorization's error is redirected to loopback and to allowed clients; else a page names it and links there"],
   ["c11.stream.headers",    "built", "Event streams send `X-Accel-Buffering: no` and `Cache-Control: no-store, no-transform`"],
 ];

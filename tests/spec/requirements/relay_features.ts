@@ -13,7 +13,7 @@ export const RELAY_FEATURES: readonly Requirement[] = [
   ["4.relay.list-requests",    "relay", "list_requests gives the outstanding asks of this app connection"],
   ["4.relay.scopes",           "relay", "Each tool needs its scope; a missing one is 403 insufficient_scope"],
   ["4.relay.challenge",        "relay", "A request without a valid token is 401, with the resource metadata and the scope"],
-  ["4.relay.rebinding",        "relay", "A Host other than the issuer's or loopback, or an Origin other than the issuer's, is refused"],
+  ["4.relay.rebinding",        "relay", "At /mcp a Host other than the issuer's or loopback is refused"],
   ["4.relay.rule-1",           "relay", "Targets are the exact peer_id from discovery; display names are not accepted"],
   ["4.relay.rule-2",           "relay", "A machine id never falls back to another connection"],
   ["4.relay.rule-3",           "relay", "Permissions cover all machines of the approved secret"],

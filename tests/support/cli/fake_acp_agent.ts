@@ -2,6 +2,7 @@
 
 import { AcpAgent, type AgentDeps } from "../../../cli/acp/agent.ts";
 import type { RpcStreams } from "../../../cli/acp/json_rpc.ts";
+import type { McpServer } from "../../../cli/acp/protocol.ts";
 import { FakeClock } from "../clock.ts";
 
 type Fields = Record<string, unknown>;
@@ -22,7 +23,11 @@ export class Refusal extends Error {
 
 export const SESSION = "session-1";
 export const NEVER = new Promise<never>(() => undefined);
-export const OPTIONS = { cwd: "/work/api", mcpServers: [], previous: undefined };
+export const MCP_SERVER: McpServer = {
+  stdio: { name: "mesh", command: "mesh", args: ["mcp"], env: [] },
+  http: { type: "http", name: "mesh", url: "http://127.0.0.1:1/mcp", headers: [] },
+};
+export const OPTIONS = { cwd: "/work/api", mcpServer: MCP_SERVER, previous: undefined };
 
 export const update = (sessionUpdate: string, fields: Fields = {}) => ({
   sessionId: SESSION,

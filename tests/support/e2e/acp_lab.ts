@@ -35,6 +35,7 @@ import {
   makeRunDir,
   OPENCODE,
   opencodeCli,
+  qwenCode,
 } from "./installed_agents.ts";
 import { Mesh, mesh, userEnvironment } from "./programs.ts";
 import { until } from "../waiting.ts";
@@ -90,6 +91,19 @@ export const COPILOT_ACP: AcpAgent = {
   },
 };
 
+/** Qwen Code shows tools of MCP servers to its model only without its search for tools. */
+export const QWEN_ACP: AcpAgent = {
+  cli: qwenCode,
+  command: ["qwen", "--acp", "--exclude-tools", "tool_search"],
+  name: "Qwen Code",
+  Model: ChatModel,
+  prepare(dir, model_url) {
+    const settings = { security: { auth: { selectedType: "openai" } } };
+    writeFiles({ [join(dir, "home/.qwen/settings.json")]: JSON.stringify(settings) });
+    return { OPENAI_API_KEY: "none", OPENAI_BASE_URL: model_url, OPENAI_MODEL: "scripted" };
+  },
+};
+
 export class AcpLab implements AsyncDisposable {
   readonly dir = makeRunDir();
   readonly model: ChatModel | GeminiModel;
@@ -111,9 +125,13 @@ export class AcpLab implements AsyncDisposable {
     return this.mesh.call;
   }
 
-  /** After `mesh setup`, whose hooks must not make the agent a second peer. */
-  async up(): Promise<void> {
-    await this.mesh.setUp({ config: { human: { name: "sam" } } });
+  /**
+   * After `mesh setup`, whose hooks must not make the agent a second peer. It may be for Claude
+   * Code only: then the agent has only what the session gives it.
+   */
+  async up(agent?: "claude-code"): Promise<void> {
+    const config = { human: { name: "sam" } };
+    await this.mesh.setUp({ config, ...(agent && { agent }) });
     await this.mesh.up();
     const body = { name: "web", path: "/work/web", backend: "sdk" as const, circle: "default" };
     await this.call(registerPeer, { body });
@@ -127,7 +145,7 @@ export class AcpLab implements AsyncDisposable {
       const found = await this.peer();
       return found?.ws_connected && found.turn_state === "idle" ? found : undefined;
     }, START_MS);
-    assert.equal(peer.metadata?.["agent"], this.#agent.name);
+    assert.ok(String(peer.metadata?.["agent"]).startsWith(this.#agent.name));
     return peer;
   }
 

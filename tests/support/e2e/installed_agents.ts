@@ -61,6 +61,13 @@ export const RELEASES: readonly Release[] = [
   OPENCODE,
 ];
 
+const QWEN_CODE: Release = {
+  name: "@qwen-code/qwen-code",
+  version: "0.15.10",
+  program: "qwen",
+  folder: "qwen",
+};
+
 /** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
 
@@ -69,6 +76,7 @@ export const codexCli = (): Installed => installed(CODEX);
 export const copilotCli = (): Installed => installed(COPILOT_COMMAND);
 export const geminiCli = (): Installed => installed(GEMINI_COMMAND);
 export const opencodeCli = (): Installed => installed(OPENCODE);
+export const qwenCode = (): Installed => installed(QWEN_CODE);
 
 /** The path of an agent's program; throws if it cannot be installed. */
 export function binOf(agent: () => Installed): string {

@@ -26,15 +26,18 @@ const GIT_OUTPUT = " M src/port.ts\0R  new.ts\0old.ts\0?? notes.md\0";
 interface HandoffOptions extends WorldOptions {
   readonly entries?: FakeSession["entries"];
   readonly git?: ProgramResult;
+  /** Opens the world, by default without a relay. */
+  readonly open?: (options: WorldOptions) => World | Promise<World>;
 }
 
 /** `api` with a session, whose process is proved to send requests, and `web`, which takes over. */
 export async function handoffWorld(
-  { entries = ENTRIES, git = { exit: 0, output: GIT_OUTPUT }, ...options }: HandoffOptions = {},
+  { entries = ENTRIES, git = { exit: 0, output: GIT_OUTPUT }, open = world, ...options }:
+    HandoffOptions = {},
 ) {
   const runs: (readonly string[])[] = [];
   const session = { session_id: "s-1", title: "Port", folder: "/w/api", updated_at: 0, entries };
-  const w = world({
+  const w = await open({
     sessionFiles: { "claude-code": sessionFilesOf([session]) },
     programs: {
       run: (argv) => {

@@ -87,6 +87,13 @@ export const askBlocking = contract({
   }).refine(({ options }) => GivenQuestion.safeParse({ kind: "text", options }).success, {
     path: ["options"],
     message: "Two options have the same id",
+  }).meta({
+    allOf: [{
+      anyOf: [
+        { properties: { scope: { not: { const: "tool_permission" } } } },
+        { required: ["options"], properties: { options: { type: "array", minItems: 1 } } },
+      ],
+    }],
   }),
   actor: { field: "body.from_peer" },
   returns: z.object({

@@ -24,6 +24,12 @@ export const Attachment = z.object({
 }).meta({ id: "Attachment" });
 export type Attachment = z.output<typeof Attachment>;
 
+/**
+ * The media type of a hand-over. It holds what only administration gives through a relay, such as
+ * an agent's turns, so it is no attachment like any other there.
+ */
+export const HANDOFF_TYPE = "text/vnd.mesh.handoff";
+
 /** The files of a message, as they were when it was sent. */
 export const Attachments = z.array(Attachment);
 export type Attachments = z.output<typeof Attachments>;
@@ -79,13 +85,14 @@ export const getAttachment = contract({
   id: "attachments.get",
   method: "GET",
   path: "/attachments/:id",
-  summary: "The bytes of a file, as a download",
+  summary:
+    "The bytes of a file, as a download; a hand-over through a relay needs relay.allow_admin",
   access: "caller",
   tunnel: "open",
   params: byId,
   returns: z.void(),
   responseType: "*/*",
-  fails: ["attachment_not_found", "attachment_lost"],
+  fails: ["attachment_not_found", "attachment_lost", "relay_admin_off"],
 });
 
 export const deleteAttachment = contract({

@@ -6,7 +6,13 @@ import { toContentDisposition } from "kit/http/filenames.ts";
 import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import { type Attachments, refuseTooLarge } from "./attachments.ts";
-import { Attachment, deleteAttachment, getAttachment, uploadAttachment } from "./contract.ts";
+import {
+  Attachment,
+  deleteAttachment,
+  getAttachment,
+  HANDOFF_TYPE,
+  uploadAttachment,
+} from "./contract.ts";
 import { boundaryOf } from "./multipart.ts";
 
 /** Make a browser download any file and execute none. */
@@ -23,7 +29,13 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
       const attachment = await attachments.store(request.body, mustHaveBoundary(request));
       return Response.json(z.encode(Attachment, attachment), { headers: UNCACHED_HEADERS });
     }),
-    rawRoute(getAttachment, async (request, _, { id = "" }) => {
+    rawRoute(getAttachment, async (request, { admin_refused }, { id = "" }) => {
+      if (admin_refused && attachments.get(id)?.content_type === HANDOFF_TYPE) {
+        throw new Problem("relay_admin_off", {
+          method: request.method,
+          path: `/attachments/${id}`,
+        });
+      }
       const { content_type, filename, size, sha256, body } = await attachments.open(id);
       const headers = {
         ...DOWNLOAD_HEADERS,

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract } from "kit/http/contract.ts";
-import { Instant, Name, QueryNumber } from "kit/core/schema.ts";
+import { Instant, Name, queryInteger } from "kit/core/schema.ts";
 import { Delivery, DeliveryState, Kind } from "../contract.ts";
 
 export const SEARCH_CHARS_MAX = 1000;
@@ -78,7 +78,7 @@ export const MessageQuery = z.object({
   ),
   since: QueryInstant.optional().describe("Messages at or after this instant"),
   until: QueryInstant.optional().describe("Messages before this instant"),
-  limit: QueryNumber.pipe(z.number().min(1).max(500)).default(PAGE_ROWS),
+  limit: queryInteger(1, 500).default(PAGE_ROWS),
   cursor: z.string().optional().describe("`next` of the previous page"),
 });
 export type MessageQuery = z.output<typeof MessageQuery>;

@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { getAsk } from "../../../../daemon/features/asks/contract.ts";
 import { listPeers } from "../../../../daemon/features/peers/contract.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
-import { AcpLab, COPILOT_ACP, GEMINI_ACP, OPENCODE_ACP } from "../../../support/e2e/acp_lab.ts";
+import {
+  AcpLab,
+  COPILOT_ACP,
+  GEMINI_ACP,
+  OPENCODE_ACP,
+  QWEN_ACP,
+} from "../../../support/e2e/acp_lab.ts";
 import { withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
@@ -51,9 +57,30 @@ function olderChats(folder: string): void {
   }
 }
 
-/** Gemini CLI has several tools of mesh whose names end in `ack`. */
+/** Gemini CLI and Qwen Code have several tools of mesh whose names end in `ack`. */
 const ACK = { correlation_id: "$1", message: "Port 8080" };
 const ACKS = { ...ANSWERS, steps: [{ tool: "mesh_ack", args: ACK }, { say: "Done" }] };
+const QWEN_ACKS = { ...ACKS, steps: [{ tool: "mesh__ack", args: ACK }, { say: "Done" }] };
+
+for (
+  const [agent, rule] of [
+    [OPENCODE_ACP, ANSWERS],
+    [COPILOT_ACP, ANSWERS],
+    [QWEN_ACP, QWEN_ACKS],
+  ] as const
+) {
+  const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
+  withLab(import.meta.url, name, async () => {
+    await using lab = new AcpLab(agent, [rule]);
+    await lab.up("claude-code");
+    await lab.start();
+    const id = await lab.ask("Which port?");
+    const permitting = agent === OPENCODE_ACP ? undefined : lab.permission();
+    if (permitting) await lab.reply((await permitting).item_id, "allow");
+    const { reply, responder } = await lab.answered(id);
+    assert.deepEqual([reply, responder], ["Port 8080", "api"]);
+  }, agent.cli);
+}
 
 withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", async () => {
   await using lab = new AcpLab(GEMINI_ACP, [ACKS]);

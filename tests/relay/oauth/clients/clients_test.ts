@@ -89,11 +89,11 @@ const REFUSED: readonly [what: string, body: unknown, status: number, error: str
   ["port 0",                       uris("https://app.example.net:0/cb"),      400, "invalid_redirect_uri"],
   ["port 0 of loopback",           uris("http://127.0.0.1:00/cb"),            400, "invalid_redirect_uri"],
   ["a host that ends in a dot",    uris("https://app.example.net./cb"),       400, "invalid_redirect_uri"],
-  ["one good and one bad",         uris(CALLBACK, "ftp://example.net/"),      400, "invalid_redirect_uri"],
+  ["several bad ones",             uris("cursor://x/cb", "ftp://example.net/"), 400, "invalid_redirect_uri"],
+  ["a good one and no text",       uris(CALLBACK, 5),                         400, "invalid_redirect_uri"],
   ["more than 4 KiB of one",       uris(long(4097)),                          400, "invalid_redirect_uri"],
   ["more than 4 KiB of all",       uris(long(2000), long(2000), long(97)),    400, "invalid_redirect_uri"],
-  ["a secret for the client",      { ...uris(CALLBACK), token_endpoint_auth_method: "client_secret_basic" }, 400, "invalid_client_metadata"],
-  ["a key for the client",         { ...uris(CALLBACK), token_endpoint_auth_method: "private_key_jwt" }, 400, "invalid_client_metadata"],
+  ["a method that is no text",     { ...uris(CALLBACK), token_endpoint_auth_method: 5 }, 400, "invalid_client_metadata"],
   ["other grants only",            { ...uris(CALLBACK), grant_types: ["client_credentials"] }, 400, "invalid_client_metadata"],
   ["implicit answers only",        { ...uris(CALLBACK), response_types: ["token"] }, 400, "invalid_client_metadata"],
   ["a name that is no text",       { ...uris(CALLBACK), client_name: { a: 1 } }, 400, "invalid_client_metadata"],
@@ -109,6 +109,38 @@ for (const [what, body, status, error] of REFUSED) {
     assert.equal(countRows(w.db, "oauth_clients"), 0);
   });
 }
+
+Deno.test("the redirect URIs that are allowed are registered and returned [c11.oauth.registration]", async () => {
+  using w = oauthWorld();
+  const local = "http://127.0.0.1:3000/cb";
+  const mixed = uris(
+    "cursor://anysphere.mcp/oauth/callback",
+    CALLBACK,
+    `${CALLBACK}#x`,
+    `cursor://x/${"x".repeat(5000)}`,
+    local,
+  );
+  const response = await w.postJson("/oauth/register", mixed);
+  assert.equal(response.status, 201);
+  const { client_id, redirect_uris } = await response.json();
+  assert.deepEqual(redirect_uris, [CALLBACK, local]);
+  await new App(w, client_id, local).connect();
+  const refused = new App(w, client_id, "cursor://anysphere.mcp/oauth/callback");
+  assert.equal((await new Person(w).visit(refused.authorizePath())).status, 400);
+});
+
+Deno.test("whatever way of authentication is requested, the client is public [c11.oauth.registration]", async () => {
+  using w = oauthWorld();
+  for (const method of ["client_secret_basic", "client_secret_post", "private_key_jwt", "", "x"]) {
+    const body = { ...uris(CALLBACK), token_endpoint_auth_method: method };
+    const response = await w.postJson("/oauth/register", body);
+    assert.equal(response.status, 201, method);
+    const registration = await response.json();
+    assert.equal(registration.token_endpoint_auth_method, "none");
+    assert.ok(!("client_secret" in registration));
+    await new App(w, registration.client_id, CALLBACK).connect();
+  }
+});
 
 Deno.test("an aborted request body is a 400, not a 500", async () => {
   using w = oauthWorld();

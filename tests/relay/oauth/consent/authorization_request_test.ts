@@ -1,7 +1,9 @@
 /** Authorization requests: which are refused, and where the refusal and the code are sent. */
 
 import assert from "node:assert/strict";
+import { DAY_MS } from "kit/core/duration.ts";
 import {
+  ALL_SCOPES,
   App,
   CALLBACK,
   ISSUER,
@@ -15,9 +17,9 @@ import {
 
 type Change = Record<string, string | undefined>;
 
-/** Refusals that are redirected, because the client and its redirect URI are verified. */
+/** Refusals of requests whose client and redirect URI are verified. */
 // deno-fmt-ignore
-const REDIRECTED_ERRORS: readonly [what: string, change: Change, error: string][] = [
+const ANSWERED_ERRORS: readonly [what: string, change: Change, error: string][] = [
   ["no response_type",            { response_type: undefined },            "invalid_request"],
   ["a token at once",             { response_type: "token" },              "unsupported_response_type"],
   ["a code and a token",          { response_type: "code token" },         "unsupported_response_type"],
@@ -34,26 +36,84 @@ const REDIRECTED_ERRORS: readonly [what: string, change: Change, error: string][
   ["the issuer as the resource",  { resource: ISSUER },                    "invalid_target"],
   ["the resource with a slash",   { resource: `${ISSUER}/mcp/` },          "invalid_target"],
   ["messaging without reading",   { scope: "agents:write" },               "invalid_scope"],
-  ["a scope that is not there",   { scope: `${READ_SCOPE} admin` },              "invalid_scope"],
+  ["unknown scopes only",         { scope: "offline_access admin" },       "invalid_scope"],
   ["a scope of blanks",           { scope: "  " },                         "invalid_scope"],
   ["a scope in capitals",         { scope: "AGENTS:READ" },                "invalid_scope"],
 ];
 
-for (const [what, change, error] of REDIRECTED_ERRORS) {
-  Deno.test(`a request with ${what} is redirected with ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required]`, async () => {
+const LOOPBACK = "http://127.0.0.1:3000/callback";
+
+for (const [what, change, error] of ANSWERED_ERRORS) {
+  Deno.test(`a request with ${what} is answered with ${error} [4.oauth.authorize] [4.oauth.resource-parameter] [5.oauth.scope.read-required] [c11.oauth.errors]`, async () => {
     using w = oauthWorld();
-    const app = await App.register(w);
-    const response = await new Person(w).visit(app.authorizePath(change));
-    assert.equal(response.status, 303);
-    assert.equal(response.headers.get("cache-control"), "no-store");
-    const answer = redirectUrl(response);
-    assert.ok(answer.href.startsWith(`${CALLBACK}?`));
-    assert.equal(redirectError(answer), error);
-    assert.ok(answer.searchParams.get("error_description"));
-    assert.equal(answer.searchParams.get("state"), "st 1");
-    assert.equal(answer.searchParams.get("iss"), ISSUER);
+    const [local, allowed, stranger] = [
+      await App.register(w, LOOPBACK),
+      await App.register(w),
+      await App.register(w),
+    ];
+    await allowed.connect();
+    for (const app of [local, allowed]) {
+      const response = await new Person(w).visit(app.authorizePath(change));
+      assert.equal(response.status, 303);
+      assert.equal(response.headers.get("cache-control"), "no-store");
+      assertAnswer(redirectUrl(response), app, error);
+    }
+    const page = await new Person(w).visit(stranger.authorizePath(change));
+    assert.deepEqual([page.status, page.headers.get("location")], [400, null]);
+    assert.equal(page.headers.get("refresh"), null);
+    assertAnswer(linkIn(await page.text()), stranger, error);
   });
 }
+
+function assertAnswer(answer: URL, { redirect_uri }: App, error: string): void {
+  assert.ok(answer.href.startsWith(`${redirect_uri}?`), answer.href);
+  assert.equal(redirectError(answer), error);
+  assert.ok(answer.searchParams.get("error_description"));
+  assert.equal(answer.searchParams.get("state"), "st 1");
+  assert.equal(answer.searchParams.get("iss"), ISSUER);
+}
+
+/** The link of a page that names a refusal. */
+function linkIn(page: string): URL {
+  const [, href = ""] = /<a href="(https:[^"]*)" rel="noreferrer">/.exec(page) ?? [];
+  assert.match(page, /<code>[a-z_]+<\/code>/);
+  return new URL(href.replaceAll("&amp;", "&"));
+}
+
+Deno.test("a client that a person has allowed but that has no tokens yet is redirected to [c11.oauth.errors]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  await new Person(w).allow(app);
+  const response = await new Person(w).visit(app.authorizePath({ scope: "x" }));
+  assertAnswer(redirectUrl(response), app, "invalid_scope");
+});
+
+Deno.test("a client stays allowed when its grant has ended [c11.oauth.errors]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const { refresh_token } = await app.connect();
+  await app.revoke(refresh_token);
+  await w.clock.advance(31 * DAY_MS);
+  const response = await new Person(w).visit(app.authorizePath({ scope: "x" }));
+  assertAnswer(redirectUrl(response), app, "invalid_scope");
+});
+
+Deno.test("unknown scopes beside agents:read are left out [c11.oauth.scopes]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  // deno-fmt-ignore
+  const scopes: readonly [requested: string, granted: string][] = [
+    [`${READ_SCOPE} offline_access`,          READ_SCOPE],
+    [`openid ${ALL_SCOPES} profile`,          ALL_SCOPES],
+    [`${READ_SCOPE} agents:admin AGENTS:WRITE`, READ_SCOPE],
+  ];
+  for (const [scope, granted] of scopes) {
+    const tokens = await app.connect({ scope });
+    assert.equal(tokens.scope, granted);
+    const refreshed = await app.refresh(tokens.refresh_token, { scope });
+    assert.equal((await parseTokens(refreshed)).scope, granted);
+  }
+});
 
 /** Refusals that are not redirected, because the redirect URI is not verified. */
 // deno-fmt-ignore
@@ -95,7 +155,8 @@ Deno.test("a repeated parameter is refused, and a repeated state is not sent bac
       "&foo=1&foo=1",
     ]
   ) {
-    const answer = redirectUrl(await new Person(w).visit(app.authorizePath() + more));
+    const page = await new Person(w).visit(app.authorizePath() + more);
+    const answer = linkIn(await page.text());
     assert.equal(redirectError(answer), "invalid_request", more);
     assert.equal(answer.searchParams.get("state"), more === "&state=two" ? null : "st 1");
   }

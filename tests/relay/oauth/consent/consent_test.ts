@@ -19,6 +19,7 @@ import {
   redirectError,
   redirectUrl,
   SECRET,
+  tokenService,
 } from "../../../support/relay/oauth_world.ts";
 
 Deno.test("the consent page works without scripts and shows the claimed name of the app [5.oauth.consent]", async () => {
@@ -74,15 +75,80 @@ Deno.test("the browser's cookie is for this host only and not readable by script
   );
 });
 
-Deno.test("denying needs no secret and redirects to the app [5.oauth.consent]", async () => {
+Deno.test("denying needs no secret and redirects to a program on this computer [5.oauth.consent]", async () => {
   using w = oauthWorld();
-  const app = await App.register(w);
+  const app = await App.register(w, "http://localhost:3000/cb");
   const person = new Person(w);
   const answer = redirectUrl(await person.decide(await person.formFor(app), "deny"));
   assert.equal(redirectError(answer), "access_denied");
   assert.equal(answer.searchParams.get("iss"), ISSUER);
   assert.equal(answer.searchParams.get("state"), "st 1");
   assert.equal(countRows(w.db, "oauth_grants"), 0);
+});
+
+Deno.test("denying a stranger does not lead to its address, but links there [c11.oauth.errors]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const page = await person.decide(await person.formFor(app), "deny");
+  assert.deepEqual([page.status, page.headers.get("location")], [403, null]);
+  const text = await page.text();
+  assert.match(text, /role="alert">The person did not allow it/);
+  assert.match(text, /href="https:\/\/app\.example\.net\/callback\?error=access_denied&amp;/);
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
+});
+
+// deno-fmt-ignore
+const CHOICES: readonly [requested: string, access: string | undefined, granted: string][] = [
+  [ALL_SCOPES, undefined, ALL_SCOPES],
+  [ALL_SCOPES, "write",   ALL_SCOPES],
+  [ALL_SCOPES, "read",    READ_SCOPE],
+  [READ_SCOPE, "read",    READ_SCOPE],
+  [READ_SCOPE, "write",   READ_SCOPE],
+];
+
+for (const [scope, access, granted] of CHOICES) {
+  Deno.test(`a person who selects ${access} for ${scope} allows ${granted} [c11.oauth.read-only]`, async () => {
+    using w = oauthWorld();
+    const app = await App.register(w);
+    const person = new Person(w);
+    const request = await person.formFor(app, { scope });
+    const form = { request, decision: "allow", relay_secret: SECRET, access };
+    const answer = redirectUrl(await person.submit("/oauth/authorize", form));
+    const tokens = await parseTokens(await app.redeem(answer.searchParams.get("code") ?? ""));
+    assert.equal(tokens.scope, granted);
+    assert.equal(tokenService(w).check(tokens.access_token)?.scope, granted);
+    const refreshed = await parseTokens(await app.refresh(tokens.refresh_token));
+    assert.equal(refreshed.scope, granted);
+  });
+}
+
+Deno.test("read only is offered if the app requests to send, and stays selected when the form is shown again [c11.oauth.read-only]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const selected = (text: string) => /name="access" value="(\w+)"\s+checked/.exec(text)?.[1];
+  const text = await (await person.visit(app.authorizePath())).text();
+  assert.match(text, /Read only/);
+  assert.equal(selected(text), "write");
+  const request = hiddenField(text, "request");
+  const form = { request, decision: "allow", relay_secret: "wrong", access: "read" };
+  assert.equal(selected(await (await person.submit("/oauth/authorize", form)).text()), "read");
+  const reading = await person.visit(app.authorizePath({ scope: READ_SCOPE }));
+  assert.ok(!(await reading.text()).includes('name="access"'));
+});
+
+Deno.test("an unknown access allows nothing, and the form stays open [c11.oauth.read-only]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  const person = new Person(w);
+  const request = await person.formFor(app);
+  for (const access of ["admin", "Read", "read write", "agents:read"]) {
+    const form = { request, decision: "allow", relay_secret: SECRET, access };
+    assert.equal((await person.submit("/oauth/authorize", form)).status, 400, access);
+  }
+  assert.equal(countRows(w.db, "oauth_grants"), 0);
+  assert.equal((await person.decide(request, "allow", SECRET)).status, 303);
 });
 
 // deno-fmt-ignore

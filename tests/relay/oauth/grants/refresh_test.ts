@@ -70,10 +70,10 @@ const BAD_REFRESHES: readonly [what: string, change: Change, status: number, err
   ["an unknown refresh_token",   { refresh_token: `mesh_rt_${"0".repeat(43)}` }, 400, "invalid_grant"],
   ["no client_id",               { client_id: undefined },              400, "invalid_request"],
   ["an unknown client",          { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
-  ["no resource",                { resource: undefined },               400, "invalid_target"],
   ["another resource",           { resource: `${RESOURCE}/` },          400, "invalid_target"],
   ["a scope without reading",    { scope: "agents:write" },             400, "invalid_scope"],
-  ["a scope that is not there",  { scope: `${READ_SCOPE} admin` },            400, "invalid_scope"],
+  ["the issuer as the resource", { resource: new URL(RESOURCE).origin },      400, "invalid_target"],
+  ["unknown scopes only",        { scope: "offline_access" },                 400, "invalid_scope"],
   ["a wider scope",              { scope: ALL_SCOPES },                       400, "invalid_scope"],
 ];
 
@@ -86,6 +86,17 @@ for (const [what, change, status, error] of BAD_REFRESHES) {
     await parseTokens(await app.refresh(refresh_token));
   });
 }
+
+Deno.test("a refresh without a resource is for the resource of the grant [c11.oauth.resource]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  let { refresh_token } = await app.connect();
+  for (const resource of [undefined, "", RESOURCE]) {
+    const tokens = await parseTokens(await app.refresh(refresh_token, { resource }));
+    assert.ok(tokenService(w).check(tokens.access_token));
+    ({ refresh_token } = tokens);
+  }
+});
 
 Deno.test("a refresh token is refused for another client", async () => {
   using w = oauthWorld();

@@ -52,7 +52,6 @@ const BAD_EXCHANGES: readonly [what: string, change: Change, status: number, err
   ["an unknown client",            { client_id: `mc_${"z".repeat(22)}` }, 401, "invalid_client"],
   ["a client secret",              { client_secret: "secret" },           401, "invalid_client"],
   ["a client assertion",           { client_assertion: "e30.e30.e30" },   401, "invalid_client"],
-  ["no resource",                  { resource: undefined },               400, "invalid_target"],
   ["another resource",             { resource: ISSUER },                  400, "invalid_target"],
   ["no code",                      { code: undefined },                   400, "invalid_request"],
   ["another code",                 { code: `mesh_ac_${"0".repeat(43)}` }, 400, "invalid_grant"],
@@ -74,6 +73,15 @@ for (const [what, change, status, error] of BAD_EXCHANGES) {
     await parseTokens(await app.redeem(code));
   });
 }
+
+Deno.test("an exchange without a resource is for the resource of the code [c11.oauth.resource]", async () => {
+  using w = oauthWorld();
+  const app = await App.register(w);
+  for (const resource of [undefined, ""]) {
+    const tokens = await parseTokens(await app.redeem(await authorizationCode(app), { resource }));
+    assert.ok(tokenService(w).check(tokens.access_token));
+  }
+});
 
 Deno.test("the redirect_uri is optional in the exchange, because PKCE binds the code", async () => {
   using w = oauthWorld();
