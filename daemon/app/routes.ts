@@ -66,7 +66,7 @@ export function featureRoutes(
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
-      windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
+      paneCircleOf: (given) => registrationLocations.paneCircleOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
       isProvenHuman,
       mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
@@ -139,7 +139,7 @@ export function programRoutes(
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
     sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
-    circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
+    circleOf: (socket, pane_id) => spawns.launcher.paneCircleOf(socket, pane_id),
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
   const countedHooks = hooks.map((one) => countCalls(one, features.meters));

@@ -59,13 +59,13 @@ export class Handshake {
     const unresolved = toRegistration(connect, newcomer);
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const registration = await this.#withTmuxSession(connect, unresolved);
-    const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
+    const pane_circle = await this.#deps.registrationLocations.paneCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
     const peer = this.#deps.peers.register(claim, {
       certificate,
       proven_peer_id,
-      window_circle,
+      pane_circle,
       reserved_names: newcomer.kind !== "peer",
       isProcess: (pid) => this.#deps.callers.isProcess(pid, caller),
       omitsPath: connect.path === undefined,

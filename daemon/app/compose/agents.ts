@@ -94,7 +94,16 @@ export function openLifecycle(
   lower: AskFeatures,
 ) {
   const { machine, paneObserver, pid, processes } = platform;
-  const deps = { ...lower, certificates, machine, paneObserver, pid, processes };
+  const circle_boundary = config["daemon.circle_boundary"];
+  const deps = {
+    ...lower,
+    certificates,
+    circle_boundary,
+    machine,
+    paneObserver,
+    pid,
+    processes,
+  };
   const paneProof = new PaneProof(ctx, deps);
   return {
     linking: new Linking(ctx, deps),

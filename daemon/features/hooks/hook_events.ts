@@ -230,12 +230,12 @@ export class HookEvents {
       ...(tmux_socket && { tmux_socket }),
       ...(tmux_session && { tmux_session }),
       ...(agent_pid && { agent_pid }),
-      ...(circle && !known && { circle }), // A peer that moved keeps its original circle.
       provenance: { source: "hook", initiator: "user" },
     };
     // The route has dropped an agent process that is not proved to be the hook's, so this process
     // is proved.
-    const evidence = { by_hook: true, isProcess: (pid: number) => pid === agent_pid };
+    const isProcess = (pid: number) => pid === agent_pid;
+    const evidence = { by_hook: true, pane_circle: circle, isProcess };
     return this.#deps.peers.register(registration, evidence).peer_id;
   }
 

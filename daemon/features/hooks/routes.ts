@@ -21,7 +21,7 @@ export interface HookRoutesDeps {
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
   /** The name of a pane's tmux session. */
   sessionOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
-  /** The circle of a pane's window; undefined if windows are not circles. */
+  /** The circle of a pane (`circleOfPane`). */
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 

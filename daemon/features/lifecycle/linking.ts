@@ -9,6 +9,7 @@ import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
 import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
+import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
@@ -127,7 +128,8 @@ export class Linking {
       const claimed = proven_peer_id && { peer_id: proven_peer_id };
       const in_session = session !== "" && { tmux_session: session };
       const registration = { ...requested, ...place, ...in_session, ...claimed };
-      const evidence = { isProcess: () => true, proven_peer_id };
+      const pane_circle = circleOfPane(pane, this.#deps.circle_boundary);
+      const evidence = { isProcess: () => true, proven_peer_id, pane_circle };
       const { peer_id, name } = peers.register(registration, evidence);
       return { linked: true, peer_id, display_name: name };
     });

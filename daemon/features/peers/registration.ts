@@ -24,7 +24,7 @@ export interface RegistrationEvidence {
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
   /** The circle of its tmux window, for a new peer that names no circle. */
-  readonly window_circle?: string | undefined;
+  readonly pane_circle?: string | undefined;
   /** True if the registration names no path, so that a known path stays. */
   readonly omitsPath?: boolean;
   /** Sent by a WebSocket client, which may prove its identity by a `client_id`. */
@@ -198,9 +198,9 @@ function tagsOf({ tags }: Registration): string[] | undefined {
 export function circleOfRegistration(
   { circle_boundary }: Pick<RegistryDeps, "circle_boundary">,
   registration: Registration,
-  { window_circle }: RegistrationEvidence,
+  { pane_circle }: RegistrationEvidence,
 ): string {
-  return circleOf(registration, { boundary: circle_boundary, window_circle });
+  return circleOf(registration, { boundary: circle_boundary, pane_circle });
 }
 
 /** Whether the recorded process is known to have ended. */

@@ -18,7 +18,7 @@ import type { PeerTurns } from "./turns.ts";
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle of a registration's tmux window, if windows are circles. */
-  windowCircleOf(registration: Registration): Promise<string | undefined>;
+  paneCircleOf(registration: Registration): Promise<string | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
   /** Whether the human sends the request. */
@@ -160,7 +160,7 @@ async function register(
 ) {
   const { certificates, peers } = deps;
   deps.mustBeTrustedSocket(registration);
-  const window_circle = await deps.windowCircleOf(registration);
+  const pane_circle = await deps.paneCircleOf(registration);
   const { birth_certificate: presented } = registration;
   const certificate = presented ? await certificates.verify(presented) : undefined;
   const claimed = registration.peer_id ?? certificate?.peer_id;
@@ -170,7 +170,7 @@ async function register(
   const isProcess = (pid: number) => deps.isProcess(pid, caller);
   const { peer, proved } = peers.admit(provenRegistration, {
     certificate,
-    window_circle,
+    pane_circle,
     isProcess,
     getsCertificate: true,
   });

@@ -62,12 +62,12 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-/** Checks the tmux servers that registrations name, and finds the circles of their windows. */
+/** Checks the tmux servers that registrations name, and finds the circles of their panes. */
 export class RegistrationLocations {
   readonly #machine: string;
-  readonly #launcher: Pick<Launcher, "windowCircleOf">;
+  readonly #launcher: Pick<Launcher, "paneCircleOf">;
 
-  constructor(machine: string, launcher: Pick<Launcher, "windowCircleOf">) {
+  constructor(machine: string, launcher: Pick<Launcher, "paneCircleOf">) {
     this.#machine = machine;
     this.#launcher = launcher;
   }
@@ -77,15 +77,12 @@ export class RegistrationLocations {
     if (machine === this.#machine) refuseUntrusted(tmux_socket);
   }
 
-  /**
-   * The circle of a registration's window, if circles are windows (contract 1). If circles are
-   * sessions, the registration names its circle itself.
-   */
-  async windowCircleOf(
+  /** The circle of a registration's pane (contract 1), unless the registration names a circle. */
+  async paneCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,
   ): Promise<string | undefined> {
     const isLocal = machine === undefined || machine === this.#machine;
     if (!isLocal || circle !== undefined || !pane_id || !tmux_socket) return undefined;
-    return await this.#launcher.windowCircleOf(tmux_socket, pane_id);
+    return await this.#launcher.paneCircleOf(tmux_socket, pane_id);
   }
 }
