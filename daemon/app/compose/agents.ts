@@ -72,7 +72,11 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     limits,
     (peer_id) => lower.directory.canReturn(peer_id),
   );
-  const registrationLocations = new RegistrationLocations(machine, spawns.launcher);
+  const registrationLocations = new RegistrationLocations(
+    machine,
+    spawns.launcher,
+    lower.missingPanes,
+  );
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 
@@ -168,6 +172,7 @@ export function openAgents(
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, {
+    missingPanes: lower.missingPanes,
     transports,
     wakeHooks,
     agentPeers,

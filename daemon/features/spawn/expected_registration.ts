@@ -3,6 +3,7 @@
  * link.
  */
 
+import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
@@ -66,10 +67,16 @@ function linkedPeer(
 export class RegistrationLocations {
   readonly #machine: string;
   readonly #launcher: Pick<Launcher, "paneCircleOf">;
+  readonly #missingPanes: MissingPanes;
 
-  constructor(machine: string, launcher: Pick<Launcher, "paneCircleOf">) {
+  constructor(
+    machine: string,
+    launcher: Pick<Launcher, "paneCircleOf">,
+    missingPanes: MissingPanes,
+  ) {
     this.#machine = machine;
     this.#launcher = launcher;
+    this.#missingPanes = missingPanes;
   }
 
   /** Refuses a registration on this machine with an untrusted tmux socket. */
@@ -77,12 +84,17 @@ export class RegistrationLocations {
     if (machine === this.#machine) refuseUntrusted(tmux_socket);
   }
 
-  /** The circle of a registration's pane (contract 1), unless the registration names a circle. */
+  /**
+   * Looks for the pane of a registration. Returns its circle (contract 1), unless the registration
+   * names one.
+   */
   async paneCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,
   ): Promise<string | undefined> {
     const isLocal = machine === undefined || machine === this.#machine;
-    if (!isLocal || circle !== undefined || !pane_id || !tmux_socket) return undefined;
+    if (!isLocal || !pane_id) return undefined;
+    await this.#missingPanes.look([{ pane_id, tmux_socket: tmux_socket ?? null }]);
+    if (circle !== undefined || !tmux_socket) return undefined;
     return await this.#launcher.paneCircleOf(tmux_socket, pane_id);
   }
 }

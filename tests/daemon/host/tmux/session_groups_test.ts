@@ -15,6 +15,7 @@ import {
   withTmux,
 } from "../../../support/host/private_tmux.ts";
 import { RealProcesses } from "../../../support/host/real_processes.ts";
+import { get, post } from "../../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../../support/world.ts";
 
 /** A daemon with the real tmux of a terminal. */
@@ -190,5 +191,35 @@ withTmux(
       }, settings);
       terminal.killServer();
     }
+  },
+);
+
+withTmux(
+  "a peer on a pane that is not there is reached by nothing, until the pane is there",
+  async (terminal) => {
+    const pane_id = terminal.start("cat", "work");
+    await withDaemon(terminal, async (w) => {
+      const reach = async (peer: string) => {
+        const { transport, inbound_status } = await get(w, `/peers/${peer}`);
+        return [transport, inbound_status];
+      };
+      const register = (name: string, place: Record<string, string>) =>
+        post(w, "/peers", { path: "/work", backend: "generic", name, ...place });
+      const tmux_socket = terminal.socket;
+      await register("here", { pane_id, tmux_socket });
+      await register("gone", { pane_id: "%99", tmux_socket });
+      await register("elsewhere", { pane_id, tmux_socket: `${terminal.dir}/no-server` });
+      await register("own", { pane_id: "%98", circle: "given" });
+      assert.deepEqual(await reach("here"), ["pane", "ok"]);
+      for (const name of ["gone", "elsewhere", "own"]) {
+        assert.deepEqual(await reach(name), ["none", "no_transport"], name);
+      }
+      const late = await open(terminal, "-t", "work:");
+      await register("closed", { pane_id: late, tmux_socket });
+      assert.deepEqual(await reach("closed"), ["pane", "ok"]);
+      terminal.cli("kill-pane", "-t", late);
+      const isNoticed = async () => (await w.tick(3), (await reach("closed"))[0] === "none");
+      await until("the end of the pane is noticed", isNoticed);
+    });
   },
 );
