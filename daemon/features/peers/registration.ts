@@ -11,7 +11,7 @@ import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
 /** The source of a status that the registration itself reports. */
-const REGISTRATION = "registration";
+export const REGISTRATION = "registration";
 
 /** What a registration proves, and what its origin allows. */
 export interface RegistrationEvidence {
