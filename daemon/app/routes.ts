@@ -75,7 +75,7 @@ export function featureRoutes(
   return [
     ...peerRoutes(features, {
       restartStatusOf: (peer_id) => restarts.block(peer_id),
-      windowCircleOf: (given) => registrationLocations.windowCircleOf(given),
+      paneCircleOf: (given) => registrationLocations.paneCircleOf(given),
       paneOf: (given) => registrationLocations.paneOf(given),
       isProcess: (pid, caller) => callers.isProcess(pid, caller),
       isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
@@ -167,7 +167,7 @@ export function programRoutes(
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
     paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
-    circleOf: (socket, pane_id) => spawns.launcher.windowCircleOf(socket, pane_id),
+    circleOf: (socket, pane_id) => spawns.launcher.paneCircleOf(socket, pane_id),
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
   const countedHooks = hooks.map((one) => countCalls(one, features.meters));

@@ -79,8 +79,6 @@ export interface OtherResponse {
   readonly returns?: z.ZodType;
 }
 
-export type RequestPart = "params" | "query" | "body";
-
 /** Returns the contract unchanged, with its exact type. */
 export function contract<const C extends Contract>(spec: C): C {
   return spec;

@@ -4,7 +4,75 @@ import type { Target } from "./target.ts";
 
 const SERVICE = "tests/e2e/install/service_test.ts";
 
+const SESSIONS = "tests/daemon/host/tmux/session_groups_test.ts";
+const FIRST_DIALOG = "tests/daemon/features/spawn/first_dialog_test.ts";
+
 export const HOST_TARGETS: readonly Target[] = [
+  {
+    file: "daemon/host/tmux/session_names.ts",
+    tests: [SESSIONS],
+    faults: [
+      [
+        "each session of a group has a circle of its own",
+        "ofGroup || session_group || session",
+        "session",
+      ],
+      [
+        "a renamed session is another circle",
+        "this.#names.get(key) || ofGroup",
+        "ofGroup",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/tmux/tmux.ts",
+    tests: [SESSIONS],
+    faults: [
+      [
+        "a pane is listed once for each session that shows it",
+        "panes: uniquePanes(this.#sessionNames.nameAll(listed))",
+        "panes: this.#sessionNames.nameAll(listed)",
+      ],
+    ],
+  },
+  {
+    file: "daemon/host/tmux/terminals.ts",
+    tests: [SESSIONS],
+    faults: [
+      [
+        "a semicolon at the end of an argument ends the command",
+        'return text.replace(/;$/, "\\\\;");',
+        "return text;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/missing_panes.ts",
+    tests: [SESSIONS],
+    faults: [
+      [
+        "a pane that is not there counts as a transport",
+        'if (state === "missing") this.#missing.add(key);',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/spawn/registrations.ts",
+    tests: [FIRST_DIALOG],
+    faults: [
+      [
+        "nobody is told of a spawned agent that waits at its first dialog",
+        "this.#reportDialog(spawn, peer_id);",
+        "",
+      ],
+      [
+        "a spawned agent whose first dialog was answered awaits input for good",
+        "for (const peer of this.#atFirstDialog()) await this.#checkDialog(peer);",
+        "",
+      ],
+    ],
+  },
   {
     file: "cli/client/daemon_process.ts",
     tests: [SERVICE],

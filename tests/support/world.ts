@@ -87,7 +87,7 @@ const NO_KNOWN_FAILURES: KnownFailures = {
 const NO_PANES: PaneObserver = {
   all: () => Promise.resolve([]),
   everywhere: () => Promise.resolve([]),
-  at: () => Promise.resolve({ state: "missing" }),
+  at: () => Promise.resolve({ state: "unknown" }),
   screen: () => Promise.resolve({ state: "missing" }),
   holds: () => false,
 };

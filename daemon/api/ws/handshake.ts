@@ -61,13 +61,13 @@ export class Handshake {
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
     const { registration, pane_pid } = await this.#inPane(connect, unresolved);
     await loadTransliteration(registration.path);
-    const window_circle = await this.#deps.registrationLocations.windowCircleOf(registration);
+    const pane_circle = await this.#deps.registrationLocations.paneCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
     const peer = this.#deps.peers.register(claim, {
       certificate,
       proven_peer_id,
-      window_circle,
+      pane_circle,
       pane_pid,
       provesSession: isPlugin(connect),
       is_surface: newcomer.kind !== "peer",

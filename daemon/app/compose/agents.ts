@@ -75,6 +75,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   const registrationLocations = new RegistrationLocations(
     machine,
     spawns.launcher,
+    lower.missingPanes,
     (socket, pane_id) => platform.paneOf(socket, pane_id),
   );
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
@@ -98,7 +99,16 @@ export function openLifecycle(
   lower: AskFeatures,
 ) {
   const { machine, paneObserver, pid, processes } = platform;
-  const deps = { ...lower, certificates, machine, paneObserver, pid, processes };
+  const circle_boundary = config["daemon.circle_boundary"];
+  const deps = {
+    ...lower,
+    certificates,
+    circle_boundary,
+    machine,
+    paneObserver,
+    pid,
+    processes,
+  };
   const paneProof = new PaneProof(ctx, deps);
   return {
     linking: new Linking(ctx, deps),
@@ -169,6 +179,7 @@ export function openAgents(
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, {
+    missingPanes: lower.missingPanes,
     transports,
     wakeHooks,
     agentPeers,

@@ -14,6 +14,7 @@ import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
+import { MissingPanes } from "../../features/agents/missing_panes.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
 import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
@@ -60,7 +61,13 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   });
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
-  const reachability = new PeerReachability(ctx, { agentPeers, sockets, transports });
+  const missingPanes = new MissingPanes(platform.paneObserver);
+  const reachability = new PeerReachability(ctx, {
+    agentPeers,
+    missingPanes,
+    sockets,
+    transports,
+  });
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
   const shared = {
@@ -91,6 +98,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     directory,
     identityLookup,
     remotePeers,
+    missingPanes,
     reachability,
     superseded,
     peers,

@@ -251,7 +251,7 @@ export interface HookFacts {
   readonly pane_pid?: number | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
-  /** The circle of the hook's tmux window, if each window is a circle. */
+  /** The circle of the hook's pane, if it decides one. */
   readonly circle: string | undefined;
 }
 

@@ -263,7 +263,6 @@ export class HookEvents {
       ...(tmux_socket && { tmux_socket }),
       ...(tmux_session && { tmux_session }),
       ...(agent_pid && { agent_pid }),
-      ...(circle && !known && { circle }), // A peer that moved keeps its original circle.
       provenance: { source: "hook", initiator: "user" },
     };
     // The route has dropped an agent process that is not proved to be the hook's, so this process
@@ -272,6 +271,7 @@ export class HookEvents {
       by_hook: true,
       provesSession: true,
       proven_peer_id: known?.peer_id,
+      pane_circle: circle,
       pane_pid,
       isProcess: (pid: number) => pid === agent_pid,
     };

@@ -3,6 +3,7 @@
 import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
+import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Peers } from "../peers/peers.ts";
@@ -15,6 +16,7 @@ import type { WakeHooks } from "./wake_hooks.ts";
 const OBSERVE_INTERVAL_MS = 2_000;
 
 export interface AgentObserverDeps {
+  readonly missingPanes: MissingPanes;
   readonly transports: AgentTransports;
   readonly wakeHooks: WakeHooks;
   readonly agentPeers: AgentPeers;
@@ -44,7 +46,8 @@ export class AgentObserver {
 
   /** Observes all agents at once, so that they share the queries to tmux and one transaction. */
   async #observeAll(): Promise<void> {
-    const { agentPeers, transports, turns, wakeHooks } = this.#deps;
+    const { agentPeers, missingPanes, transports, turns, wakeHooks } = this.#deps;
+    await missingPanes.refresh(agentPeers.reachable());
     const observe = async (peer: AgentPeer) => {
       return { peer, seen: await transports.adapterOf(peer.backend)?.observe(peer) };
     };

@@ -22,7 +22,7 @@ export interface HookRoutesDeps {
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
   /** The session and the first process of a pane in tmux. */
   paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
-  /** The circle of a pane's window; undefined if windows are not circles. */
+  /** The circle of a pane (`circleOfPane`). */
   circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
 }
 

@@ -10,10 +10,16 @@ import { type Registration } from "../peers/schemas.ts";
 import { ANY_PROGRAM } from "../agents/contract.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { isLive } from "../peers/directory.ts";
+import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
 import type { Linked, Orphan, PaneLink, Rehooked } from "./contract.ts";
+
+/** The pane in which an agent was started. */
+export type SpawnedPane = Pick<PaneFacts, "pane_id" | "tmux_socket"> & {
+  readonly backend: Registration["backend"];
+};
 
 export class Linking {
   readonly #ctx: Context;
@@ -43,6 +49,21 @@ export class Linking {
     this.#mustBeUnowned(pane);
     const requested = { backend, ...(name && { name }), ...(circle && { circle }) };
     return await this.#link(pane, { path: pane.cwd || "/", ...requested }, peer_id);
+  }
+
+  /**
+   * Registers a spawned agent that waits at a dialog before its hooks run, such as the question
+   * whether to trust the folder; an agent without such hooks also once a transport reaches it.
+   */
+  async linkSpawned(
+    { pane_id, tmux_socket, backend }: SpawnedPane,
+    { is_silent, peer_id }: { is_silent: boolean; peer_id: string | undefined },
+  ): Promise<Linked> {
+    const pane = await this.#mustFindPane(pane_id, tmux_socket);
+    this.#mustBeUnowned(pane);
+    const accepts = (probes: readonly Probe[]) =>
+      probes.some(isAtDialog) || is_silent && probes.some(isReady);
+    return await this.#link(pane, { path: pane.cwd || "/", backend }, peer_id, accepts);
   }
 
   /**
@@ -106,6 +127,7 @@ export class Linking {
     pane: PaneFacts,
     requested: Pick<Registration, "backend" | "circle" | "name" | "path">,
     proven_peer_id: string | undefined,
+    accepts = (probes: readonly Probe[]) => probes.some(isReady),
   ): Promise<Linked> {
     const { peers, processes, transports } = this.#deps;
     const { pane_id, tmux_socket, session, foreground } = pane;
@@ -121,15 +143,17 @@ export class Linking {
       turn_state: null,
       metadata: {},
     });
-    if (!probes.some(isReady)) return notLinked(reasonOf(probes));
+    if (!accepts(probes)) return notLinked(reasonOf(probes));
+    const waits = probes.some(isAtDialog) && { turn_state: "awaiting_input" as const };
     await loadTransliteration(requested.path);
     return this.#ctx.db.transact(() => {
       this.#mustBeUnowned(pane, proven_peer_id);
       if (!processes.isAlive(agent_pid, agent_started)) return notLinked("agent_gone");
       const claimed = proven_peer_id && { peer_id: proven_peer_id };
       const in_session = session !== "" && { tmux_session: session };
-      const registration = { ...requested, ...place, ...in_session, ...claimed };
-      const evidence = { isProcess: () => true, proven_peer_id };
+      const registration = { ...requested, ...place, ...in_session, ...claimed, ...waits };
+      const pane_circle = circleOfPane(pane, this.#deps.circle_boundary);
+      const evidence = { isProcess: () => true, proven_peer_id, pane_circle };
       const { peer_id, name } = peers.register(registration, evidence);
       return { linked: true, peer_id, display_name: name };
     });
@@ -234,6 +258,11 @@ function toOrphan(pane: PaneFacts): Orphan {
  */
 function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
+}
+
+/** Whether a dialog is open in the agent's terminal, in which a message would answer it. */
+export function isAtDialog({ transport, reason }: Probe): boolean {
+  return transport === "pane" && reason === "dialog_open";
 }
 
 /** The reason of the last transport in the fallback order. */

@@ -2,6 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { Transport } from "../agents/contract.ts";
+import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
@@ -11,6 +12,7 @@ import type { Sockets } from "./websocket/sockets.ts";
 
 export interface ReachabilityDeps {
   readonly agentPeers: AgentPeers;
+  readonly missingPanes: MissingPanes;
   readonly sockets: Sockets;
   readonly transports: AgentTransports;
 }
@@ -25,10 +27,11 @@ export class PeerReachability implements Reachability {
   }
 
   transport(peer_id: string): Transport {
-    const { agentPeers, sockets, transports } = this.#deps;
+    const { agentPeers, missingPanes, sockets, transports } = this.#deps;
     if (sockets.isCarrying(peer_id)) return "websocket";
     const agent = agentPeers.find(peer_id);
-    return agent && transports.adapterOf(agent.backend)?.transport(agent) || "none";
+    const transport = agent && transports.adapterOf(agent.backend)?.transport(agent) || "none";
+    return agent && transport === "pane" && missingPanes.has(agent) ? "none" : transport;
   }
 
   isReachable(peer_id: string): boolean {

@@ -13,7 +13,7 @@ import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
 /** The source of a status that the registration itself reports. */
-const REGISTRATION = "registration";
+export const REGISTRATION = "registration";
 
 /** What a registration proves, and what its origin allows. */
 export interface RegistrationEvidence {
@@ -37,7 +37,7 @@ export interface RegistrationEvidence {
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
   /** The circle of its tmux window, for a new peer that names no circle. */
-  readonly window_circle?: string | undefined;
+  readonly pane_circle?: string | undefined;
   /** True if the registration names no path, so that a known path stays. */
   readonly omitsPath?: boolean;
   /** Sent by a WebSocket client, which may prove its identity by a `client_id`. */
@@ -229,9 +229,9 @@ function tagsOf({ tags }: Registration): string[] | undefined {
 export function circleOfRegistration(
   { circle_boundary }: Pick<RegistryDeps, "circle_boundary">,
   registration: Registration,
-  { window_circle }: RegistrationEvidence,
+  { pane_circle }: RegistrationEvidence,
 ): string {
-  return circleOf(registration, { boundary: circle_boundary, window_circle });
+  return circleOf(registration, { boundary: circle_boundary, pane_circle });
 }
 
 /** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */

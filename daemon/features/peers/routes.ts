@@ -21,7 +21,7 @@ import type { PeerTurns } from "./turns.ts";
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The circle of a registration's tmux window, if windows are circles. */
-  windowCircleOf(registration: Registration): Promise<string | undefined>;
+  paneCircleOf(registration: Registration): Promise<string | undefined>;
   /** The session and the first process of a registration's pane, if tmux reports them. */
   paneOf(registration: Registration): Promise<PaneRoot | undefined>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
@@ -169,7 +169,7 @@ async function register(
 ) {
   const { certificates, peers } = deps;
   deps.mustBeTrustedSocket(registration);
-  const window_circle = await deps.windowCircleOf(registration);
+  const pane_circle = await deps.paneCircleOf(registration);
   const pane = await deps.paneOf(registration);
   await loadTransliteration(registration.path);
   const { birth_certificate: presented } = registration;
@@ -181,7 +181,7 @@ async function register(
   const isProcess = (pid: number) => deps.isProcess(pid, caller);
   const { peer, proved } = peers.admit(provenRegistration, {
     certificate,
-    window_circle,
+    pane_circle,
     pane_pid: pane?.pane_pid,
     isProcess,
     isPeerProcess: (pid) => deps.isPeerProcess(pid, caller),

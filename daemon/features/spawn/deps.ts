@@ -15,6 +15,7 @@ import type { Directory } from "../peers/directory.ts";
 import type { Superseded } from "../peers/identity/superseded.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
+import type { PeerTurns } from "../peers/turns.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
@@ -36,6 +37,7 @@ export interface SpawnDeps {
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
   readonly superseded: Superseded;
+  readonly turns: PeerTurns;
   readonly notifications: Notifications;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;

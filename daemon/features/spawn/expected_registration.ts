@@ -3,6 +3,7 @@
  * link.
  */
 
+import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
@@ -68,15 +69,22 @@ function linkedPeer(
 /** The session and the first process of a pane in tmux. */
 type PaneOf = (tmux_socket: string, pane_id: string) => Promise<PaneRoot | undefined>;
 
-/** Checks the tmux servers that registrations name, and finds the circles of their windows. */
+/** Checks the tmux servers that registrations name, and finds the circles of their panes. */
 export class RegistrationLocations {
   readonly #machine: string;
-  readonly #launcher: Pick<Launcher, "windowCircleOf">;
+  readonly #launcher: Pick<Launcher, "paneCircleOf">;
+  readonly #missingPanes: MissingPanes;
   readonly #paneOf: PaneOf;
 
-  constructor(machine: string, launcher: Pick<Launcher, "windowCircleOf">, paneOf: PaneOf) {
+  constructor(
+    machine: string,
+    launcher: Pick<Launcher, "paneCircleOf">,
+    missingPanes: MissingPanes,
+    paneOf: PaneOf,
+  ) {
     this.#machine = machine;
     this.#launcher = launcher;
+    this.#missingPanes = missingPanes;
     this.#paneOf = paneOf;
   }
 
@@ -86,16 +94,16 @@ export class RegistrationLocations {
   }
 
   /**
-   * The circle of a registration's window, if circles are windows (contract 1). If circles are
-   * sessions, the registration names its circle itself.
+   * Looks for the pane of a registration. Returns its circle (contract 1), unless the registration
+   * names one.
    */
-  async windowCircleOf(
+  async paneCircleOf(
     { machine, circle, pane_id, tmux_socket }: Registration,
   ): Promise<string | undefined> {
-    if (!this.#isHere(machine) || circle !== undefined || !pane_id || !tmux_socket) {
-      return undefined;
-    }
-    return await this.#launcher.windowCircleOf(tmux_socket, pane_id);
+    if (!this.#isHere(machine) || !pane_id) return undefined;
+    await this.#missingPanes.look([{ pane_id, tmux_socket: tmux_socket ?? null }]);
+    if (circle !== undefined || !tmux_socket) return undefined;
+    return await this.#launcher.paneCircleOf(tmux_socket, pane_id);
   }
 
   /** The session and the first process of a registration's pane, if tmux reports them. */

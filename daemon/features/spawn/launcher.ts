@@ -7,8 +7,13 @@ import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { Sender } from "../peers/directory.ts";
+import {
+  circleOfPane,
+  DEFAULT_CIRCLE,
+  refuseReserved,
+  sessionCircle,
+} from "../peers/identity/naming.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
-import { refuseReserved } from "../peers/identity/naming.ts";
 import { commandOf } from "./commands.ts";
 import type { SpawnRequest } from "./contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
@@ -99,12 +104,12 @@ export class Launcher {
     };
   }
 
-  /** The circle of a pane's window (contract 1); undefined if circles are sessions. */
-  async windowCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
-    const { terminals, settings } = this.#deps;
-    if (settings.circle_boundary !== "window" || kindOf(socket) !== "tmux") return undefined;
+  /** The circle of a pane (contract 1); undefined if it decides nothing, or is not found. */
+  async paneCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
+    const { terminals, settings: { circle_boundary } } = this.#deps;
+    if (circle_boundary === "machine" || kindOf(socket) !== "tmux") return undefined;
     const pane = await terminals.look(socket, pane_id);
-    return pane && windowCircle(pane);
+    return pane && circleOfPane(pane, circle_boundary);
   }
 
   async #openPane(
@@ -116,12 +121,15 @@ export class Launcher {
     if (settings.circle_boundary === "window") {
       if (!source) throw new Problem("source_pane_required", {});
       const opened = await terminals.splitWindow(source.socket, source.pane.pane_id, launch);
-      return { socket: source.socket, opened, circle: circle ?? windowCircle(source.pane) };
+      const ofWindow = circleOfPane(source.pane, "window") ?? DEFAULT_CIRCLE;
+      return { socket: source.socket, opened, circle: circle ?? ofWindow };
     }
     const socket = tmux_socket ?? source?.socket ?? terminals.socket;
-    const named = circle ?? "default";
+    const named = circle ?? DEFAULT_CIRCLE;
     // tmux replaces each dot in a session's name with an underscore.
-    const opened = await terminals.openWindow(socket, named.replaceAll(".", "_"), launch);
+    const session = named.replaceAll(".", "_");
+    const isNamed = (name: string) => name === session || sessionCircle(name) === named;
+    const opened = await terminals.openWindow(socket, session, launch, isNamed);
     return { socket, opened, circle: named };
   }
 
@@ -144,13 +152,6 @@ export class Launcher {
 
   #senderCircle(sender: Sender, source: SourcePane | undefined): string | undefined {
     if (this.#deps.settings.circle_boundary === "window") return undefined;
-    const session = source?.pane.session;
-    return sender.circle ??
-      (session && /^[A-Za-z0-9._-]{1,64}$/.test(session) ? session : undefined);
+    return sender.circle ?? (source && circleOfPane(source.pane, "session"));
   }
-}
-
-/** The circle of a tmux window: `@7` is `window-7`. */
-function windowCircle({ window }: Pane): string {
-  return `window-${window.slice(1)}`;
 }

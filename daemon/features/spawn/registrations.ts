@@ -4,6 +4,10 @@ import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
+import type { AgentPeer } from "../agents/adapter.ts";
+import { DAEMON } from "../messages/contract.ts";
+import { isAtDialog } from "../lifecycle/linking.ts";
+import { REGISTRATION } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
 import type { SpawnDeps } from "./deps.ts";
 import { spawnMachine } from "./machine.ts";
@@ -103,6 +107,26 @@ export class SpawnRegistrations {
       const current = gone ? rows.get(this.#ctx.db, spawn.spawn_id) : undefined;
       if (current?.settled_at === null) this.abandon(current);
     }
+    for (const peer of this.#atFirstDialog()) await this.#checkDialog(peer);
+  }
+
+  /** The spawned agents that were registered while they waited at a dialog. */
+  #atFirstDialog(): AgentPeer[] {
+    const { db } = this.#ctx;
+    return this.#deps.agentPeers.reachable().filter(({ peer_id, turn_state }) =>
+      turn_state === "awaiting_input" && rows.ofPeer(db, peer_id) !== undefined &&
+      peerRows.get(db, peer_id)?.turn_by === REGISTRATION
+    );
+  }
+
+  /** The agent is idle once its dialog was answered, if its hooks have not reported it. */
+  async #checkDialog(peer: AgentPeer): Promise<void> {
+    // The state that is to be checked is no evidence of a dialog.
+    const probes = await this.#deps.transports.probe({ ...peer, turn_state: null });
+    if (probes.some(isAtDialog)) return;
+    const isUnchanged = this.#atFirstDialog().some(({ peer_id }) => peer_id === peer.peer_id);
+    const seen = { alive: true, turn_state: "idle", source: "screen" } as const;
+    if (isUnchanged) this.#deps.turns.applyObservation(peer, seen);
   }
 
   /** Matches a spawn with an agent that registered before the spawn was stored. */
@@ -136,7 +160,19 @@ export class SpawnRegistrations {
         seed_state: isRefused || spawn.seed_state === "undeliverable" ? "undeliverable" : null,
         settled_at: this.#ctx.clock.now(),
       });
+      this.#reportDialog(spawn, peer_id);
     });
+  }
+
+  /** Tells the human and the sender of an agent that waits at a dialog before it can do anything. */
+  #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
+    const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
+    if (turn_state !== "awaiting_input") return;
+    const human = this.#deps.directory.human()?.peer_id;
+    const text = `The spawned agent ${name} (${backend} in ${path}) waits at a dialog in pane ` +
+      `${pane_id}, such as the question whether it may trust the folder. It starts once a person ` +
+      `has answered there: mesh attach ${name}`;
+    for (const to of new Set([human, seed_from])) if (to) this.#notifySender(to, text);
   }
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */

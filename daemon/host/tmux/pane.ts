@@ -1,5 +1,8 @@
 /** A tmux pane: its record, the format string that requests it, and its parser. */
 
+import { environmentOf } from "../processes.ts";
+import type { ReportedSession } from "./session_names.ts";
+
 export interface Pane {
   /** For example `%7`. Unique within its server and never reused. */
   readonly pane_id: string;
@@ -20,6 +23,7 @@ export interface Pane {
   readonly written_s: number;
   /** E.g. `@7`. */
   readonly window: string;
+  /** The name of its session or of that one's group, which stays (`session_names.ts`). */
   readonly session: string;
   /** The short name of the foreground program, with tabs replaced by spaces. */
   readonly command: string;
@@ -28,6 +32,8 @@ export interface Pane {
 
 /** The session of a pane, and the process that tmux started in it. */
 export type PaneRoot = Pick<Pane, "session" | "pane_pid">;
+/** A pane as tmux lists it: once for each session that shows its window. */
+export interface ListedPane extends Pane, ReportedSession {}
 
 /** Separated by tabs. A session's name has none. The path may have some, so it comes last. */
 export const PANE_FORMAT = [
@@ -44,16 +50,28 @@ export const PANE_FORMAT = [
   "#{window_activity}",
   "#{window_id}",
   "#{session_name}",
+  "#{session_id}",
+  "#{session_group}",
+  "#{pid}",
   "#{s/\t/ /:pane_current_command}",
   "#{pane_current_path}",
 ].join("\t");
 
+export const SESSION_FORMAT = ["#{session_id}", "#{session_group}", "#{pid}", "#{session_name}"]
+  .join("\t");
+
+export function parseSession(line: string): ReportedSession {
+  const [session_id = "", session_group = "", server_pid = "", session = ""] = line.split("\t");
+  return { session_id, session_group, server_pid, session };
+}
+
 /** Undefined for a line without a pane, which tmux writes with empty fields. */
-export function parsePane(line = ""): Pane | undefined {
+export function parsePane(line = ""): ListedPane | undefined {
   const [pane_id, pid, dead, mode, synchronized, width, height, x, y, shown, ...more] = line.split(
     "\t",
   );
-  const [written_s, window, session, command = "", ...cwd] = more;
+  const [written_s, window, session, session_id = "", session_group = "", ...rest] = more;
+  const [server_pid = "", command = "", ...cwd] = rest;
   if (!pane_id || !window || !session) return undefined;
   return {
     pane_id,
@@ -69,9 +87,27 @@ export function parsePane(line = ""): Pane | undefined {
     written_s: Number(written_s),
     window,
     session,
+    session_id,
+    session_group,
+    server_pid,
     command,
     cwd: cwd.join("\t"),
   };
+}
+
+/**
+ * Each pane once. A window may be linked into several sessions: the pane then belongs to the session
+ * in which it was made, which its process was told, else to the oldest of them.
+ */
+export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
+  return [...Map.groupBy(listed, ({ pane_id }) => pane_id).values()].flatMap((same) => {
+    const [only, ...more] = same;
+    if (!only || more.length === 0) return only ?? [];
+    const home = environmentOf(only.pane_pid)?.get("TMUX")?.split(",").at(-1);
+    const number = ({ session_id }: ListedPane) => Number(session_id.slice(1));
+    return same.find(({ session_id }) => session_id === `$${home}`) ??
+      same.reduce((oldest, each) => number(each) < number(oldest) ? each : oldest);
+  });
 }
 
 export function isPaneId(text: string): boolean {

@@ -7,7 +7,7 @@ import { ownSocket } from "./pane_observer.ts";
 import { groupOf, isDescendant } from "../processes.ts";
 import { clientEnvironment, type Failure } from "./connection.ts";
 import type { Tmux, TmuxServers } from "./tmux.ts";
-import { type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
+import { type Pane, PANE_FORMAT } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
 
 /** A program to run directly, in `cwd`, with `env` added to the environment of the tmux server. */
@@ -97,21 +97,26 @@ export class Panes {
   }
 
   /**
-   * Opens a window in the session of this name; creates the session if it does not exist. Runs
+   * Opens a window in the session that `isNamed`; creates one of this name if there is none. Runs
    * exclusively per session name: otherwise two concurrent calls would create the session.
    */
-  openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
+  openWindow(
+    socket: string,
+    session: string,
+    launch: Launch,
+    isNamed = (name: string) => name === session,
+  ): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
     return tmux.runExclusive(`session ${session}`, async () => {
-      const listed = await tmux.query(["list-sessions", "-F", "#{session_name}"]);
+      const listed = await tmux.sessions();
       if (!listed.ok && listed.reason !== "no_server") return toRefusal(listed);
-      if (!listed.ok) return await this.#startServer(socket, session, launch);
+      if (!listed.ok) return await this.#startServer(tmux, session, launch);
       const launchArgs = await this.#launchArgs(tmux, launch);
-      // Without the `=`, tmux would take the name as a prefix or a pattern.
-      const target = listed.lines.includes(session)
-        ? ["new-window", "-d", "-t", `=${session}:`]
+      const present = listed.sessions.find((each) => isNamed(each.session));
+      const target = present
+        ? ["new-window", "-d", "-t", `${present.session_id}:`]
         : ["new-session", "-d", "-E", "-s", session, ...WINDOW_SIZE];
-      return toOpened(await tmux.run([...target, ...PRINT_PANE, ...launchArgs]));
+      return toOpened(tmux, await tmux.run([...target, ...PRINT_PANE, ...launchArgs]));
     });
   }
 
@@ -123,7 +128,7 @@ export class Panes {
     const target = ["split-window", "-d", "-t", pane_id];
     const split = await tmux.run([...target, ...PRINT_PANE, ...launchArgs]);
     if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
-    return toOpened(split);
+    return toOpened(tmux, split);
   }
 
   /** The pane's current record; undefined if tmux does not know it or does not answer. */
@@ -231,7 +236,8 @@ export class Panes {
    * withheld variables. If a server listens at the socket by now, the command connects to that
    * server as a client.
    */
-  async #startServer(socket: string, session: string, launch: Launch): Promise<OpenResult> {
+  async #startServer(tmux: Tmux, session: string, launch: Launch): Promise<OpenResult> {
+    const { socket } = tmux;
     if (socket !== this.socket) return { ok: false, reason: `no tmux server runs on ${socket}` };
     Deno.mkdirSync(dirname(socket), { recursive: true, mode: 0o700 });
     const unsafe = whyUnsafeFolder(dirname(socket));
@@ -243,14 +249,15 @@ export class Panes {
     const launchArgs = launchArguments(this.#withMeshPaths(launch), []);
     const target = ["new-session", "-d", "-s", session];
     const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: ["-u", "-S", socket, ...target, ...WINDOW_SIZE, ...PRINT_PANE, ...launchArgs],
+      args: ["-u", "-S", socket, ...target, ...WINDOW_SIZE, ...PRINT_PANE, ...launchArgs]
+        .map(asArgument),
       env: { LC_ALL: "C.UTF-8", ...clean },
       clearEnv: true,
       stdin: "null",
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
     if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
-    return toOpened({ ok: true, lines: text(stdout).split("\n") });
+    return toOpened(tmux, { ok: true, lines: text(stdout).split("\n") });
   }
 
   /** Passes on the daemon's paths, so that the agent's hooks find this daemon. */
@@ -287,6 +294,11 @@ function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly st
   ];
 }
 
+/** An argument of the tmux program, for which a semicolon at its end separates two commands. */
+export function asArgument(text: string): string {
+  return text.replace(/;$/, "\\;");
+}
+
 /** The mark as an assignment for env(1). The program receives the variable too, and ignores it. */
 function markOf(mark: string): string {
   return `MESH_STARTED_FOR=${mark}`;
@@ -297,9 +309,12 @@ function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
 }
 
-function toOpened(run: { ok: true; lines: readonly string[] } | Failure): OpenResult {
+function toOpened(
+  tmux: Tmux,
+  run: { ok: true; lines: readonly string[] } | Failure,
+): OpenResult {
   if (!run.ok) return toRefusal(run);
-  const pane = parsePane(run.lines[0]);
+  const pane = tmux.opened(run.lines[0]);
   return pane ? { ok: true, pane } : { ok: false, reason: "tmux did not report the new pane" };
 }
 

@@ -18,7 +18,16 @@ import {
   TmuxConnection,
   type TmuxOptions,
 } from "./connection.ts";
-import { isPaneId, type Pane, PANE_FORMAT, parsePane } from "./pane.ts";
+import {
+  isPaneId,
+  type Pane,
+  PANE_FORMAT,
+  parsePane,
+  parseSession,
+  SESSION_FORMAT,
+  uniquePanes,
+} from "./pane.ts";
+import { type ReportedSession, SessionNames } from "./session_names.ts";
 import { prepareKeys } from "./typing.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
@@ -56,6 +65,8 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
   readonly #options: TmuxOptions;
   readonly #bySocket = new Map<string, Tmux>();
   readonly #closing = new Set<Promise<void>>();
+  /** Kept while the daemon runs, although idle connections are closed. */
+  readonly #sessionNames = new SessionNames();
 
   constructor(options: TmuxOptions) {
     this.#options = options;
@@ -69,7 +80,7 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
   at(socket: string): Tmux {
     const existing = this.#bySocket.get(socket);
     if (existing) return existing;
-    const tmux = new Tmux(socket, this.#options);
+    const tmux = new Tmux(socket, this.#options, this.#sessionNames);
     if (this.#bySocket.size >= SERVERS_MAX && !this.#evictIdle()) {
       this.#end(tmux, "Too many tmux servers are in use");
       return tmux;
@@ -121,6 +132,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
   readonly cache: PaneCache;
   readonly #options: TmuxOptions;
   readonly #bufferPrefix: string;
+  readonly #sessionNames: SessionNames;
   readonly #exclusive = new ExclusiveWork();
   #connection: TmuxConnection | undefined;
   #buffers = 0;
@@ -128,8 +140,9 @@ export class Tmux implements TerminalServer, AsyncDisposable {
   #untrusted: string | undefined;
   #closed: string | undefined;
 
-  constructor(socket: string, options: TmuxOptions) {
+  constructor(socket: string, options: TmuxOptions, sessionNames = new SessionNames()) {
     this.socket = socket;
+    this.#sessionNames = sessionNames;
     this.cache = new PaneCache(this, options.clock);
     this.#options = options;
     this.#used_at = options.clock.monotonic();
@@ -194,16 +207,29 @@ export class Tmux implements TerminalServer, AsyncDisposable {
   async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
     const result = await this.query(["list-panes", "-a", "-F", PANE_FORMAT]);
     if (!result.ok) return result;
-    return { ok: true, panes: result.lines.flatMap((line) => parsePane(line) ?? []) };
+    const listed = result.lines.flatMap((line) => parsePane(line) ?? []);
+    return { ok: true, panes: uniquePanes(this.#sessionNames.nameAll(listed)) };
   }
 
-  /** Returns one pane. Undefined if tmux answers for a different pane, as it does for some ids. */
+  /** Returns one pane. It is read from the list, which names all sessions that show it. */
   async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
-    if (!isPaneId(pane_id)) return { ok: true, pane: undefined };
-    const result = await this.query(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
+    const listed = await this.panes();
+    if (!listed.ok) return listed;
+    return { ok: true, pane: listed.panes.find((pane) => pane.pane_id === pane_id) };
+  }
+
+  /** The sessions by their ids, with the names that stay. */
+  async sessions(): Promise<{ ok: true; sessions: readonly ReportedSession[] } | Failure> {
+    const result = await this.query(["list-sessions", "-F", SESSION_FORMAT]);
     if (!result.ok) return result;
-    const pane = parsePane(result.lines[0]);
-    return { ok: true, pane: pane?.pane_id === pane_id ? pane : undefined };
+    const reported = result.lines.map((line) => parseSession(line));
+    return { ok: true, sessions: this.#sessionNames.nameAll(reported) };
+  }
+
+  /** The pane of a line that a command has printed. */
+  opened(line: string | undefined): Pane | undefined {
+    const pane = parsePane(line);
+    return pane && this.#sessionNames.nameAll([pane])[0];
   }
 
   /**
@@ -227,7 +253,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     const result = await this.#queryLine(`${readPane} ; ${readRows}`);
     if (!result.ok) return result;
     const [head, ...rows] = result.lines;
-    const pane = parsePane(head);
+    const pane = this.opened(head);
     return { ok: true, seen: pane?.pane_id === pane_id ? { pane, rows } : undefined };
   }
 

@@ -49,7 +49,10 @@ function tmuxIsMissing(): boolean {
 }
 
 /** Polls faster, and for a shorter time, than tests of real agents do. */
-export function until<T>(what: string, probe: () => T | undefined | false): Promise<T> {
+export function until<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
   return waitUntil(what, probe, TIMEOUT_MS, POLL_MS);
 }
 

@@ -2,6 +2,7 @@
 
 import { basename } from "kit/core/path.ts";
 import { Problem } from "kit/core/problem.ts";
+import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Database, Reader } from "kit/data/sqlite.ts";
 import {
   type CircleBoundary,
@@ -85,22 +86,38 @@ export function newName(db: Reader, registration: Registration): string {
 }
 
 /** The circle of peers that have no other one. */
-const DEFAULT_CIRCLE = "default";
+export const DEFAULT_CIRCLE = "default";
 
 /** Where the circle of a registration that names none comes from. */
 export interface TmuxCircles {
   readonly boundary: CircleBoundary;
-  readonly window_circle: string | undefined;
+  /** The circle of the pane (`circleOfPane`), where the daemon has seen it. */
+  readonly pane_circle: string | undefined;
 }
 
 /** The given circle, else that of the tmux window or session (contract 1). */
 export function circleOf(
   { circle, tmux_session = "" }: Registration,
-  { boundary, window_circle }: TmuxCircles,
+  { boundary, pane_circle }: TmuxCircles,
 ): string {
   if (circle !== undefined) return circle;
   if (boundary === "machine") return DEFAULT_CIRCLE;
-  return window_circle ?? (sanitizeName(tmux_session) || DEFAULT_CIRCLE);
+  return pane_circle ?? sessionCircle(tmux_session);
+}
+
+/** The circle of a pane whose agent names none; undefined if panes decide nothing (contract 1). */
+export function circleOfPane(
+  { session, window }: Pick<Pane, "session" | "window">,
+  boundary: CircleBoundary,
+): string | undefined {
+  if (boundary === "machine" || session === "") return undefined;
+  // `@7` is `window-7`.
+  return boundary === "window" ? `window-${window.slice(1)}` : sessionCircle(session);
+}
+
+/** The circle of a tmux session. */
+export function sessionCircle(session: string): string {
+  return sanitizeName(session) || DEFAULT_CIRCLE;
 }
 
 /** Maximum length of a suffix: `-` and a number. The limits on peers keep the number shorter. */

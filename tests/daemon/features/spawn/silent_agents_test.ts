@@ -60,7 +60,7 @@ for (const kind of ["session", "server"] as const) {
     await using at = await fixture(kind);
     const { w, folder } = at;
     const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
-    at.codex.refusalReason = "dialog_open";
+    at.codex.refusalReason = "screen_unknown";
     const pane_id = await at.addAgent();
     assert.deepEqual([await at.agents(), await stateOf(w, job_id)], [[], "dispatching"]);
     at.codex.refusalReason = undefined;

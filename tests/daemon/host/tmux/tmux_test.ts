@@ -189,6 +189,9 @@ withTmux(
       cursor_y: 0,
       cursor_shown: true,
       session: "one",
+      session_id: "$0",
+      session_group: "",
+      server_pid: t.format(second, "#{pid}"),
       command: "my cat",
       cwd: dir,
     });

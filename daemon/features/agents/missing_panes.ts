@@ -1,0 +1,43 @@
+/** The panes of peers that their terminal does not have (any more): nothing reaches them there. */
+
+import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
+import type { AgentPeer } from "./adapter.ts";
+
+type Place = Pick<AgentPeer, "tmux_socket" | "pane_id">;
+
+export class MissingPanes {
+  readonly #paneObserver: Pick<PaneObserver, "at">;
+  readonly #missing = new Set<string>();
+
+  constructor(paneObserver: Pick<PaneObserver, "at">) {
+    this.#paneObserver = paneObserver;
+  }
+
+  has(place: Place): boolean {
+    return this.#missing.has(keyOf(place));
+  }
+
+  /** Looks for these panes. A terminal that does not answer changes nothing. */
+  async look(places: readonly Place[]): Promise<void> {
+    const distinct = new Map(places.map((place) => [keyOf(place), place]));
+    await Promise.all(distinct.entries().map(([key, place]) => this.#lookAt(key, place)));
+  }
+
+  /** Looks for the panes of all peers, and forgets those of no peer. */
+  async refresh(places: readonly Place[]): Promise<void> {
+    const keys = new Set(places.map(keyOf));
+    for (const key of this.#missing) if (!keys.has(key)) this.#missing.delete(key);
+    await this.look(places);
+  }
+
+  async #lookAt(key: string, { tmux_socket, pane_id }: Place): Promise<void> {
+    if (pane_id === null) return;
+    const { state } = await this.#paneObserver.at(tmux_socket, pane_id);
+    if (state === "missing") this.#missing.add(key);
+    if (state === "found") this.#missing.delete(key);
+  }
+}
+
+function keyOf({ tmux_socket, pane_id }: Place): string {
+  return `${tmux_socket ?? ""} ${pane_id}`;
+}
