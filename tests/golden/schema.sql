@@ -1,4 +1,4 @@
--- The daemon's tables after 31 migration(s).
+-- The daemon's tables after 34 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -38,7 +38,7 @@ CREATE TABLE events (
   data text not null
 ) strict;
 
-CREATE TABLE held_asks (correlation_id text primary key) strict, without rowid;
+CREATE TABLE held_asks (correlation_id text primary key, at_terminal integer not null default 0) strict, without rowid;
 
 CREATE TABLE idempotency (
   seq integer primary key,
@@ -129,7 +129,8 @@ CREATE TABLE job_templates (
   created_at integer not null,
   updated_at integer not null,
   proven_human integer not null check (proven_human in (0, 1))
-) strict;
+, unverified integer not null default 0
+  check (unverified in (0, 1))) strict;
 
 CREATE INDEX job_templates_due on job_templates (next_due_at) where state = 'active';
 
@@ -178,7 +179,7 @@ CREATE TABLE jobs (
   settled_at integer generated always as
     (iif(state in ('completed', 'failed', 'cancelled', 'expired', 'unavailable'),
          updated_at, null)) virtual
-) strict;
+, unverified integer not null default 0 check (unverified in (0, 1))) strict;
 
 CREATE INDEX jobs_checking on jobs (seq) where phase = 'checking';
 
@@ -273,8 +274,9 @@ CREATE TABLE machines (
 ) strict;
 
 CREATE VIRTUAL TABLE message_words using fts5(
-  text, reply,
-  content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
+  text, reply, ends,
+  content='', contentless_delete=1,
+  tokenize="unicode61 remove_diacritics 2 categories 'L* N* Co So'"
 );
 
 CREATE TABLE 'message_words_config'(k PRIMARY KEY, v) WITHOUT ROWID;
@@ -337,7 +339,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-, urgent integer not null default 0 check (urgent in (0, 1))) strict;
+, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -415,7 +417,9 @@ CREATE TABLE peers (
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
   check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1)), queue_max integer check (queue_max > 0), pair_per_minute integer check (pair_per_minute >= 0), hook_messages integer not null default 1
-  check (hook_messages in (0, 1))) strict;
+  check (hook_messages in (0, 1)), claimed_pane_id text, session_proved integer not null default 0, id_proof text) strict;
+
+CREATE INDEX peers_by_claimed_pane on peers (claimed_pane_id) where claimed_pane_id is not null;
 
 CREATE INDEX peers_circle on peers (circle);
 
@@ -511,7 +515,7 @@ CREATE TABLE remote_peers (
   last_seen integer,
   seen_at integer not null,
   registered_at integer not null
-) strict;
+, id_proof text) strict;
 
 CREATE INDEX remote_peers_circle on remote_peers (circle);
 
@@ -541,7 +545,8 @@ CREATE TABLE restarts (
   started_at integer not null,
   finished_at integer
 , from_backend text, from_session text, to_backend text, seed_attachments text not null default '[]'
-  check (json_valid(seed_attachments))) strict;
+  check (json_valid(seed_attachments)), seed_unverified integer not null default 0
+  check (seed_unverified in (0, 1))) strict;
 
 CREATE INDEX restarts_open on restarts (seq) where finished_at is null;
 
@@ -570,7 +575,8 @@ CREATE TABLE schedules (
   traceparent text,
   created_at integer not null,
   settled_at integer, circle_given integer not null default 1
-  check (circle_given in (0, 1)),
+  check (circle_given in (0, 1)), unverified integer not null default 0
+  check (unverified in (0, 1)),
   check ((fire_at is null) <> (cron is null)),
   check ((state = 'active') = (next_fire_at is not null)),
   check ((state = 'active') = (settled_at is null))
@@ -602,7 +608,8 @@ CREATE TABLE spawns (
   warnings text not null,
   created_at integer not null,
   settled_at integer
-, pane_pid integer, resumed_session text, resumed_peer_id text) strict;
+, pane_pid integer, resumed_session text, resumed_peer_id text, seed_unverified integer not null default 0
+  check (seed_unverified in (0, 1))) strict;
 
 CREATE INDEX spawns_open on spawns (created_at) where settled_at is null;
 
@@ -651,7 +658,8 @@ CREATE TABLE subscriptions (
   files_since integer,
   scan_at integer,
   created_at integer not null,
-  settled_at integer,
+  settled_at integer, unverified integer not null default 0
+  check (unverified in (0, 1)),
   check ((state = 'active') = (settled_at is null)),
   check ((pending > 0) = (due_at is not null)),
   check ((kind = 'file') = (glob is not null and folder is not null))

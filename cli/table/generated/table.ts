@@ -676,7 +676,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh inbox reply inb-3f9c04d1a2b7 \"Yes, go ahead\"",
   "flags": {
    "--option <id>": "answer with this option of the question",
-   "--again": "reply to an item that has a reply; this asks its sender a new question",
+   "--again": "reply to an item that has a reply or is over; this asks its sender a new question",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--json": "print the answer as JSON"
   }
@@ -719,6 +719,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--profile <name>": "with --path: a profile from spawn.profiles",
    "--persistent": "with --path: keep the agent running after the job",
    "--continuity <how>": "fresh starts a new session, resume continues the last one",
+   "--on-interrupt <what>": "if its turn is interrupted: fail (the default), or wait",
    "--title <text>": "the title in lists; by default the first line of the text",
    "--circle <name>": "the circle the job belongs to",
    "--owner <peer>": "who is notified when it ends; by default you",
@@ -1148,7 +1149,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "machines renew-identity",
   "needs": "this machine",
   "summary": "Give this machine a new daemon id and new keys, because it is a copy of another one",
-  "details": "For a cloned virtual machine or a copied home: two daemons cannot have one identity, and the one that was connected first keeps it. Messages, peers and settings stay. What waited for other machines when the copy was made is left to the other daemon, which sends it. The bus must be told of the new machine: the command prints the line for its operator.",
+  "details": "For a cloned virtual machine or a copied home: two daemons cannot have one identity, and the one that was connected first keeps it. Messages and settings stay, and peers get new ids. What waited for other machines when the copy was made is left to the other daemon, which sends it. The bus must be told of the new machine: the command prints the line for its operator.",
   "example": "mesh machines renew-identity --name laptop-2",
   "flags": {
    "--name <name>": "the name of this machine in the network, by default the old one and 4 digits",

@@ -180,7 +180,7 @@ export class Questions {
     return ask;
   }
 
-  #open(body: AskBlocking, request: BlockingRequest, at_terminal = false): Ask {
+  #open(body: AskBlocking, request: AskContext, at_terminal = false): Ask {
     const { directory, asks } = this.#deps;
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);

@@ -33,7 +33,7 @@ async function withDaemon(
     paneObserver: platform.paneObserver,
     terminals: platform.terminals,
     processes: new RealProcesses(),
-    sessionOf: (socket, pane_id) => platform.sessionOf(socket, pane_id),
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     settings,
   });
   await work(w);

@@ -675,7 +675,7 @@ var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
 var CHAT_CHARS_MAX = 65536;
-var INTERRUPTED = "MessageAbortedError";
+var ABORTED = "MessageAbortedError";
 var ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 var Session = class {
   #ctx;
@@ -688,6 +688,8 @@ var Session = class {
   #turn = new Turn();
   #id;
   #reported = "";
+  /** The last answer that was reported as broken off. */
+  #aborted;
   /** The prompts that a resumed session got from an earlier process. */
   #history = "";
   #reading = false;
@@ -843,15 +845,22 @@ var Session = class {
     else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
-    else if (type === "message.updated" && info?.role === "assistant") this.#turn.beginAnswer(info);
+    else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
   }
-  /** The end of the turn is reported by itself. A turn that the user interrupts is no failure. */
+  /** An answer that its user broke off is the only sign of it, if the terminal did that. */
+  #answered(info) {
+    this.#turn.beginAnswer(info);
+    if (info.error?.name !== ABORTED || info.id === this.#aborted) return;
+    this.#aborted = info.id;
+    this.#failed(info.error);
+  }
+  /** The end of the turn is reported by itself. */
   #failed({ name = "" } = {}) {
-    if (name === INTERRUPTED) return;
-    const error = ERROR_CLASS.test(name) ? name : "unknown";
+    const known = ERROR_CLASS.test(name) ? name : "unknown";
+    const error = name === ABORTED ? "interrupted" : known;
     this.#connection.send({
       ...this.#turn.status,
       error
