@@ -1,11 +1,10 @@
 /** Builds the daemon's API: callers, the guard, routes, `/ws`, MCP and the relay client. */
 
 import { type Call, client } from "kit/http/client.ts";
-import type { Actor } from "kit/http/contract.ts";
 import { VERSION } from "kit/core/version.ts";
-import { Problem, type ProblemCode } from "kit/core/problem.ts";
+import { Problem } from "kit/core/problem.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
-import type { RequestParts, Route, RouteGuard } from "kit/http/route.ts";
+import type { Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Actors } from "../api/callers/actors.ts";
@@ -50,14 +49,7 @@ export function openApi(features: Features) {
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
-  const shared = {
-    whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
-    checkActor: (actor: Actor, parts: RequestParts) => actors.check(actor, parts),
-    idempotencyStore: idempotency,
-    bodies,
-    error: (error: unknown) => ctx.background.failed("A route failed", error),
-    refused: (code: ProblemCode) => features.meters.refused(code),
-  };
+  const shared = sharedGuard(features, { actors, idempotency, bodies });
   const options: RouteGuard = {
     ...shared,
     admit(request) {
@@ -98,6 +90,25 @@ export function openApi(features: Features) {
     call,
     /** Answers a request; `remote` is the other end of its socket, if it has one. */
     fetch: serveTracked(features, routes, options),
+  };
+}
+
+/** The checks and stores that callers on this machine and on others have in common. */
+function sharedGuard(
+  { ctx, meters }: Features,
+  { actors, idempotency, bodies }: {
+    readonly actors: Actors;
+    readonly idempotency: Idempotency;
+    readonly bodies: BodyLimiter;
+  },
+): Omit<RouteGuard, "admit" | "authorize"> {
+  return {
+    whenDurable: (options) => ctx.db.whenDurable(options),
+    checkActor: (actor, parts) => actors.check(actor, parts),
+    idempotencyStore: idempotency,
+    bodies,
+    error: (error) => ctx.background.failed("A route failed", error),
+    refused: (code) => meters.refused(code),
   };
 }
 
@@ -181,7 +192,7 @@ function openConnections(
   features: Features,
   own: { actors: Actors; call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
-  const { ctx, identity, platform } = features;
+  const { ctx, identity } = features;
   return new SocketConnections(ctx, {
     ...features,
     ...own,

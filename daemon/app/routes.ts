@@ -63,8 +63,7 @@ export function featureRoutes(
     shares: Shares;
   },
 ): Route[] {
-  const { agentPeers, directory, registrationLocations, restarts, telemetry, transcripts } =
-    features;
+  const { agentPeers, directory, restarts, transcripts } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
   const readerOf = readersOf(features, {
@@ -73,16 +72,7 @@ export function featureRoutes(
   });
   const checks = callerChecksOf(callers, features, isProvenHuman);
   return [
-    ...peerRoutes(features, {
-      restartStatusOf: (peer_id) => restarts.block(peer_id),
-      paneCircleOf: (given) => registrationLocations.paneCircleOf(given),
-      paneOf: (given) => registrationLocations.paneOf(given),
-      isProcess: (pid, caller) => callers.isProcess(pid, caller),
-      isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
-      isAnotherPeer: (peer, caller) => actors.isAnother(peer, caller),
-      isProvenHuman,
-      mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
-    }),
+    ...openPeerRoutes(features, { actors, callers, isProvenHuman }),
     ...lifecycleRoutes(features, { isProvenHuman }),
     ...machineRoutes({
       daemon_id: features.identity.daemon_id,
@@ -119,6 +109,27 @@ export function featureRoutes(
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
   ];
+}
+
+function openPeerRoutes(
+  features: Features,
+  { actors, callers, isProvenHuman }: {
+    actors: Actors;
+    callers: Callers;
+    isProvenHuman: (caller: Caller, headers: Headers) => boolean;
+  },
+): Route[] {
+  const { registrationLocations, restarts } = features;
+  return peerRoutes(features, {
+    restartStatusOf: (peer_id) => restarts.block(peer_id),
+    paneCircleOf: (given) => registrationLocations.paneCircleOf(given),
+    paneOf: (given) => registrationLocations.paneOf(given),
+    isProcess: (pid, caller) => callers.isProcess(pid, caller),
+    isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
+    isAnotherPeer: (peer, caller) => actors.isAnother(peer, caller),
+    isProvenHuman,
+    mustBeTrustedSocket: (given) => registrationLocations.mustBeTrustedSocket(given),
+  });
 }
 
 /** The person who calls, as the frame of a message in a peer's name says it. */

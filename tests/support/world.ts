@@ -217,34 +217,7 @@ export function world(options: WorldOptions = {}) {
   const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
-  const ids = options.ids ?? countingIds();
-  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
-  const platform: Platform = {
-    clock,
-    ids,
-    peerIds: options.peerIds ?? plainIds,
-    log,
-    machine: "here",
-    settings,
-    idCodec: options.idCodec ?? (() => plainIdCodec),
-    pid: 1,
-    processes,
-    paneObserver: options.paneObserver ?? NO_PANES,
-    adapters: () => options.adapters ?? [],
-    hooks: options.hooks ?? {},
-    markers: options.markers ?? { keep: () => undefined },
-    knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
-    terminals: options.terminals ?? noTerminals,
-    files: options.files ?? filesIn(files_dir),
-    programs: options.programs ?? noPrograms,
-    openSocket: options.openSocket ?? unreachableRelay,
-    federation: options.federation,
-    openTelemetry,
-    send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
-    sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
-    paneOf: options.paneOf ?? (() => Promise.resolve(undefined)),
-    callers: callersOf(options),
-  };
+  const platform = platformOf(options, { clock, files_dir, log, processes, settings });
   const open = (path: string) => createDaemon(settings.config, path, platform);
   const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
   daemon.start();
@@ -271,6 +244,38 @@ export function world(options: WorldOptions = {}) {
       await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
       rmSync(files_dir, { recursive: true, force: true });
     },
+  };
+}
+
+function platformOf(
+  options: WorldOptions,
+  own: Pick<Platform, "clock" | "log" | "processes" | "settings"> & { files_dir: string },
+): Platform {
+  const ids = options.ids ?? countingIds();
+  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
+  const { files_dir, ...given } = own;
+  return {
+    ...given,
+    ids,
+    peerIds: options.peerIds ?? plainIds,
+    machine: "here",
+    idCodec: options.idCodec ?? (() => plainIdCodec),
+    pid: 1,
+    paneObserver: options.paneObserver ?? NO_PANES,
+    adapters: () => options.adapters ?? [],
+    hooks: options.hooks ?? {},
+    markers: options.markers ?? { keep: () => undefined },
+    knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
+    terminals: options.terminals ?? noTerminals,
+    files: options.files ?? filesIn(files_dir),
+    programs: options.programs ?? noPrograms,
+    openSocket: options.openSocket ?? unreachableRelay,
+    federation: options.federation,
+    openTelemetry,
+    send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
+    sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
+    paneOf: options.paneOf ?? (() => Promise.resolve(undefined)),
+    callers: callersOf(options),
   };
 }
 

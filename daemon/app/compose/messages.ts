@@ -39,21 +39,30 @@ import { Reactions } from "../reactions.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 
+/** The processes of agents, and the sockets and transports that reach peers. */
+function openTransports({ ctx, meters, platform }: Foundation, reactions: Reactions) {
+  const steps = new Steps(ctx, meters, reactions.table);
+  return {
+    agentProcesses: new AgentProcesses({
+      db: ctx.db,
+      processes: platform.processes,
+      isUserFacing: (pid) => platform.callers.isUserFacing(pid),
+      pid: platform.pid,
+    }),
+    transports: new AgentTransports(platform.adapters(), platform.knownFailures),
+    steps,
+    sockets: new Sockets(ctx, steps, {
+      inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
+    }),
+    missingPanes: new MissingPanes(platform.paneObserver),
+  };
+}
+
 /** The registry of peers, and the sockets and transports that reach them. */
 export function openPeers(foundation: Foundation, reactions: Reactions) {
-  const { config, ctx, identity, platform, meters } = foundation;
+  const { config, ctx, identity, platform } = foundation;
   const { machine, processes } = platform;
-  const agentProcesses = new AgentProcesses({
-    db: ctx.db,
-    processes,
-    isUserFacing: (pid) => platform.callers.isUserFacing(pid),
-    pid: platform.pid,
-  });
-  const transports = new AgentTransports(platform.adapters(), platform.knownFailures);
-  const steps = new Steps(ctx, meters, reactions.table);
-  const sockets = new Sockets(ctx, steps, {
-    inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
-  });
+  const lower = openTransports(foundation, reactions);
   const directory = new Directory(ctx, {
     daemon_id: identity.daemon_id,
     machine: platform.federation?.membership.name ?? machine,
@@ -61,13 +70,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   });
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
-  const missingPanes = new MissingPanes(platform.paneObserver);
-  const reachability = new PeerReachability(ctx, {
-    agentPeers,
-    missingPanes,
-    sockets,
-    transports,
-  });
+  const reachability = new PeerReachability(ctx, { ...lower, agentPeers });
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
   const shared = {
@@ -90,15 +93,11 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   const profiles = new PeerProfiles(ctx, changes, peers);
   const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
+    ...lower,
     agentPeers,
-    agentProcesses,
-    transports,
-    steps,
-    sockets,
     directory,
     identityLookup,
     remotePeers,
-    missingPanes,
     reachability,
     superseded,
     peers,

@@ -5,7 +5,6 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
-import { DAEMON } from "../messages/contract.ts";
 import { isAtDialog } from "../lifecycle/linking.ts";
 import { REGISTRATION } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
