@@ -159,6 +159,32 @@ withLab(
   },
 );
 
+withLab(
+  import.meta.url,
+  "a permission stays open when its session is resumed in another process",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    const { correlation_id } = await fixture.asked(claude);
+    await until("the dialog", () => claude.session?.status === "waiting");
+    const { lab } = fixture;
+    const id = claude.session?.sessionId ?? "";
+    const output = await new Deno.Command("claude", {
+      args: ["--resume", id, "-p", "@@SAY hello"],
+      cwd: `${lab.dir}/api`,
+      env: { ...lab.env },
+      clearEnv: true,
+      stdin: "null",
+    }).output();
+    assert(output.success, new TextDecoder().decode(output.stderr));
+    const params = { id: correlation_id ?? "" };
+    assert.equal((await fixture.call(getAsk, { params })).state, "open");
+    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter");
+    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    assert.equal(fixture.written, "x");
+  },
+);
+
 withLab(import.meta.url, "a permission whose agent is killed is over", async () => {
   await using fixture = new ApprovalFixture();
   const claude = await fixture.start();
