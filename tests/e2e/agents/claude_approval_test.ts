@@ -48,6 +48,11 @@ class ApprovalFixture implements AsyncDisposable {
   /** Lets the model call a gated tool; returns the question in the human's inbox. */
   async asked(claude: Claude) {
     await claude.sendPrompt(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
+    return await this.question();
+  }
+
+  /** The question in the human's inbox. */
+  async question() {
     return await until("the question", async () => {
       const { items } = await this.call(listInbox, { query: { unread: "1" } });
       return items.find(({ question }) => question?.scope === "tool_permission");
@@ -55,8 +60,13 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** Answers with Enter or Escape in the pane; returns how the question ended, and when. */
-  async decidedInPane(claude: Claude, correlation_id: string | null, key: "Enter" | "Escape") {
-    const isShown = () => claude.screen.includes("Do you want to create");
+  async decidedInPane(
+    claude: Claude,
+    correlation_id: string | null,
+    key: "Enter" | "Escape",
+    dialog = "Do you want to create",
+  ) {
+    const isShown = () => claude.screen.includes(dialog);
     await until("the dialog", () => isShown() && claude.session?.status === "waiting");
     // A dialog ignores keys at the moment it appears; a second Escape would open another one.
     let pressed_at = 0;
@@ -156,6 +166,21 @@ withLab(
       await until("the end of the turn", () => claude.isIdle);
       assert.equal(fixture.written, written);
     }
+  },
+);
+
+withLab(
+  import.meta.url,
+  "a command that was allowed in the pane is over while it runs",
+  async () => {
+    await using fixture = new ApprovalFixture({ gated_tools: ["Bash"] });
+    const claude = await fixture.start();
+    const command = { command: `touch ${fixture.file}; sleep 30`, description: "Waits" };
+    await claude.sendPrompt(`@@TOOL Bash ${JSON.stringify(command)}`);
+    const { correlation_id } = await fixture.question();
+    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter", "Do you want to");
+    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    assert.equal(claude.session?.status, "busy");
   },
 );
 
