@@ -187,8 +187,8 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a question ends between two dialogs of its session",
-        "now - at >= settle_ms",
-        "now - at >= 0",
+        "Math.abs(now - at) >= settle_ms",
+        "Math.abs(now - at) >= 0",
       ],
       [
         "a question ends although its dialog is open",

@@ -46,6 +46,7 @@ function settled(
   finding: Evidence["says"],
   { now, settle_ms }: Judged,
 ) {
-  const found = evidence.find(({ says, at }) => says === finding && now - at >= settle_ms);
+  const found = evidence.find(({ says, at }) => says === finding && Math.abs(now - at) >= settle_ms // The clock may have been set back.
+  );
   return found && { outcome: "ended_there" as const, source: found.source };
 }

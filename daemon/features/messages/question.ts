@@ -1,7 +1,7 @@
 /** A structured question, and its tags within the frame of an ask (contract 2 and 5). */
 
 import * as z from "zod";
-import { DisplayText, Instant } from "kit/core/schema.ts";
+import { DisplayText, Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
@@ -24,7 +24,7 @@ function expiryOf(
 ): number | null {
   const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};
   return blocking && timeout_seconds != null
-    ? created_at + Math.trunc(timeout_seconds * 1000)
+    ? Math.min(Math.trunc(created_at + timeout_seconds * 1000), INSTANT_MS_MAX)
     : null;
 }
 
