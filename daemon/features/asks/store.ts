@@ -9,8 +9,9 @@ import { Ask, Thread } from "./contract.ts";
 const AskRow = rowOf(Ask);
 
 /** When the asker of a blocking question stops waiting. */
-export const EXPIRES_AT = `iif(question ->> 'blocking', cast(
-  min(created_at + (question ->> 'timeout_seconds') * 1000.0, ${INSTANT_MS_MAX}) as integer), null)`;
+export const EXPIRES_AT = `iif(question ->> 'blocking',
+  cast(min(created_at + (question ->> 'timeout_seconds') * 1000.0, ${INSTANT_MS_MAX}) as integer),
+  null)`;
 
 const ASK_COLUMNS =
   `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, voice, circle,

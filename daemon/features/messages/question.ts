@@ -22,8 +22,8 @@ export type Question = z.output<typeof Question>;
 function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
-  const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};
-  return blocking && timeout_seconds != null
+  const { blocking, timeout_seconds = null } = Question.partial().safeParse(question).data ?? {};
+  return blocking && timeout_seconds !== null
     ? Math.min(Math.trunc(created_at + timeout_seconds * 1000), INSTANT_MS_MAX)
     : null;
 }
