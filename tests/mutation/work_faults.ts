@@ -241,8 +241,8 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "the buttons of a question stay after a decision elsewhere",
-        "if (!question || !outcome || this.#tapped.has(item_id)) return;",
-        "if (question || !outcome || this.#tapped.has(item_id)) return;",
+        "if (this.#tapped.delete(item_id) || !question || !outcome) return;",
+        "return;",
       ],
     ],
   },
