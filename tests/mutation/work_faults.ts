@@ -285,8 +285,8 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a question ends between two dialogs of its session",
-        "now - at >= settle_ms",
-        "now - at >= 0",
+        "Math.abs(now - at) >= settle_ms",
+        "Math.abs(now - at) >= 0",
       ],
       [
         "a question ends although its dialog is open",
@@ -339,8 +339,8 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "the buttons of a question stay after a decision elsewhere",
-        "if (!question || !outcome || this.#tapped.has(item_id)) return;",
-        "if (question || !outcome || this.#tapped.has(item_id)) return;",
+        "if (this.#tapped.delete(item_id) || !question || !outcome) return;",
+        "return;",
       ],
     ],
   },

@@ -134,7 +134,7 @@ export class ChatHandler {
   async end(item: ShownItem, signal: AbortSignal): Promise<void> {
     const { chat, pushes } = this.#deps;
     const { item_id, question, outcome } = item;
-    if (!question || !outcome || this.#tapped.has(item_id)) return;
+    if (this.#tapped.delete(item_id) || !question || !outcome) return;
     const sent = pushes.buttonRefs(item_id);
     for (const ref of sent.length > 0 ? sent : lastTextRef(item, chat.style)) {
       await tryChat(

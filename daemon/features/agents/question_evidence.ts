@@ -46,6 +46,8 @@ function settled(
   finding: Evidence["says"],
   { now, settle_ms }: Judged,
 ) {
-  const found = evidence.find(({ says, at }) => says === finding && now - at >= settle_ms);
+  // The clock may have been set back since.
+  const holds = ({ at }: Evidence) => Math.abs(now - at) >= settle_ms;
+  const found = evidence.find((one) => one.says === finding && holds(one));
   return found && { outcome: "ended_there" as const, source: found.source };
 }

@@ -1,6 +1,7 @@
 /** SQL that reads asks from `messages`: single asks, pages, open asks, closed threads. */
 
 import * as z from "zod";
+import { INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { Ask, Thread } from "./contract.ts";
@@ -9,7 +10,8 @@ const AskRow = rowOf(Ask);
 
 /** When the asker of a blocking question stops waiting. */
 export const EXPIRES_AT = `iif(question ->> 'blocking',
-   created_at + cast((question ->> 'timeout_seconds') * 1000 as integer), null)`;
+  cast(min(created_at + (question ->> 'timeout_seconds') * 1000.0, ${INSTANT_MS_MAX}) as integer),
+  null)`;
 
 const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, voice,
   voice = 'unverified' as unverified, circle,

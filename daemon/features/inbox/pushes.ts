@@ -61,20 +61,14 @@ export function unpushedSince(
   );
 }
 
-/** The items since `since` that a surface has shown and whose ask was closed after `closed_after`. */
-export function endedSince(
-  db: Reader,
-  { surface, since, closed_after }: { surface: string; since: number; closed_after: number },
-): string[] {
+/** The asks since `since` that a surface has shown, oldest first. */
+export function asksShownSince(db: Reader, surface: string, since: number): string[] {
   return db.values(
     z.string(),
-    `select item.item_id from pushes
-       join inbox_items as item using (item_id)
-       join messages on messages.correlation_id = item.correlation_id
-     where surface = :surface and pushes.status = 'pushed' and item.created_at >= :since
-       and item.kind = 'ask' and messages.kind = 'ask' and closed_at >= :closed_after
+    `select item_id from pushes join inbox_items as item using (item_id)
+     where surface = :surface and status = 'pushed' and created_at >= :since and kind = 'ask'
      order by item.seq`,
-    { surface, since, closed_after },
+    { surface, since },
   );
 }
 

@@ -1,7 +1,7 @@
 /** A structured question, and its tags within the frame of an ask (contract 2 and 5). */
 
 import * as z from "zod";
-import { DisplayText, Instant } from "kit/core/schema.ts";
+import { DisplayText, Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
@@ -22,9 +22,9 @@ export type Question = z.output<typeof Question>;
 function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
-  const { blocking, timeout_seconds } = Question.partial().safeParse(question).data ?? {};
-  return blocking && timeout_seconds != null
-    ? created_at + Math.trunc(timeout_seconds * 1000)
+  const { blocking, timeout_seconds = null } = Question.partial().safeParse(question).data ?? {};
+  return blocking && timeout_seconds !== null
+    ? Math.min(Math.trunc(created_at + timeout_seconds * 1000), INSTANT_MS_MAX)
     : null;
 }
 

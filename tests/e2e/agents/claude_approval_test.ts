@@ -48,6 +48,11 @@ class ApprovalFixture implements AsyncDisposable {
   /** Lets the model call a gated tool; returns the question in the human's inbox. */
   async asked(claude: Claude) {
     await claude.sendPrompt(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
+    return await this.question();
+  }
+
+  /** The question in the human's inbox. */
+  async question() {
     return await until("the question", async () => {
       const { items } = await this.call(listInbox, { query: { unread: "1" } });
       return items.find(({ question }) => question?.scope === "tool_permission");
@@ -55,8 +60,13 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** Answers with Enter or Escape in the pane; returns how the question ended, and when. */
-  async decidedInPane(claude: Claude, correlation_id: string | null, key: "Enter" | "Escape") {
-    const isShown = () => claude.screen.includes("Do you want to create");
+  async decidedInPane(
+    claude: Claude,
+    correlation_id: string | null,
+    key: "Enter" | "Escape",
+    dialog = "Do you want to create",
+  ) {
+    const isShown = () => claude.screen.includes(dialog);
     await until("the dialog", () => isShown() && claude.session?.status === "waiting");
     // A dialog ignores keys at the moment it appears; a second Escape would open another one.
     let pressed_at = 0;
@@ -156,6 +166,47 @@ withLab(
       await until("the end of the turn", () => claude.isIdle);
       assert.equal(fixture.written, written);
     }
+  },
+);
+
+withLab(
+  import.meta.url,
+  "a command that was allowed in the pane is over while it runs",
+  async () => {
+    await using fixture = new ApprovalFixture({ gated_tools: ["Bash"] });
+    const claude = await fixture.start();
+    const command = { command: `touch ${fixture.file}; sleep 30`, description: "Waits" };
+    await claude.sendPrompt(`@@TOOL Bash ${JSON.stringify(command)}`);
+    const { correlation_id } = await fixture.question();
+    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter", "Do you want to");
+    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    assert.equal(claude.session?.status, "busy");
+  },
+);
+
+withLab(
+  import.meta.url,
+  "a permission stays open when its session is resumed in another process",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    const { correlation_id } = await fixture.asked(claude);
+    await until("the dialog", () => claude.session?.status === "waiting");
+    const { lab } = fixture;
+    const id = claude.session?.sessionId ?? "";
+    const output = await new Deno.Command("claude", {
+      args: ["--resume", id, "-p", "@@SAY hello"],
+      cwd: `${lab.dir}/api`,
+      env: { ...lab.env },
+      clearEnv: true,
+      stdin: "null",
+    }).output();
+    assert(output.success, new TextDecoder().decode(output.stderr));
+    const params = { id: correlation_id ?? "" };
+    assert.equal((await fixture.call(getAsk, { params })).state, "open");
+    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter");
+    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    assert.equal(fixture.written, "x");
   },
 );
 

@@ -16,6 +16,11 @@ import { SESSION_ID, transcriptOf } from "./transcripts.ts";
 const EARLY_MS_MAX = 2_000;
 /** What Claude Code writes as the result of a call that its user refused. */
 const REFUSED = "User rejected tool use";
+/**
+ * The kind of a result that says nothing of the dialog: a second process that resumes the session
+ * writes it for each call without a result, also for one whose dialog is still open.
+ */
+const UNKNOWN = "interrupted";
 
 const ToolUse = z.object({
   type: z.literal("tool_use"),
@@ -100,8 +105,9 @@ export function fileEvidence(
         [call, result] = [{ id: use.id, at }, undefined];
       }
       const done = ToolResult.safeParse(block).data;
-      if (call === undefined || done?.tool_use_id !== call.id) continue;
-      const isDenied = data?.toolDenialKind !== undefined || data?.toolUseResult === REFUSED;
+      const kind = data?.toolDenialKind;
+      if (call === undefined || done?.tool_use_id !== call.id || kind === UNKNOWN) continue;
+      const isDenied = kind !== undefined || data?.toolUseResult === REFUSED;
       result = { source, says: isDenied ? "denied" : "allowed", at };
     }
   }

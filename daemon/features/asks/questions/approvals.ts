@@ -67,7 +67,7 @@ export interface ToolRequest {
 interface PendingQuestion {
   readonly correlation_id: string;
   readonly call: WaitingCall;
-  readonly noted: Evidence[];
+  noted: Evidence[];
 }
 
 export class Approvals {
@@ -94,11 +94,8 @@ export class Approvals {
     if (shutdownSignal.aborted || signal.aborted) return undefined;
     if (this.#pendingOf(request.session_id).length >= PENDING_MAX) return undefined;
     const ask = questions.openAtTerminal(this.#toQuestion(request), { proven_human: false });
-    const question = {
-      correlation_id: ask.correlation_id,
-      call: this.#toCall(request),
-      noted: new Array<Evidence>(),
-    };
+    const { correlation_id } = ask;
+    const question: PendingQuestion = { correlation_id, call: this.#toCall(request), noted: [] };
     const onHangUp = () => this.#note(question, "gone");
     signal.addEventListener("abort", onHangUp, { once: true });
     this.#pending.add(question);
@@ -131,7 +128,9 @@ export class Approvals {
   }
 
   #note(question: PendingQuestion, says: Evidence["says"]): void {
-    question.noted.push({ source: "hook", says, at: this.#ctx.clock.now() });
+    // Somebody may have set the clock back since the question.
+    const at = Math.max(this.#ctx.clock.now(), question.call.asked_at);
+    question.noted.push({ source: "hook", says, at });
     void this.#reviewInBackground(question);
   }
 
@@ -168,6 +167,10 @@ export class Approvals {
     const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
     if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
     const ending = endingOf(evidence, { asked_at, now, settle_ms });
+    // An event from before the present dialog says nothing of it once it has gone.
+    if (evidence.some(({ says }) => says === "waits")) {
+      question.noted = noted.filter(({ says }) => says !== "idle");
+    }
     if (!ending || shutdownSignal.aborted || !this.#pending.has(question)) return;
     questions.endThere(correlation_id, ending.outcome);
   }

@@ -79,6 +79,9 @@ Deno.test("Claude Code's session file says what became of a call", () => {
     [["denied"],   used("t1"), result("t1", refused)],
     [["denied"],   used("t1"), result("t1", { toolUseResult: refused.toolUseResult })],
     [["not_done"], used("t1"), used("t2", { other: 1 }), result("t2")],
+    // As a second process writes it that resumes the session.
+    [["not_done"], used("t1"), result("t1", { toolDenialKind: "interrupted" })],
+    [["allowed"],  used("t1"), result("t1", { toolDenialKind: "interrupted" }), result("t1")],
     // The same call was made before, and has its result from then.
     [["not_done"], used("t0", INPUT, at(1)), result("t0", {}, at(2)), used("t1")],
     [[],           used("t0", INPUT, at(1)), result("t0", {}, at(2))],

@@ -121,6 +121,15 @@ Deno.test("a blocking question says when it expires, in every record and event [
   assert.equal(listed.expires_at, expires_at);
 });
 
+Deno.test("a question that waits longer than instants can say expires at the last one", async () => {
+  await using w = withHuman();
+  await addPeer(w, "ada");
+  const question = { ...CHOICE, blocking: true, timeout_seconds: 1e300 };
+  const id = await ask(w, "ada", "sam", "Which?", { question });
+  assert.equal((await get(w, `/asks/${id}`)).expires_at, "9999-12-31T23:59:59.999Z");
+  assert.equal((await get(w, "/inbox")).items[0].expires_at, "9999-12-31T23:59:59.999Z");
+});
+
 Deno.test("surfaces hear how an item ended at once, or when they connect again", async () => {
   await using w = withHuman();
   const capabilities = ["inbox_surface"];

@@ -85,6 +85,37 @@ Deno.test("our own tools need no permission in Copilot CLI, tools with similar n
   });
 });
 
+Deno.test("a tool of Copilot CLI that asks the person itself is not gated", async () => {
+  const settings = { "human.name": "sam", "approvals.gated_tools": "*" };
+  await using w = world({ hooks: { copilot: copilotHooks }, settings });
+  const hook = (hookName: string, more: object) =>
+    post(w, "/hooks/copilot", { ...common, sessionId: "s-1", hookName, ...more });
+  await hook("arrived", {});
+  for (const toolName of ["ask_user", "exit_plan_mode"]) {
+    const asked = await hook("permissionRequest", { toolName, toolInput: { question: "Which?" } });
+    assert.deepEqual(asked, { status: 200 }, toolName);
+  }
+  assert.deepEqual((await get(w, "/inbox")).items, []);
+});
+
+Deno.test("a tool of Copilot CLI beside one that waits does not end its question", async () => {
+  const settings = { "human.name": "sam", "approvals.gated_tools": "bash" };
+  await using w = world({ hooks: { copilot: copilotHooks }, settings });
+  const hook = (hookName: string, more: object) =>
+    post(w, "/hooks/copilot", { ...common, sessionId: "s-1", hookName, ...more });
+  await hook("arrived", {});
+  const input = { command: "ls" };
+  const asked = hook("permissionRequest", { toolName: "bash", toolInput: input });
+  await w.clock.settle();
+  await hook("preToolUse", { toolName: "view", toolArgs: {} });
+  await hook("postToolUse", { toolName: "view", toolArgs: {} });
+  await w.clock.advance(2_000);
+  const { items: [item] } = await get(w, "/inbox");
+  assert.equal(item.state, "open");
+  await post(w, `/inbox/${item.item_id}/reply`, { option_id: "allow" });
+  assert.deepEqual(await asked, { status: 200, behavior: "allow" });
+});
+
 Deno.test("a session of Copilot CLI registers when announced, and a prompt proves its messages seen", async () => {
   await using w = world({ hooks: { copilot: copilotHooks } });
   const hook = (hookName: string, more = {}) =>
