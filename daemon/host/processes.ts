@@ -155,6 +155,15 @@ export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
 }
 
+/** A process that runs; undefined if it does not. */
+export function processIdOf(
+  { startTimeOf }: Pick<ProcessTable, "startTimeOf">,
+  pid: number | undefined,
+): ProcessId | undefined {
+  const started = pid === undefined ? undefined : startTimeOf(pid);
+  return pid !== undefined && started !== undefined ? { pid, started } : undefined;
+}
+
 /** A process and its ancestors, nearest first, each read as it is asked for. */
 export function* lineageOf(
   { parentOf }: Pick<ProcessTable, "parentOf">,

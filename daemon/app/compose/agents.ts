@@ -175,6 +175,8 @@ export function openAgents(
     transports,
     agentPeers,
     directory,
+    identityLookup,
+    processes: platform.processes,
     wake: (peer_id) => dispatcher.wake(peer_id),
     shutdownSignal,
   });

@@ -3,7 +3,7 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { lineageOf, type ProcessTable } from "../../host/processes.ts";
+import { lineageOf, processIdOf, type ProcessTable } from "../../host/processes.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
 import type { StoredMessage } from "../messages/contract.ts";
@@ -234,8 +234,7 @@ export class HookEvents {
     { agent_pid, hook_pid, by_server }: HookFacts,
   ): { known: IdentityFacts | undefined; isContinued: boolean } {
     const { identityLookup, processes } = this.#deps;
-    const started = agent_pid && processes.startTimeOf(agent_pid);
-    const agent = started ? { pid: agent_pid, started } : undefined;
+    const agent = processIdOf(processes, agent_pid);
     const lineage = lineageOf(processes, hook_pid);
     const named = { session, backend };
     return {

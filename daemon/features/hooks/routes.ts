@@ -37,8 +37,9 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
         return answered;
       };
     }),
-    route(waitForWake, ({ params, body, signal }) => {
-      return deps.wakeHooks.wait(params.agent, body, signal);
+    route(waitForWake, ({ params, body, caller, headers, signal }) => {
+      const proven = provenProcesses(readerOf(headers), caller, deps);
+      return deps.wakeHooks.wait(params.agent, body, { ...proven, signal });
     }),
   ].map((route) => requireHookToken(route, deps));
 }
@@ -59,30 +60,41 @@ function admit(caller: Caller, headers: Headers, deps: HookRoutesDeps): void {
   if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
 }
 
-/**
- * Reads what a hook's headers claim. A header with an unexpanded variable, such as `$TMUX_PANE`,
- * counts as missing.
- */
+type ReadHeader = (name: string) => string | undefined;
+
+/** Reads headers. One with an unexpanded variable, such as `$TMUX_PANE`, counts as missing. */
+function readerOf(headers: Headers): ReadHeader {
+  return (name) => {
+    const value = headers.get(name) ?? "";
+    return value === "" || value.startsWith("$") ? undefined : value;
+  };
+}
+
+/** The processes that a hook's headers claim, as far as the kernel proves them. */
+function provenProcesses(
+  header: ReadHeader,
+  caller: Caller,
+  deps: Pick<HookRoutesDeps, "provenProcesses">,
+): Pick<HookFacts, "hook_pid" | "agent_pid"> {
+  const pid = (name: string) => {
+    const value = Number(header(name));
+    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+  };
+  const claimed = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
+  return deps.provenProcesses(claimed, caller);
+}
+
+/** Reads what a hook's headers claim. */
 async function readFacts(
   headers: Headers,
   caller: Caller,
   deps: HookRoutesDeps,
 ): Promise<HookFacts> {
-  const header = (name: string) => {
-    const value = headers.get(name) ?? "";
-    return value === "" || value.startsWith("$") ? undefined : value;
-  };
-  const pid = (name: string) => {
-    const value = Number(header(name));
-    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
-  };
+  const header = readerOf(headers);
   const { pane_id, tmux_socket } = readPane(header);
   const pane = pane_id && tmux_socket ? await deps.paneOf(tmux_socket, pane_id) : undefined;
-  const claimed = { hook_pid: pid("x-mesh-hook-pid"), agent_pid: pid("x-mesh-agent-pid") };
-  const { hook_pid, agent_pid } = deps.provenProcesses(claimed, caller);
   return {
-    hook_pid,
-    agent_pid,
+    ...provenProcesses(header, caller, deps),
     pane_id,
     pane_pid: pane?.pane_pid,
     tmux_socket,
@@ -95,7 +107,7 @@ async function readFacts(
  * The pane that a hook claims. Any program may send such headers, so for an untrusted terminal the
  * pane and the terminal are dropped. The hook is then handled without a pane.
  */
-function readPane(header: (name: string) => string | undefined) {
+function readPane(header: ReadHeader) {
   const claimed = header("x-mesh-kitty") === undefined
     ? readTmuxPane(header)
     : readKittyPane(header);
@@ -106,13 +118,13 @@ function readPane(header: (name: string) => string | undefined) {
 
 const NO_PANE = { pane_id: undefined, tmux_socket: undefined };
 
-function readTmuxPane(header: (name: string) => string | undefined) {
+function readTmuxPane(header: ReadHeader) {
   const pane_id = /^%\d+$/.exec(header("x-mesh-pane") ?? "")?.[0];
   // `$TMUX` is `socket,server pid,session`; the socket's path may hold commas.
   return { pane_id, tmux_socket: header("x-mesh-tmux")?.replace(/,[^,]*,[^,]*$/, "") };
 }
 
-function readKittyPane(header: (name: string) => string | undefined) {
+function readKittyPane(header: ReadHeader) {
   const pane_id = /^[1-9]\d{0,8}$/.exec(header("x-mesh-pane") ?? "")?.[0];
   const tmux_socket = header("x-mesh-kitty") ?? "";
   const isWhole = pane_id !== undefined && kindOf(tmux_socket) === "kitty";

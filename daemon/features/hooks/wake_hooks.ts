@@ -4,10 +4,12 @@ import type * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
-import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
+import { lineageOf, processIdOf, type ProcessTable } from "../../host/processes.ts";
+import type { AgentPeer, HookFacts, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
+import type { IdentityLookup, NamedSession } from "../peers/identity/identity_lookup.ts";
 import type { waitForWake } from "./contract.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
@@ -18,10 +20,15 @@ const WAIT_MS_MAX = 5 * 60_000;
  */
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
+/** The processes of a hook that are proved. */
+type ProvenProcesses = Pick<HookFacts, "agent_pid" | "hook_pid">;
+
 export interface WakeHooksDeps {
   readonly transports: AgentTransports;
   readonly agentPeers: AgentPeers;
   readonly directory: Pick<Directory, "address">;
+  readonly identityLookup: IdentityLookup;
+  readonly processes: Pick<ProcessTable, "startTimeOf" | "parentOf">;
   /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
@@ -44,7 +51,7 @@ export class WakeHooks {
   async wait(
     agent: string,
     { session_id, written }: z.output<typeof waitForWake.body>,
-    signal: AbortSignal,
+    { signal, ...proven }: ProvenProcesses & { readonly signal: AbortSignal },
   ): Promise<WakeInstruction> {
     const waiters = this.#deps.transports.adapterOf(agent)?.waiters;
     if (!waiters) throw new Problem("unknown_agent", { agent });
@@ -55,8 +62,9 @@ export class WakeHooks {
     const { clock } = this.#ctx;
     const expiry = new AbortController();
     const waitSignal = AbortSignal.any([signal, this.#deps.shutdownSignal, expiry.signal]);
-    if (!this.#findBySession(session_id)) await pause(clock, REGISTRATION_WAIT_MS_MAX, waitSignal);
-    const peer = this.#findBySession(session_id);
+    const named = { session: session_id, backend: agent };
+    if (!this.#identify(named, proven)) await pause(clock, REGISTRATION_WAIT_MS_MAX, waitSignal);
+    const peer = this.#identify(named, proven);
     if (!peer || !await this.#needsHook(peer)) return { then: "end" };
     void pause(clock, WAIT_MS_MAX, waitSignal).then(() => expiry.abort());
     const instruction = waiters.add(session_id, waitSignal);
@@ -83,6 +91,15 @@ export class WakeHooks {
     const { directory, transports } = this.#deps;
     return takesHookMessages(directory, peer.peer_id) &&
       !await transports.isReachableWithoutHook(peer);
+  }
+
+  /** The peer whose hook waits. */
+  #identify(named: NamedSession, { agent_pid, hook_pid }: ProvenProcesses): AgentPeer | undefined {
+    const { agentPeers, identityLookup, processes } = this.#deps;
+    const agent = processIdOf(processes, agent_pid);
+    const lineage = lineageOf(processes, hook_pid);
+    const found = identityLookup.peerOfSession(named, { agent, lineage });
+    return found && agentPeers.find(found.peer_id);
   }
 
   #findBySession(session_id: string): AgentPeer | undefined {

@@ -110,12 +110,19 @@ export class Transcripts {
     if (reader.isElsewhere) return refused("it is read on its own machine only");
     if (reader.isHuman) return undefined;
     if (readers === "human") return new Problem("human_not_proven", {});
-    if (isClaimed(peer)) return unproved(peer);
     const { peer_id } = reader;
     const found = peer_id === undefined ? undefined : rows.get(this.#ctx.db, peer_id);
     if (!found) return refused("it is not proven which peer asks");
     if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
-    return undefined;
+    const isForeign = isClaimed(peer) &&
+      (found.peer_id === peer.peer_id || this.#isElsewhere(peer));
+    return isForeign ? unproved(peer) : undefined;
+  }
+
+  /** Whether a peer of another circle has the session that a peer names. */
+  #isElsewhere({ peer_id, runtime_session_id, circle }: StoredPeer): boolean {
+    const holders = rows.bySession(this.#ctx.db, runtime_session_id ?? "");
+    return holders.some((other) => other.peer_id !== peer_id && other.circle !== circle);
   }
 
   /**

@@ -93,10 +93,11 @@ export function occupantOf<P extends PaneClaim>(
   claims: readonly P[],
   newcomer?: P,
 ): P | undefined {
-  const proved = claims.filter(({ state, is_live, is_elsewhere = false }) =>
-    state === "proved" && is_live && !is_elsewhere
-  );
-  const [oldest] = proved.toSorted((a, b) => byAge(a.process, b.process) || byRank(a, b, newcomer));
+  const proved = claims.filter(({ state, is_live }) => state === "proved" && is_live);
+  const there = proved.filter(({ is_elsewhere = false }) => !is_elsewhere);
+  // A program such as script(1) gives an agent, and all that it starts, a terminal of their own.
+  const [oldest] = (there.length > 0 ? there : proved)
+    .toSorted((a, b) => byAge(a.process, b.process) || byRank(a, b, newcomer));
   return oldest ?? newcomer ?? claims.find(({ has_pane, is_live }) => has_pane && is_live);
 }
 

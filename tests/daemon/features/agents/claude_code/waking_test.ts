@@ -238,6 +238,15 @@ Deno.test("a waiting hook waits a moment for its session to register", async () 
   assert.deepEqual(stranger.hookAnswer, { then: "end" });
 });
 
+Deno.test("a hook that waits for the session of another's process gets none of its messages", async () => {
+  const { w } = await fixture({ "x-mesh-agent-pid": "7" });
+  await using _ = w;
+  const stranger = await waiting(w);
+  await notify(w, "web", "api-claude-code", "For the session only");
+  await w.clock.advance(2_000);
+  assert.deepEqual(stranger.hookAnswer, { then: "end" });
+});
+
 Deno.test("an agent without waking hooks cannot wait", async () => {
   const { w } = await fixture();
   await using _ = w;

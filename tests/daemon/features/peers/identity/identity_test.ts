@@ -107,6 +107,7 @@ const OCCUPANTS: readonly [string, readonly PaneClaim[], PaneClaim | undefined, 
   ["a program that runs another (exec)",       [holds(peer("a", 7))],                               claims(peer("b", 7)), "b"],
   ["the holder runs in another terminal",      [holds(peer("a", 7), { is_elsewhere: true })],       claims(peer("b", 9)), "b"],
   ["a newcomer from another terminal",         [holds(peer("a", 7))],                               claims(peer("b", 5), { is_elsewhere: true }), "a"],
+  ["a child, where both have another terminal", [holds(peer("a", 7), { is_elsewhere: true })],      claims(peer("b", 9), { is_elsewhere: true }), "a"],
   ["the holder ends, and two wait",            [holds(ended("a", 7)), claims(peer("c", 9)), claims(peer("b", 8))], undefined, "b"],
   ["the holder ends, and an ended one waits",  [holds(ended("a", 7)), claims(ended("b", 8))],       undefined,            undefined],
 ];

@@ -140,6 +140,19 @@ Deno.test("who registers with a session gets none of its turns, tokens or copies
   }
 });
 
+Deno.test("a session of another circle is not read through a peer that names it", async () => {
+  await using at = await withSessionFile({ transcripts: "peers" });
+  const { w, sockets } = at;
+  sockets.holders = [VICTIM];
+  await hook(w, VICTIM, "SessionStart");
+  sockets.holders = [THIEF];
+  const claim = { backend: "claude-code", runtime_session_id: SESSION };
+  await addPeer(w, "puppet", { ...claim, circle: "main" });
+  await addPeer(w, "thief", { agent_pid: THIEF, circle: "main" });
+  const refused = await get(w, "/peers/puppet/transcript?from_peer=thief");
+  assert.equal(refused.error, "not_your_transcript");
+});
+
 Deno.test("an agent whose hooks report its session hands its own turns over, and no child of it does", async () => {
   await using at = await withSessionFile();
   const { w, sockets } = at;
