@@ -1,11 +1,10 @@
 /** Builds the daemon's API: callers, the guard, routes, `/ws`, MCP and the relay client. */
 
 import { type Call, client } from "kit/http/client.ts";
-import type { Actor } from "kit/http/contract.ts";
 import { VERSION } from "kit/core/version.ts";
-import { Problem, type ProblemCode } from "kit/core/problem.ts";
+import { Problem } from "kit/core/problem.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
-import type { RequestParts, Route, RouteGuard } from "kit/http/route.ts";
+import type { Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Actors } from "../api/callers/actors.ts";
@@ -41,8 +40,7 @@ export function openApi(features: Features) {
   const { ctx, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
-  const callingPeers = openCallingPeers(features);
-  const actors = openActors(features, callers, callingPeers);
+  const { actors, callingPeers } = openActors(features, callers);
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
@@ -50,14 +48,7 @@ export function openApi(features: Features) {
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
-  const shared = {
-    whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
-    checkActor: (actor: Actor, parts: RequestParts) => actors.check(actor, parts),
-    idempotencyStore: idempotency,
-    bodies,
-    error: (error: unknown) => ctx.background.failed("A route failed", error),
-    refused: (code: ProblemCode) => features.meters.refused(code),
-  };
+  const shared = sharedGuard(features, { actors, bodies, idempotency });
   const options: RouteGuard = {
     ...shared,
     admit(request) {
@@ -98,6 +89,25 @@ export function openApi(features: Features) {
     call,
     /** Answers a request; `remote` is the other end of its socket, if it has one. */
     fetch: serveTracked(features, routes, options),
+  };
+}
+
+/** The checks of every request, wherever it comes from. */
+function sharedGuard(
+  { ctx, meters }: Features,
+  { actors, bodies, idempotency }: {
+    actors: Actors;
+    bodies: BodyLimiter;
+    idempotency: Idempotency;
+  },
+): Omit<RouteGuard, "admit" | "authorize"> {
+  return {
+    whenDurable: (options) => ctx.db.whenDurable(options),
+    checkActor: (actor, parts) => actors.check(actor, parts),
+    idempotencyStore: idempotency,
+    bodies,
+    error: (error) => ctx.background.failed("A route failed", error),
+    refused: (code) => meters.refused(code),
   };
 }
 
@@ -190,27 +200,25 @@ function openConnections(
   });
 }
 
-function openCallingPeers(features: Features): CallingPeers {
-  const { certificates, ctx, directory, platform: { processes }, transports } = features;
-  return new CallingPeers(ctx, { certificates, directory, processes, transports });
-}
-
+/** Finds out who calls, and in whose name. */
 function openActors(
   features: Features,
   callers: Callers,
-  callingPeers: CallingPeers,
-): Actors {
-  const { asks, ctx: { db }, directory, handover, platform, schedules, subscriptions } = features;
-  return new Actors({
-    db,
+): { actors: Actors; callingPeers: CallingPeers } {
+  const { asks, certificates, ctx, directory, handover, schedules, subscriptions } = features;
+  const { platform: { processes }, transports } = features;
+  const callingPeers = new CallingPeers(ctx, { certificates, directory, processes, transports });
+  const actors = new Actors({
+    db: ctx.db,
     callers,
     callingPeers,
     directory,
-    processes: platform.processes,
+    processes,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,
     drainedPeers: (receipt) => handover.recipientsOf(receipt),
   });
+  return { actors, callingPeers };
 }
 
 function openMcp({ config, ctx }: Features, call: Call, callingPeers: CallingPeers): LazyMcp {

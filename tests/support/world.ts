@@ -12,6 +12,7 @@ import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
+import type { PeerIds } from "../../daemon/features/peers/identity/peer_ids.ts";
 import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
@@ -205,20 +206,23 @@ function configOf(settings: Readonly<Record<string, string>>): ConfigInForce {
 
 export type World = Awaited<ReturnType<typeof world>>;
 
+/** Ids of peers that count up, as the others do, and prove nothing. */
+function plainPeerIds(ids: Ids): PeerIds {
+  return { next: () => ({ peer_id: ids.next("peer"), id_proof: null }) };
+}
+
 /** A daemon that was started; dispose it with `await using`. */
 export function world(options: WorldOptions = {}) {
-  const clock = options.clock ?? clockOf(options);
-  const processes = options.processes ?? new FakeProcesses();
+  const { processes = new FakeProcesses(), ids = countingIds() } = options;
+  const { clock = clockOf(options), peerIds = () => plainPeerIds(ids) } = options;
   const logged: string[] = [];
   const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
-  const ids = options.ids ?? countingIds();
-  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
   const platform: Platform = {
     clock,
     ids,
-    peerIds: options.peerIds ?? plainIds,
+    peerIds,
     log,
     machine: "here",
     settings,
@@ -263,11 +267,13 @@ export function world(options: WorldOptions = {}) {
       daemon.tick();
       await clock.settle();
     },
-    async [Symbol.asyncDispose](): Promise<void> {
-      await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
-      rmSync(files_dir, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => end(daemon, clock, files_dir),
   };
+}
+
+async function end(daemon: Daemon, clock: FakeClock, files_dir: string): Promise<void> {
+  await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
+  rmSync(files_dir, { recursive: true, force: true });
 }
 
 /** The events of a daemon from now on. */
