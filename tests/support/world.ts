@@ -149,7 +149,7 @@ export class FakeSockets implements Sockets {
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
   readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
-  /** A process below a root holds the socket, too; none of the agents' by default. */
+  /** The process that holds the socket; unknown by default. */
   readonly holderOf: Sockets["holderOf"] = () => this.holders?.[0];
 }
 

@@ -90,7 +90,7 @@ export class Actors {
   ): "itself" | "another" | undefined {
     const { callers, db, processes } = this.#deps;
     const { agent_pid, agent_started } = named ? this.#processOf(named) : NO_PROCESS;
-    let at = callers.agentProcessOf(caller, agent_pid ?? undefined);
+    let at = callers.processOf(caller, agent_pid ?? undefined);
     for (let depth = 0; at && depth < GENERATIONS_MAX; depth++, at = processes.parentOf(at)) {
       const started = processes.startTimeOf(at);
       if (started === undefined) break;
