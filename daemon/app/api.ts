@@ -40,8 +40,7 @@ export function openApi(features: Features) {
   const { ctx, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
-  const callingPeers = openCallingPeers(features);
-  const actors = openActors(features, callers, callingPeers);
+  const { actors, callingPeers } = openActors(features, callers);
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
@@ -49,7 +48,7 @@ export function openApi(features: Features) {
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
-  const shared = sharedGuard(features, { actors, idempotency, bodies });
+  const shared = sharedGuard(features, { actors, bodies, idempotency });
   const options: RouteGuard = {
     ...shared,
     admit(request) {
@@ -93,13 +92,13 @@ export function openApi(features: Features) {
   };
 }
 
-/** The checks and stores that callers on this machine and on others have in common. */
+/** The checks of every request, wherever it comes from. */
 function sharedGuard(
   { ctx, meters }: Features,
-  { actors, idempotency, bodies }: {
-    readonly actors: Actors;
-    readonly idempotency: Idempotency;
-    readonly bodies: BodyLimiter;
+  { actors, bodies, idempotency }: {
+    actors: Actors;
+    bodies: BodyLimiter;
+    idempotency: Idempotency;
   },
 ): Omit<RouteGuard, "admit" | "authorize"> {
   return {
@@ -215,19 +214,21 @@ function openCallingPeers(features: Features): CallingPeers {
 function openActors(
   features: Features,
   callers: Callers,
-  callingPeers: CallingPeers,
-): Actors {
-  const { asks, ctx: { db }, directory, handover, platform, schedules, subscriptions } = features;
-  return new Actors({
-    db,
+): { actors: Actors; callingPeers: CallingPeers } {
+  const { asks, certificates, ctx, directory, handover, schedules, subscriptions } = features;
+  const { platform: { processes }, transports } = features;
+  const callingPeers = new CallingPeers(ctx, { certificates, directory, processes, transports });
+  const actors = new Actors({
+    db: ctx.db,
     callers,
     callingPeers,
     directory,
-    processes: platform.processes,
+    processes,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,
     drainedPeers: (receipt) => handover.recipientsOf(receipt),
   });
+  return { actors, callingPeers };
 }
 
 function openMcp({ config, ctx }: Features, call: Call, callingPeers: CallingPeers): LazyMcp {

@@ -53,15 +53,18 @@ import { getConfig } from "./contract.ts";
 import { isHookToken, restoredAt } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
 
+/** What the API makes for the routes of features. */
+export interface ApiParts {
+  readonly actors: Actors;
+  readonly apps: Apps;
+  readonly callers: Callers;
+  readonly shares: Shares;
+}
+
 /** The routes of the features. */
 export function featureRoutes(
   features: Features,
-  { actors, apps, callers, shares }: {
-    actors: Actors;
-    apps: Apps;
-    callers: Callers;
-    shares: Shares;
-  },
+  { actors, apps, callers, shares }: ApiParts,
 ): Route[] {
   const { agentPeers, directory, restarts, transcripts } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);

@@ -76,7 +76,7 @@ export const PROBLEMS = {
   identity_not_proven:  refusal(409, "It is not proven that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
   not_your_identity:    refusal(403, "You are not {peer}, and only that peer acts in its name", "leave from_peer out or name yourself (the tool whoami shows who you are); a program that was registered sends its birth_certificate in the header X-Mesh-Certificate", { peer: text, peer_id: id }),
   human_exists:         refusal(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),
-  reserved_name:        refusal(422, `"{name}" is reserved`, "choose another name; dashboard, telegram, mcp-… and names that look like the human's are reserved", { name: text }),
+  reserved_name:        refusal(422, `"{name}" is reserved`, "choose another name; reserved are mesh, daemon, system, human, user, you, dashboard, telegram, mcp-…, the human's name, and names that look like one of them", { name: text }),
   human_not_proven:     refusal(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent, or on the page that `mesh open` opens there"),
   ticket_refused:       refusal(403, "The ticket is unknown, was used before, or has expired", "run `mesh open` again"),
   no_pane_peer:         refusal(404, "No peer is registered on pane {pane_id}", "", { pane_id: text }),

@@ -12,6 +12,7 @@ import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
+import type { PeerIds } from "../../daemon/features/peers/identity/peer_ids.ts";
 import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
@@ -151,7 +152,7 @@ export class FakeSockets implements Sockets {
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
   readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
-  /** A process below a root holds the socket, too; none of the agents' by default. */
+  /** The process that holds the socket; unknown by default. */
   readonly holderOf: Sockets["holderOf"] = () => this.holders?.[0];
 }
 
@@ -209,10 +210,14 @@ function configOf(settings: Readonly<Record<string, string>>): ConfigInForce {
 
 export type World = Awaited<ReturnType<typeof world>>;
 
+/** Ids of peers that count up, as the others do, and prove nothing. */
+function plainPeerIds(ids: Ids): PeerIds {
+  return { next: () => ({ peer_id: ids.next("peer"), id_proof: null }) };
+}
+
 /** A daemon that was started; dispose it with `await using`. */
 export function world(options: WorldOptions = {}) {
-  const clock = options.clock ?? clockOf(options);
-  const processes = options.processes ?? new FakeProcesses();
+  const { clock = clockOf(options), processes = new FakeProcesses() } = options;
   const logged: string[] = [];
   const log = jsonLog(clock, options.log_level ?? "warn", (line) => logged.push(line));
   const settings = configOf(options.settings ?? {});
@@ -240,10 +245,7 @@ export function world(options: WorldOptions = {}) {
       daemon.tick();
       await clock.settle();
     },
-    async [Symbol.asyncDispose](): Promise<void> {
-      await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
-      rmSync(files_dir, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => end(daemon, clock, files_dir),
   };
 }
 
@@ -251,13 +253,12 @@ function platformOf(
   options: WorldOptions,
   own: Pick<Platform, "clock" | "log" | "processes" | "settings"> & { files_dir: string },
 ): Platform {
-  const ids = options.ids ?? countingIds();
-  const plainIds = () => ({ next: () => ({ peer_id: ids.next("peer"), id_proof: null }) });
+  const { ids = countingIds(), peerIds = () => plainPeerIds(ids) } = options;
   const { files_dir, ...given } = own;
   return {
     ...given,
     ids,
-    peerIds: options.peerIds ?? plainIds,
+    peerIds,
     machine: "here",
     idCodec: options.idCodec ?? (() => plainIdCodec),
     pid: 1,
@@ -277,6 +278,11 @@ function platformOf(
     paneOf: options.paneOf ?? (() => Promise.resolve(undefined)),
     callers: callersOf(options),
   };
+}
+
+async function end(daemon: Daemon, clock: FakeClock, files_dir: string): Promise<void> {
+  await clock.during(Promise.resolve(daemon[Symbol.asyncDispose]()));
+  rmSync(files_dir, { recursive: true, force: true });
 }
 
 /** The events of a daemon from now on. */

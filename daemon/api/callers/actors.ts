@@ -4,8 +4,8 @@ import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import type { SettleDeliveries } from "../../features/messages/contract.ts";
-import type { Directory, PeerQuery } from "../../features/peers/directory.ts";
+import { type SettleDeliveries, settleDeliveries } from "../../features/messages/contract.ts";
+import type { Directory } from "../../features/peers/directory.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { StoredPeer } from "../../features/peers/store.ts";
 import type { ProcessTable } from "../../host/processes.ts";
@@ -32,8 +32,6 @@ export interface ActorsDeps {
 }
 
 const NO_PROCESS = { agent_pid: null, agent_started: null };
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export class Actors {
   readonly #deps: ActorsDeps;
@@ -92,7 +90,7 @@ export class Actors {
   ): "itself" | "another" | undefined {
     const { callers, db, processes } = this.#deps;
     const { agent_pid, agent_started } = named ? this.#processOf(named) : NO_PROCESS;
-    let at = callers.agentProcessOf(caller, agent_pid ?? undefined);
+    let at = callers.processOf(caller, agent_pid ?? undefined);
     for (let depth = 0; at && depth < GENERATIONS_MAX; depth++, at = processes.parentOf(at)) {
       const started = processes.startTimeOf(at);
       if (started === undefined) break;
@@ -111,38 +109,45 @@ export class Actors {
 
   /** The peers in whose name a request acts; undefined stands for a sender without a record. */
   #namedBy({ field, otherwise }: Actor, parts: RequestParts): (StoredPeer | undefined)[] {
-    const { db, directory, drainedPeers, makerOf, recipientOf } = this.#deps;
-    const params = parts.params as Fields | undefined;
-    const query = parts.query as Fields | undefined;
-    const body = parts.body as Fields | undefined;
-    const known = (peer_id: string | undefined) => peer_id === undefined ? [] : [peer_id];
-    const [part, name = ""] = field?.split(".") ?? [];
-    const value = part && (parts as unknown as Record<string, Fields | undefined>)[part]?.[name];
-    if (typeof value === "string") {
-      if (part === "params") return [this.#find(value, query as PeerQuery | undefined)];
-      const found = directory.findSender(value, { circle: body?.["circle"] as string | undefined });
-      return [found && peerRows.get(db, found.peer_id)];
-    }
-    const peer_ids = {
-      recipient: () => known(recipientOf(String(body?.["correlation_id"] ?? params?.["id"]))),
-      pane: () => known(this.#peerOfPane(query ?? {})),
-      maker: () => known(makerOf(String(params?.["id"]))),
-      drained: () => drainedPeers(body ?? {}),
-    };
-    const found = otherwise === undefined ? [] : peer_ids[otherwise]();
-    return found.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []);
-  }
-
-  #find(argument: string, query: PeerQuery = {}): StoredPeer | undefined {
     const { db, directory } = this.#deps;
-    return peerRows.get(db, directory.find(argument, directory.scopeOf(query)).peer_id);
+    const { params, query, body } = parts;
+    const [part = "", name = ""] = field?.split(".") ?? [];
+    const value = textOf(part === "params" ? params : part === "query" ? query : body, name);
+    if (value === undefined) {
+      const peer_ids = otherwise === undefined ? [] : this.#others(otherwise, parts);
+      return peer_ids.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []);
+    }
+    if (part === "params") {
+      const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
+      return [peerRows.get(db, directory.find(value, directory.scopeOf(scope)).peer_id)];
+    }
+    const found = directory.findSender(value, { circle: textOf(body, "circle") });
+    return [found && peerRows.get(db, found.peer_id)];
   }
 
-  #peerOfPane({ pane_id, tmux_socket }: Fields): string | undefined {
-    if (typeof pane_id !== "string") return undefined;
-    const socket = typeof tmux_socket === "string" ? tmux_socket : undefined;
-    return this.#deps.directory.findByPane(pane_id, socket).peer_id;
+  /** The ids of those who act where no field names them. */
+  #others(
+    otherwise: NonNullable<Actor["otherwise"]>,
+    { params, query, body }: RequestParts,
+  ): string[] {
+    const { directory, drainedPeers, makerOf, recipientOf } = this.#deps;
+    if (otherwise === "drained") return drainedPeers(settleDeliveries.body.parse(body));
+    const id = textOf(params, "id") ?? "";
+    const pane_id = textOf(query, "pane_id");
+    const peer_id = otherwise === "recipient"
+      ? recipientOf(textOf(body, "correlation_id") ?? id)
+      : otherwise === "maker"
+      ? makerOf(id)
+      : pane_id && directory.findByPane(pane_id, textOf(query, "tmux_socket")).peer_id;
+    return peer_id ? [peer_id] : [];
   }
+}
+
+/** A field of a parsed part of a request, if it is a text. */
+function textOf(part: unknown, name: string): string | undefined {
+  if (typeof part !== "object" || part === null) return undefined;
+  const value: unknown = Reflect.get(part, name);
+  return typeof value === "string" ? value : undefined;
 }
 
 /** Whether the actor is the author of a message or of an answer. */

@@ -41,8 +41,6 @@ export class AgentProcesses {
    */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
-  /** Counts the processes that were added. */
-  #revision = 0;
 
   constructor(deps: AgentProcessesDeps) {
     this.#deps = deps;
@@ -57,10 +55,9 @@ export class AgentProcesses {
     this.#cleanup_at = Math.max(CLEANUP_AT, 2 * proven.size);
   }
 
-  /** The proved processes, among which may be some that have ended. */
-  proven(): { readonly pids: readonly number[]; readonly revision: number } {
-    const pids = [...this.#known().values()].flatMap(({ agent_pid }) => agent_pid ?? []);
-    return { pids, revision: this.#revision };
+  /** Whether any process was proved, which may have ended since. */
+  get isAnyProven(): boolean {
+    return this.#known().size > 0;
   }
 
   /** Live peers, and proved processes that are still running. */
@@ -94,9 +91,7 @@ export class AgentProcesses {
    */
   #add(proven: Map<string, ProvenProcess>, { agent_pid, agent_started }: ProvenProcess): void {
     if (agent_pid === null || this.#isUserFacing(agent_pid)) return;
-    const key = `${agent_pid} ${agent_started}`;
-    if (!proven.has(key)) this.#revision++;
-    proven.set(key, { agent_pid, agent_started });
+    proven.set(`${agent_pid} ${agent_started}`, { agent_pid, agent_started });
   }
 
   #isUserFacing(pid: number | null): boolean {

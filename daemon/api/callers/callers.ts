@@ -71,18 +71,16 @@ export class Callers {
   }
 
   /**
-   * The process that sends the request, if it is proved to be one of an agent's, or of `own`: a
-   * process on the record of the peer that the caller says it is.
+   * The process that sends the request, if it may be an agent's or `own`: the process on the record
+   * of the peer that the caller says it is.
    */
-  agentProcessOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
+  processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
     if (remote === undefined) return undefined;
     const { agentProcesses, sockets } = this.#deps;
-    const { pids, revision } = agentProcesses.proven();
-    if (pids.length === 0 && own === undefined) return undefined;
+    if (own === undefined && !agentProcesses.isAnyProven) return undefined;
     const connection = this.#connectionOf(remote);
-    const roots = own === undefined ? pids : [own, ...pids];
-    const holder = sockets.holderOf(connection, roots, `${revision} ${own}`);
-    return holder ?? (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
+    return sockets.holderOf(connection) ??
+      (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
   }
 
   /**

@@ -1,7 +1,7 @@
 /** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
 import { unlessError } from "../paths.ts";
-import { isAlive, isUnreadable, outputOf, startTimeOf, treeOf } from "../processes.ts";
+import { isAlive, isUnreadable, outputOf, processIds, startTimeOf, treeOf } from "../processes.ts";
 import { type InetAddress, parseAddress } from "./inet.ts";
 import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
@@ -23,15 +23,8 @@ export interface Sockets {
   find(connection: TcpConnection): SocketEnd | undefined;
   /** Whether the process `pid`, or one of its first `max` descendants, holds the client's end. */
   ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
-  /**
-   * The process that holds the client's end, of these and their descendants. Undefined if none
-   * does, and on macOS. An answer is kept for the connection, as long as `among` is the same.
-   */
-  holderOf(
-    connection: TcpConnection,
-    roots: readonly number[],
-    among: string,
-  ): number | undefined;
+  /** A process that holds the client's end. Undefined if none of this user does, and on macOS. */
+  holderOf(connection: TcpConnection): number | undefined;
 }
 
 const LOOPBACK = { ipv4: "127.0.0.1", ipv6: "::1" } as const;
@@ -59,7 +52,7 @@ class LinuxSockets implements Sockets {
   readonly canIdentify = true;
   readonly #kernel = new SocketDiagnostics();
   readonly #addresses = new ParsedAddresses();
-  /** The holders of sockets by inode, as far as they were searched for. */
+  /** The holders of sockets by inode: each socket is searched for once. */
   readonly #holders = new Map<number, Holder>();
 
   find({ remote, local_port, local_host }: TcpConnection): SocketEnd | undefined {
@@ -94,43 +87,31 @@ class LinuxSockets implements Sockets {
     return treeOf(pid, max).some((descendant) => hasDescriptor(descendant, socketEnd.inode));
   }
 
-  holderOf(
-    connection: TcpConnection,
-    roots: readonly number[],
-    among: string,
-  ): number | undefined {
+  holderOf(connection: TcpConnection): number | undefined {
     const inode = this.find(connection)?.inode;
     if (inode === undefined) return undefined;
     const known = this.#holders.get(inode);
-    const isCurrent = known?.pid === undefined
-      ? known?.among === among
-      : isAlive(known.pid, known.started);
-    if (known && isCurrent) return known.pid;
-    const pid = searchTrees(roots, inode);
+    if (known && (known.pid === undefined || isAlive(known.pid, known.started))) return known.pid;
+    const pid = searchHolder(inode);
     if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
-    const started = pid === undefined ? undefined : startTimeOf(pid);
-    this.#holders.set(inode, { among, pid, started });
+    this.#holders.set(inode, { pid, started: pid === undefined ? undefined : startTimeOf(pid) });
     return pid;
   }
 }
 
-/** Who holds a socket: none of the processes of `among`, if `pid` is undefined. */
+/** Who holds a socket; without a pid, nobody was found. */
 interface Holder {
-  readonly among: string;
   readonly pid: number | undefined;
   readonly started: string | undefined;
 }
 
-/** The first of these processes and their descendants that holds a socket. */
-function searchTrees(roots: readonly number[], inode: number): number | undefined {
-  const searched = new Set<number>();
-  for (const root of roots) {
-    for (const pid of treeOf(root, Infinity)) {
-      if (!searched.has(pid) && hasDescriptor(pid, inode)) return pid;
-      searched.add(pid);
-    }
-  }
-  return undefined;
+/**
+ * Searches the newest processes first: a program with a new connection has most often just started,
+ * and the holder of an old connection is known.
+ */
+function searchHolder(inode: number): number | undefined {
+  return processIds().toSorted((a, b) => b - a)
+    .find((pid) => pid !== Deno.pid && hasDescriptor(pid, inode));
 }
 
 /** Keeps parsed addresses, as almost all requests come from the same one. */

@@ -61,8 +61,9 @@ const QueryInstant = z.string().meta({ format: "date-time" })
 export const MessageQuery = z.object({
   q: z.string().max(SEARCH_CHARS_MAX).optional().describe(
     "Words that the text or the reply must contain, all of them, in any order; case and accents " +
-      'are ignored. "two words" is a phrase, deplo* any word with this prefix (three letters at ' +
-      "least). Other signs have no meaning, and only the first 32 words count. Under load, the " +
+      "are ignored. A word of six letters or more is also found within longer words, and one of " +
+      'a language without spaces anywhere. "two words" is a phrase, deplo* any word with this ' +
+      "prefix (three letters at least), 🚀 an emoji. Other signs have no meaning, and only the first 32 words count. Under load, the " +
       "newest messages may not be found for a second.",
   ),
   peer: z.string().min(1).optional().describe(

@@ -83,6 +83,10 @@ Deno.test("a process holds the sockets of its descendants, and no other process 
   assert.equal(sockets.ownsSocket(owner.pid, connection), true);
   assert.equal(sockets.ownsSocket(other.pid, connection), false);
   assert.ok(treeOf(owner.pid, 10).length >= 2);
+  for (const _ of ["searched", "known"]) {
+    const holder = sockets.holderOf(connection) ?? 0;
+    assert.ok(treeOf(owner.pid, 10).includes(holder));
+  }
   await end(owner);
   await end(other);
 });
