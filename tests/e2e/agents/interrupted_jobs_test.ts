@@ -29,7 +29,7 @@ const RULES: readonly ScriptedReply[] = [
 ];
 
 /** What each agent shows while a turn can be interrupted. */
-const AT_WORK = /esc to cancel|esc interrupt|● Working/;
+const AT_WORK = /esc to cancel|esc (again to )?interrupt|[●○] Working/;
 
 /** Keys that follow each other faster, or much more slowly, are no pair. */
 const PRESS_MS = 300;
