@@ -8,11 +8,11 @@ const STABLE = /^\d+\.\d+\.\d+$/;
 const BEGIN = "<!-- written by `deno task agents --newest` -->";
 const END = "<!-- end of what it writes -->";
 
-/** The newest stable release, and the newest of two months ago; `times` is npm's list. */
+/** The highest stable release, and the highest of two months ago; `times` is npm's list. */
 export function versionsOf(times: Readonly<Record<string, string>>, now: number): string[] {
   const stable = Object.entries(times).filter(([version]) => STABLE.test(version))
     .map(([version, time]) => ({ version, at: Date.parse(time) }))
-    .sort((a, b) => b.at - a.at);
+    .sort((a, b) => b.version.localeCompare(a.version, "en", { numeric: true }));
   const newest = stable[0]?.version;
   const older = stable.find(({ at }) => at <= now - TWO_MONTHS_MS)?.version;
   return [...new Set([newest, older])].filter((version) => version !== undefined);
