@@ -18,7 +18,7 @@ export function versionsOf(times: Readonly<Record<string, string>>, now: number)
   return [...new Set([newest, older])].filter((version) => version !== undefined);
 }
 
-/** A row for each release and transport: how long each scenario took, or what failed. */
+/** A row for each release and transport, with the time of each scenario; then what failed. */
 export function renderReleases(results: readonly Result[], day: string): string {
   const tested = results.filter(({ result }) => result !== "not tested");
   const scenarios = [...new Set(tested.map(({ scenario }) => scenario))];
@@ -30,15 +30,18 @@ export function renderReleases(results: readonly Result[], day: string): string 
     const cells = scenarios.map((scenario) => {
       const one = found.find((result) => result.scenario === scenario);
       if (!one) return "–";
-      if (one.result === "failed") return `**${(one.detail ?? "failed").replaceAll("|", "/")}**`;
+      if (one.result === "failed") return "**failed**";
       return one.ms === null ? "passed" : `${(one.ms / 1000).toFixed(1)} s`;
     });
     return `| ${[row, ...cells].join(" | ")} |`;
   });
+  const failures = tested.filter((one) => one.result === "failed")
+    .map(({ agent, version, scenario, detail }) => `- ${agent} ${version}, ${scenario}: ${detail}`);
   const head = ["agent, version", "transport", ...scenarios];
   const rule = head.map(() => "---");
-  return [`Run on ${day}.`, "", `| ${head.join(" | ")} |`, `| ${rule.join(" | ")} |`, ...lines]
-    .join("\n");
+  const table = [`| ${head.join(" | ")} |`, `| ${rule.join(" | ")} |`, ...lines];
+  const list = failures.length === 0 ? [] : ["", ...failures];
+  return [`Run on ${day}.`, "", ...table, ...list].join("\n");
 }
 
 /** The page with this table in the place of the last one. */

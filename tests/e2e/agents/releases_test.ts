@@ -26,15 +26,17 @@ const result = { agent: "codex", version: "0.171.0", transport: "native", ms: 23
 Deno.test("a release has a row for each transport, with its times and with what failed", () => {
   const table = renderReleases([
     { ...result, scenario: "idle", result: "passed" },
-    { ...result, scenario: "draft", result: "failed", ms: null, detail: "The draft | was lost" },
+    { ...result, scenario: "draft", result: "failed", ms: null, detail: "The draft was lost" },
     { ...result, scenario: "idle", transport: "pane", result: "passed", ms: 1_000 },
     { ...result, scenario: "all", transport: "hook", result: "not tested", ms: null },
   ], "2026-11-27");
   assert.deepEqual(table.split("\n").slice(2), [
     "| agent, version | transport | idle | draft |",
     "| --- | --- | --- | --- |",
-    "| codex 0.171.0 | native | 0.2 s | **The draft / was lost** |",
+    "| codex 0.171.0 | native | 0.2 s | **failed** |",
     "| codex 0.171.0 | pane | 1.0 s | – |",
+    "",
+    "- codex 0.171.0, draft: The draft was lost",
   ]);
 });
 
