@@ -129,8 +129,7 @@ export function Reach(
   return (
     <>
       {isReached && <Spoken word="by" brief={brief} />}
-      {isReached && transport}
-      {inbound_status !== "ok" && <State of={inbound_status} />}
+      {isReached && transport} {inbound_status !== "ok" && <State of={inbound_status} />}
     </>
   );
 }

@@ -8,17 +8,17 @@ const STABLE = /^\d+\.\d+\.\d+$/;
 const BEGIN = "<!-- written by `deno task agents --newest` -->";
 const END = "<!-- end of what it writes -->";
 
-/** The newest stable release, and the newest of two months ago; `times` is npm's list. */
+/** The highest stable release, and the highest of two months ago; `times` is npm's list. */
 export function versionsOf(times: Readonly<Record<string, string>>, now: number): string[] {
   const stable = Object.entries(times).filter(([version]) => STABLE.test(version))
     .map(([version, time]) => ({ version, at: Date.parse(time) }))
-    .sort((a, b) => b.at - a.at);
+    .sort((a, b) => b.version.localeCompare(a.version, "en", { numeric: true }));
   const newest = stable[0]?.version;
   const older = stable.find(({ at }) => at <= now - TWO_MONTHS_MS)?.version;
   return [...new Set([newest, older])].filter((version) => version !== undefined);
 }
 
-/** A row for each release and transport: how long each scenario took, or what failed. */
+/** A row for each release and transport, with the time of each scenario; then what failed. */
 export function renderReleases(results: readonly Result[], day: string): string {
   const tested = results.filter(({ result }) => result !== "not tested");
   const scenarios = [...new Set(tested.map(({ scenario }) => scenario))];
@@ -30,15 +30,18 @@ export function renderReleases(results: readonly Result[], day: string): string 
     const cells = scenarios.map((scenario) => {
       const one = found.find((result) => result.scenario === scenario);
       if (!one) return "–";
-      if (one.result === "failed") return `**${(one.detail ?? "failed").replaceAll("|", "/")}**`;
+      if (one.result === "failed") return "**failed**";
       return one.ms === null ? "passed" : `${(one.ms / 1000).toFixed(1)} s`;
     });
     return `| ${[row, ...cells].join(" | ")} |`;
   });
+  const failures = tested.filter((one) => one.result === "failed")
+    .map(({ agent, version, scenario, detail }) => `- ${agent} ${version}, ${scenario}: ${detail}`);
   const head = ["agent, version", "transport", ...scenarios];
   const rule = head.map(() => "---");
-  return [`Run on ${day}.`, "", `| ${head.join(" | ")} |`, `| ${rule.join(" | ")} |`, ...lines]
-    .join("\n");
+  const table = [`| ${head.join(" | ")} |`, `| ${rule.join(" | ")} |`, ...lines];
+  const list = failures.length === 0 ? [] : ["", ...failures];
+  return [`Run on ${day}.`, "", ...table, ...list].join("\n");
 }
 
 /** The page with this table in the place of the last one. */

@@ -11,6 +11,7 @@ const TIMES = {
   "0.157.1": "2026-09-27T04:45:43Z",
   "0.158.0": "2026-09-29T00:00:00Z",
   "0.171.0": "2026-11-20T00:51:29Z",
+  "0.99.9": "2026-09-27T10:00:00Z",
   "0.172.0-alpha.1": "2026-11-26T00:00:00Z",
 };
 
@@ -25,15 +26,17 @@ const result = { agent: "codex", version: "0.171.0", transport: "native", ms: 23
 Deno.test("a release has a row for each transport, with its times and with what failed", () => {
   const table = renderReleases([
     { ...result, scenario: "idle", result: "passed" },
-    { ...result, scenario: "draft", result: "failed", ms: null, detail: "The draft | was lost" },
+    { ...result, scenario: "draft", result: "failed", ms: null, detail: "The draft was lost" },
     { ...result, scenario: "idle", transport: "pane", result: "passed", ms: 1_000 },
     { ...result, scenario: "all", transport: "hook", result: "not tested", ms: null },
   ], "2026-11-27");
   assert.deepEqual(table.split("\n").slice(2), [
     "| agent, version | transport | idle | draft |",
     "| --- | --- | --- | --- |",
-    "| codex 0.171.0 | native | 0.2 s | **The draft / was lost** |",
+    "| codex 0.171.0 | native | 0.2 s | **failed** |",
     "| codex 0.171.0 | pane | 1.0 s | – |",
+    "",
+    "- codex 0.171.0, draft: The draft was lost",
   ]);
 });
 

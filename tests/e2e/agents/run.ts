@@ -30,7 +30,8 @@ async function selftest(release: Release): Promise<readonly Result[]> {
   }).output();
   const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   try {
-    return JSON.parse(out ?? "").results;
+    const { results }: { results: Result[] } = JSON.parse(out ?? "");
+    return results.map((result) => ({ ...result, version: release.version }));
   } catch (error) {
     return failure(`${error}: ${err?.slice(-200)}`);
   }
