@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import time
+from urllib.error import URLError
+from urllib.request import urlopen
 
-import httpx
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 from steps import expect, opens, revoked, step
@@ -19,16 +21,16 @@ class Browser(OAuth):
         if self.only_once:
             raise PermissionError("it asks for another login")
         back = await asyncio.to_thread(opens, authorization_url)
+        self.visit = asyncio.create_task(asyncio.to_thread(visit, back))
 
-        async def visit():
-            async with httpx.AsyncClient() as browser:
-                for _ in range(50):
-                    try:
-                        return await browser.get(back)
-                    except httpx.TransportError:
-                        await asyncio.sleep(0.1)
 
-        self.visit = asyncio.create_task(visit())
+def visit(address):
+    """The browser is led to the app, which may begin to listen a moment later."""
+    for _ in range(100):
+        try:
+            return urlopen(address, timeout=10).read()
+        except URLError:
+            time.sleep(0.1)
 
 
 async def call(auth, name, arguments=None):

@@ -37,7 +37,7 @@ class Remote implements Disposable {
       [Symbol.asyncIterator]();
     createInterface({ input: this.#child.stderr ?? process.stdin }).on("line", (line) => {
       const address = /https?:\S+\/oauth\/authorize\?\S+/.exec(line)?.[0];
-      if (address && mayLogIn) void ask(`OPEN ${address}`).then((back) => fetch(back));
+      if (address && mayLogIn) void ask(`OPEN ${address}`).then(visit);
       else if (address) this.#child.kill();
     });
   }
@@ -59,6 +59,15 @@ class Remote implements Disposable {
 
   [Symbol.dispose](): void {
     this.#child.kill("SIGKILL");
+  }
+}
+
+/** The browser is led to the app, which may begin to listen a moment later. */
+async function visit(address: string): Promise<void> {
+  for (let attempts = 0; attempts < 100; attempts++) {
+    const answer = await fetch(address).catch(() => undefined);
+    if (answer) return void await answer.body?.cancel();
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+import httpx2
 from mcp import ClientSession
-from mcp.client.auth import OAuthClientProvider, TokenStorage
-from mcp.client.streamable_http import streamablehttp_client
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, TokenStorage
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 from steps import expect, opens, revoked, step
 
@@ -39,20 +40,20 @@ def provider():
         back["url"] = opens(address)
 
     async def callback():
-        query = parse_qs(urlsplit(back["url"]).query)
-        return query["code"][0], query.get("state", [None])[0]
+        return AuthorizationCodeResult(**dict(parse_qsl(urlsplit(back["url"]).query)))
 
     metadata = OAuthClientMetadata(redirect_uris=[CALLBACK], client_name="Python SDK")
     return OAuthClientProvider(URL, metadata, memory, redirect, callback), memory, back
 
 
 async def call(auth, name, arguments=None):
-    async with streamablehttp_client(URL, auth=auth) as (read, write, _):
-        async with ClientSession(read, write) as session:
-            await session.initialize()
-            tools = await session.list_tools()
-            expect(len(tools.tools) == 6, "six tools")
-            return str(await session.call_tool(name, arguments or {}))
+    async with httpx2.AsyncClient(auth=auth) as http_client:
+        async with streamable_http_client(URL, http_client=http_client) as (read, write, *_):
+            async with ClientSession(read, write) as session:
+                await session.initialize()
+                tools = await session.list_tools()
+                expect(len(tools.tools) == 6, "six tools")
+                return str(await session.call_tool(name, arguments or {}))
 
 
 SEND = {"daemon_id": "dm-000000000000", "peer_id": "peer-0", "message": "Hello"}
