@@ -90,7 +90,7 @@ function refuseMethod({ method }: Request): never {
   throw new Problem("method_not_allowed", { method, path, allow });
 }
 
-/** Asks for a token. Names both scopes, because a person can allow less than the app requests, but not more. */
+/** Asks for a token. Names both scopes: a person can allow less than an app requests, not more. */
 function unauthorized(issuer: string, refused: boolean): Response {
   const error = refused ? "invalid_token" : undefined;
   const detail = refused

@@ -47,7 +47,8 @@ input, textarea { width: 100%; padding: .6rem .7rem; border: 1px solid var(--sof
   border-radius: .4rem; background: var(--raised); color: var(--ink); font: inherit }
 fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 1rem;
   padding: .4rem 1rem .2rem } legend { padding: 0 .3rem; font-weight: 600 }
-label.choice { display: flex; align-items: baseline; gap: .6rem; font-weight: normal; margin-bottom: .6rem; cursor: pointer }
+label.choice { display: flex; align-items: baseline; gap: .6rem; font-weight: normal;
+  margin-bottom: .6rem; cursor: pointer }
 input[type=radio] { width: auto; flex: none; margin: 0; accent-color: var(--accent) }
 button { margin-top: .75rem; padding: .55rem 1.1rem; border: 1px solid var(--accent);
   border-radius: .4rem; background: var(--accent); color: var(--on-accent); font: inherit;

@@ -111,6 +111,7 @@ export const TEST_KINDS: readonly string[] = [
   "tests/regex",
   "tests/runner",
   "tests/shape",
+  "tests/apps",
   "tests/freeze",
   "tests/soak",
   "tests/spec",

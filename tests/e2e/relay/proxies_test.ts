@@ -96,7 +96,9 @@ async function assertMcp(fetch: Fetch, relay: OAuthRelay): Promise<void> {
   };
   await assert.rejects(connect(), UnauthorizedError);
   assert.ok(authProvider.address);
-  const back = await relay.consent(authProvider.address, fetch as typeof globalThis.fetch);
+  const back = await relay.consent(authProvider.address, {
+    fetch: fetch as typeof globalThis.fetch,
+  });
   await open().finishAuth(back.searchParams);
   const client = await connect();
   const { structuredContent } = await client.callTool({ name: "list_machines", arguments: {} });

@@ -72,20 +72,18 @@ Deno.test("a line that cannot be written fails nothing, and the next one counts 
   ]);
 });
 
-/** Not the global name, which only libraries use. */
-const { console } = globalThis;
-
 Deno.test("what a library writes to the console is a line of the log, while it is captured", () => {
   const { lines, log } = capturedLog();
-  const { warn, error } = console;
+  const { console: library } = globalThis;
+  const { warn, error } = library;
   {
     using _console = logConsole(log);
-    console.warn("drops notifications", 2);
-    console.error(new TypeError("two\nlines"));
+    library.warn("drops notifications", 2);
+    library.error(new TypeError("two\nlines"));
   }
   assert.deepEqual(
     lines.map(({ level, output }) => [level, output]),
     [["warn", "drops notifications 2"], ["error", "TypeError: two\nlines"]],
   );
-  assert.deepEqual([console.warn, console.error], [warn, error]);
+  assert.deepEqual([library.warn, library.error], [warn, error]);
 });

@@ -11,6 +11,12 @@ import { trustedProxiesOf } from "../../../relay/web/net/client_address.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "./relay_lab.ts";
 import { until } from "../waiting.ts";
 
+/** How a person allows an app. */
+interface Consent {
+  readonly fetch?: typeof globalThis.fetch;
+  readonly access?: "read" | "write";
+}
+
 /** A relay with every feature, and one connected daemon. */
 export class OAuthRelay implements AsyncDisposable {
   readonly logged: string[] = [];
@@ -74,7 +80,7 @@ export class OAuthRelay implements AsyncDisposable {
   }
 
   /** The person's part, by plain HTTP: the form's hidden field, the cookie, the secret. */
-  async consent(address: URL, fetch: typeof globalThis.fetch = globalThis.fetch): Promise<URL> {
+  async consent(address: URL, { fetch = globalThis.fetch, access }: Consent = {}): Promise<URL> {
     const page = await fetch(address);
     const cookie = page.headers.getSetCookie()[0]?.split(";")[0] ?? "";
     const [, request = ""] = /name="request" value="([^"]+)"/.exec(await page.text()) ?? [];
@@ -82,7 +88,12 @@ export class OAuthRelay implements AsyncDisposable {
       method: "POST",
       redirect: "manual",
       headers: { cookie, origin: this.issuer },
-      body: new URLSearchParams({ request, relay_secret: this.secret, decision: "allow" }),
+      body: new URLSearchParams({
+        request,
+        relay_secret: this.secret,
+        decision: "allow",
+        ...(access && { access }),
+      }),
     });
     await answer.body?.cancel();
     assert.equal(answer.status, 303);

@@ -21,9 +21,9 @@ const LINE_BYTES_MAX = 3_500;
  * the cursor, a question (`[Y/n]`, `Password:`), a line without a sign. Not detected: text typed
  * without echo, a draft of spaces, a draft above the cursor's line, a program that is busy.
  *
- * Many programs hide the terminal's cursor, leave it on a blank line below, and draw their own. Then
- * the composer reaches from the line with the sign to that cursor. A placeholder, which is faint or
- * coloured text with the cursor at its start, is no draft.
+ * Many programs hide the terminal's cursor, leave it on a blank line below, and draw their own.
+ * Then the composer reaches from the line with the sign to that cursor. A placeholder, which is
+ * faint or coloured text with the cursor at its start, is no draft.
  */
 export const genericScreen: Screen = {
   bytes_max: LINE_BYTES_MAX,
