@@ -126,7 +126,7 @@ export class Launcher {
     }
     const socket = tmux_socket ?? source?.socket ?? terminals.socket;
     const named = circle ?? DEFAULT_CIRCLE;
-    // tmux replaces each dot in a session's name with an underscore.
+    // Before version 3.8, tmux replaces each dot in a session's name with an underscore.
     const session = named.replaceAll(".", "_");
     const isNamed = (name: string) => name === session || sessionCircle(name) === named;
     const opened = await terminals.openWindow(socket, session, launch, isNamed);

@@ -304,9 +304,13 @@ function markOf(mark: string): string {
   return `MESH_STARTED_FOR=${mark}`;
 }
 
-/** A condition in tmux's format language: true if the pane still runs the process that was seen. */
+/**
+ * A condition in tmux's format language: true if the pane still runs the process that was seen, or
+ * keeps its end. Since tmux 3.8, a pane whose process has ended has no pid.
+ */
 function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
-  return `#{&&:#{==:#{pane_id},${pane_id}},#{==:#{pane_pid},${pane_pid}}}`;
+  const hasEnded = "#{&&:#{pane_dead},#{==:#{pane_pid},}}";
+  return `#{&&:#{==:#{pane_id},${pane_id}},#{||:#{==:#{pane_pid},${pane_pid}},${hasEnded}}}`;
 }
 
 function toOpened(

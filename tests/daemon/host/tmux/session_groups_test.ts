@@ -120,12 +120,27 @@ withTmux(
   },
 );
 
-/** Names as people give them, and the circles that they become. tmux replaces `.` and `:`. */
+/** Before version 3.8, tmux replaces `.` and `:` in names with `_`. */
+const [major = 0, minor = 0] = tmuxVersion();
+const isReplaced = major < 3 || (major === 3 && minor < 8);
+
+function tmuxVersion(): number[] {
+  try {
+    const { stdout } = new Deno.Command("tmux", { args: ["-V"] }).outputSync();
+    return /(\d+)\.(\d+)/.exec(new TextDecoder().decode(stdout))?.slice(1).map(Number) ?? [];
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** Names as people give them, and the circles that they become. */
 const NAMES = [
   ["my project", "my-project"],
   ["a;b", "a-b"],
   ["ends;", "ends"],
-  ["a:b.c", "a_b_c"],
+  ["c:d", isReplaced ? "c_d" : "c-d"],
+  ["e.f", isReplaced ? "e_f" : "e.f"],
   ["100%", "100"],
   ['it\'s "quoted"', "it-s-quoted"],
   ["#{pid}", "pid"],
