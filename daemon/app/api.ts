@@ -199,25 +199,14 @@ function openConnections(
   });
 }
 
-function openCallingPeers(features: Features): CallingPeers {
-  const { certificates, ctx, directory, identityLookup, platform, transports } = features;
-  const { processes } = platform;
-  return new CallingPeers(ctx, {
-    certificates,
-    directory,
-    identityLookup,
-    processes,
-    transports,
-  });
-}
-
+/** Finds out who calls, and in whose name. */
 function openActors(
   features: Features,
   callers: Callers,
 ): { actors: Actors; callingPeers: CallingPeers } {
-  const { asks, certificates, ctx, directory, handover, schedules, subscriptions } = features;
-  const { platform: { processes }, transports } = features;
-  const callingPeers = new CallingPeers(ctx, { certificates, directory, processes, transports });
+  const { asks, ctx, directory, handover, schedules, subscriptions } = features;
+  const { processes } = features.platform;
+  const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
     db: ctx.db,
     callers,

@@ -132,62 +132,31 @@ export function openAgents(
   { config, ctx, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
-  const {
-    agentPeers,
-    directory,
-    dispatcher,
-    handover,
-    identityLookup,
-    peers,
-    questions,
-    receipts,
-    subagents,
-    transports,
-    turns,
-    urgentMessages,
-  } = lower;
+  const { processes } = platform;
   const approvals = new Approvals(ctx, {
-    agentPeers,
-    directory,
-    questions,
-    transports,
-    isAlive: (pid, started) => platform.processes.isAlive(pid, started),
+    ...lower,
+    isAlive: (pid, started) => processes.isAlive(pid, started),
     shutdownSignal,
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
   });
+  const { peers, receipts, urgentMessages } = lower;
   const hookEvents = new HookEvents(ctx, {
+    ...lower,
     hooks: platform.hooks,
-    peers,
-    turns,
-    directory,
-    identityLookup,
-    processes: platform.processes,
-    subagents,
+    processes,
     peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
-    handover,
-    receipts,
     approvals,
     reminders: new StopReminders(ctx, new AskReminders(ctx, config["asks.reminders"])),
     toolCallMessages: new ToolCallMessages(ctx, receipts, urgentMessages),
   });
   const wakeHooks = new WakeHooks(ctx, {
-    transports,
-    agentPeers,
-    directory,
-    identityLookup,
-    processes: platform.processes,
-    wake: (peer_id) => dispatcher.wake(peer_id),
+    ...lower,
+    processes,
+    wake: (peer_id) => lower.dispatcher.wake(peer_id),
     shutdownSignal,
   });
-  const agentObserver = new AgentObserver(ctx, {
-    missingPanes: lower.missingPanes,
-    transports,
-    wakeHooks,
-    agentPeers,
-    peers,
-    turns,
-  });
+  const agentObserver = new AgentObserver(ctx, { ...lower, wakeHooks });
   return { hookEvents, wakeHooks, agentObserver };
 }
 
