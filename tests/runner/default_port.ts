@@ -1,4 +1,4 @@
-/** Holds the daemon's default port while the tests run: no test may call or start a daemon there. */
+/** Holds the default port while the tests run: no test may call it or start a daemon there. */
 
 import { readTextOrNothing } from "../../daemon/host/paths.ts";
 

@@ -75,7 +75,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   const registrationLocations = new RegistrationLocations(
     machine,
     spawns.launcher,
-    lower.missingPanes,
+    foundation.missingPanes,
   );
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
@@ -128,7 +128,7 @@ export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
 /** Reports of agents' hooks, and observation of agents. */
 export function openAgents(
-  { config, ctx, platform, shutdownSignal }: Foundation,
+  { config, ctx, missingPanes, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
   const {
@@ -172,7 +172,7 @@ export function openAgents(
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, {
-    missingPanes: lower.missingPanes,
+    missingPanes,
     transports,
     wakeHooks,
     agentPeers,

@@ -14,7 +14,6 @@ import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
-import { MissingPanes } from "../../features/agents/missing_panes.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
 import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
@@ -40,7 +39,7 @@ import type { Foundation } from "./foundation.ts";
 
 /** The registry of peers, and the sockets and transports that reach them. */
 export function openPeers(foundation: Foundation, reactions: Reactions) {
-  const { config, ctx, identity, platform, meters } = foundation;
+  const { config, ctx, identity, missingPanes, platform, meters } = foundation;
   const { machine, processes } = platform;
   const agentProcesses = new AgentProcesses({
     db: ctx.db,
@@ -60,13 +59,8 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   });
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
-  const missingPanes = new MissingPanes(platform.paneObserver);
-  const reachability = new PeerReachability(ctx, {
-    agentPeers,
-    missingPanes,
-    sockets,
-    transports,
-  });
+  const deps = { agentPeers, missingPanes, sockets, transports };
+  const reachability = new PeerReachability(ctx, deps);
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
   const shared = {
@@ -94,7 +88,6 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     sockets,
     directory,
     remotePeers,
-    missingPanes,
     reachability,
     superseded,
     peers,
