@@ -11,6 +11,7 @@ import {
 } from "../../../daemon/host/paths.ts";
 import { meshCommand } from "../../client/program.ts";
 import { readClientSettings } from "../../client/settings.ts";
+import { asArgument } from "../../../daemon/host/tmux/terminals.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
 import { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
@@ -126,7 +127,7 @@ async function tmux(
   const stderr = output === "piped" ? "null" : output;
   try {
     const command = new Deno.Command("tmux", {
-      args: [...args],
+      args: args.map(asArgument),
       env: { ...env },
       clearEnv: true,
       stdin: "inherit",

@@ -75,7 +75,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
   const registrationLocations = new RegistrationLocations(
     machine,
     spawns.launcher,
-    lower.missingPanes,
+    foundation.missingPanes,
     (socket, pane_id) => platform.paneOf(socket, pane_id),
   );
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
@@ -129,7 +129,7 @@ export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
 /** Reports of agents' hooks, and observation of agents. */
 export function openAgents(
-  { config, ctx, platform, shutdownSignal }: Foundation,
+  { config, ctx, missingPanes, platform, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
   const { processes } = platform;
@@ -156,7 +156,7 @@ export function openAgents(
     wake: (peer_id) => lower.dispatcher.wake(peer_id),
     shutdownSignal,
   });
-  const agentObserver = new AgentObserver(ctx, { ...lower, wakeHooks });
+  const agentObserver = new AgentObserver(ctx, { ...lower, missingPanes, wakeHooks });
   return { hookEvents, wakeHooks, agentObserver };
 }
 

@@ -1,5 +1,6 @@
 /** Builds what every feature uses: the database, the daemon's identity and keys. */
 
+import { MissingPanes } from "../../features/agents/missing_panes.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { EventLog } from "kit/data/events.ts";
 import { BackgroundWork } from "kit/core/background.ts";
@@ -43,6 +44,7 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
     idCodec,
     certificates,
     meters: new Meters(clock),
+    missingPanes: new MissingPanes(platform.paneObserver),
     shutdown,
     shutdownSignal: shutdown.signal,
     history_ms: config["daemon.history_days"] * DAY_MS,

@@ -14,7 +14,6 @@ import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { Limits } from "../../features/messages/limits/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
-import { MissingPanes } from "../../features/agents/missing_panes.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
 import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
@@ -54,13 +53,12 @@ function openTransports({ ctx, meters, platform }: Foundation, reactions: Reacti
     sockets: new Sockets(ctx, steps, {
       inboxItemFrame: (item_id, surface) => inboxItemFrame(ctx.db, item_id, surface),
     }),
-    missingPanes: new MissingPanes(platform.paneObserver),
   };
 }
 
 /** The registry of peers, and the sockets and transports that reach them. */
 export function openPeers(foundation: Foundation, reactions: Reactions) {
-  const { config, ctx, identity, platform } = foundation;
+  const { config, ctx, identity, missingPanes, platform } = foundation;
   const { machine, processes } = platform;
   const lower = openTransports(foundation, reactions);
   const directory = new Directory(ctx, {
@@ -70,7 +68,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
   });
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
-  const reachability = new PeerReachability(ctx, { ...lower, agentPeers });
+  const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
   const superseded = new Superseded();
   const changes = new PeerChanges(ctx, reactions.table);
   const shared = {

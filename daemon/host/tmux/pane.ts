@@ -96,8 +96,8 @@ export function parsePane(line = ""): ListedPane | undefined {
 }
 
 /**
- * Each pane once. A window may be linked into several sessions: the pane then belongs to the session
- * in which it was made, which its process was told, else to the oldest of them.
+ * Each pane once. A window may be linked into several sessions. Its pane belongs to the session in
+ * which it was made, which its process was told, else to the oldest of them.
  */
 export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
   return [...Map.groupBy(listed, ({ pane_id }) => pane_id).values()].flatMap((same) => {
