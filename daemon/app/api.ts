@@ -42,14 +42,13 @@ export function openApi(features: Features) {
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
-  const bodies = new BodyLimiter(ctx.clock);
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
   const shared = {
     whenDurable: (options?: { soon: boolean }) => ctx.db.whenDurable(options),
     idempotencyStore: idempotency,
-    bodies,
+    bodies: new BodyLimiter(ctx.clock),
     error: (error: unknown) => ctx.background.failed("A route failed", error),
     refused: (code: ProblemCode) => features.meters.refused(code),
   };
@@ -83,7 +82,7 @@ export function openApi(features: Features) {
     pages,
     guard,
     idempotency,
-    bodies,
+    bodies: shared.bodies,
     shares,
     connections,
     mcp,
@@ -177,7 +176,7 @@ function openConnections(
   features: Features,
   { call, callers, guard }: { call: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
-  const { ctx, identity, platform } = features;
+  const { ctx, identity } = features;
   return new SocketConnections(ctx, {
     ...features,
     call,

@@ -72,7 +72,6 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     reactions: reactions.table,
   };
-  const identityLookup = new IdentityLookup(ctx.db, { machine, processes });
   const peers = new Peers(ctx, {
     ...shared,
     superseded,
@@ -88,7 +87,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     steps,
     sockets,
     directory,
-    identityLookup,
+    identityLookup: new IdentityLookup(ctx.db, shared),
     remotePeers,
     reachability,
     superseded,
