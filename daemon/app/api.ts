@@ -44,7 +44,6 @@ export function openApi(features: Features) {
   const pages = new Pages(ctx);
   const guard = openGuard(features, { address, callers, pages });
   const idempotency = new Idempotency(ctx);
-  const bodies = new BodyLimiter(ctx.clock);
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
@@ -78,7 +77,7 @@ export function openApi(features: Features) {
     pages,
     guard,
     idempotency,
-    bodies,
+    bodies: shared.bodies,
     shares,
     connections,
     mcp,

@@ -56,7 +56,7 @@ function mustFindPane(env: Env): PanePlace {
   return pane;
 }
 
-/** Refuses to run below a peer of this pane, which would lose the pane to the program. */
+/** Refuses to run below a peer of this pane, because the program would have no pane. */
 async function mustNotBeInside(
   { call }: CommandContext,
   { pane_id, tmux_socket }: PanePlace,
@@ -67,7 +67,7 @@ async function mustNotBeInside(
   );
   if (!owner?.agent_pid || !isDescendant(Deno.pid, owner.agent_pid)) return;
   throw new CommandError(
-    `${owner.name} runs in this pane and would lose it; use another pane, or: mesh spawn PATH`,
+    `${owner.name} runs in this pane and keeps it; use another pane, or: mesh spawn PATH`,
   );
 }
 

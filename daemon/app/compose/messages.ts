@@ -81,7 +81,6 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     reachability,
     reactions: reactions.table,
   };
-  const identityLookup = new IdentityLookup(ctx.db, { machine, processes });
   const peers = new Peers(ctx, {
     ...shared,
     superseded,
@@ -94,7 +93,7 @@ export function openPeers(foundation: Foundation, reactions: Reactions) {
     ...lower,
     agentPeers,
     directory,
-    identityLookup,
+    identityLookup: new IdentityLookup(ctx.db, shared),
     remotePeers,
     reachability,
     superseded,

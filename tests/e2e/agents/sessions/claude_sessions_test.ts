@@ -29,7 +29,7 @@ async function runOutside({ dir, env }: Lab, prompt: string): Promise<string> {
   return JSON.parse(new TextDecoder().decode(stdout)).session_id;
 }
 
-/** Resumes a session in a pane of a person, where no agent runs. Returns what the command prints. */
+/** Resumes a session in a pane of a person, where no agent runs, and returns what is printed. */
 function resumesAsPerson(lab: Lab, session_id: string): () => Promise<string> {
   const command = inPane(lab.dir, lab.env, ["sh"]);
   // The agent inherits the environment of the tmux server, which starts with this session.
