@@ -17,8 +17,8 @@ export const SPEAKER_TARGETS: readonly Target[] = [
       ],
       [
         "a child speaks as the peer that started it",
-        'if (peerRows.isProcessOfPeer(db, at, started)) return "another";',
-        'if (agent_pid === null && peerRows.isProcessOfPeer(db, at, started)) return "another";',
+        'if (isPeer && callers.mayBeAgent(at)) return "another";',
+        'if (isPeer && agent_pid === null) return "another";',
       ],
       [
         "a program without a proof speaks as a peer with a process",

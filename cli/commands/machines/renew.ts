@@ -19,7 +19,8 @@ export const RENEW_COMMAND = answerCommand({
   summary: "Give this machine a new daemon id and new keys, because it is a copy of another one",
   details:
     "For a cloned virtual machine or a copied home: two daemons cannot have one identity, and the " +
-    "one that was connected first keeps it. Messages and settings stay, and peers get new ids. What waited for " +
+    "one that was connected first keeps it. Messages and settings stay, and peers get new ids. " +
+    "What waited for " +
     "other machines when the copy was made is left to the other daemon, which sends it. The bus " +
     "must be told of the new machine: the command prints the line for its operator.",
   flags: {

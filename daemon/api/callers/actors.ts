@@ -95,7 +95,8 @@ export class Actors {
       const started = processes.startTimeOf(at);
       if (started === undefined) break;
       if (at === agent_pid && started === agent_started) return "itself";
-      if (peerRows.isProcessOfPeer(db, at, started)) return "another";
+      const isPeer = peerRows.isProcessOfPeer(db, at, started);
+      if (isPeer && callers.mayBeAgent(at)) return "another";
     }
     return undefined;
   }

@@ -60,6 +60,14 @@ export class AgentProcesses {
     return this.#known().size > 0;
   }
 
+  /**
+   * Whether a process may be an agent's alone. An agent can prove any of its ancestors, and the
+   * programs of others run below a terminal server.
+   */
+  mayBeAgent(pid: number): boolean {
+    return !this.#isUserFacing(pid) && !this.#daemonAncestors().has(pid);
+  }
+
   /** Live peers, and proved processes that are still running. */
   all(): KnownAgent[] {
     const above = this.#daemonAncestors();

@@ -83,6 +83,11 @@ export class Callers {
       (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
   }
 
+  /** Whether a process may be an agent's alone. */
+  mayBeAgent(pid: number): boolean {
+    return this.#deps.agentProcesses.mayBeAgent(pid);
+  }
+
   /**
    * The processes that a hook names. A process is left out unless the kernel proves that it is the
    * hook's own process or its agent's.

@@ -3,7 +3,13 @@
 import assert from "node:assert/strict";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { onePeer } from "../../../../daemon/features/peers/schemas.ts";
-import { BASE, FakeSockets, type World, world } from "../../../support/world.ts";
+import {
+  BASE,
+  FakeSockets,
+  TERMINAL_PROGRAM_PID,
+  type World,
+  world,
+} from "../../../support/world.ts";
 import {
   addPeer,
   ask,
@@ -325,4 +331,16 @@ Deno.test("requests of another machine and of the relay's apps prove no process 
       await (await w.daemon.answerMachine(request, { daemon_id: "dm-1", human })).json();
     assert.equal((await get(w, `/messages/${delivery_id}`)).unverified, unverified);
   }
+});
+
+Deno.test("a peer that registers a terminal program, below which others run, keeps nobody from speaking", async () => {
+  await using at = await speakers();
+  const { w, as } = at;
+  w.processes.start(TERMINAL_PROGRAM_PID);
+  w.processes.start(99, TERMINAL_PROGRAM_PID);
+  as(TERMINAL_PROGRAM_PID);
+  await addPeer(w, "greedy", { agent_pid: TERMINAL_PROGRAM_PID });
+  as(99);
+  const sent = await post(w, "/notify", { from_peer: "web", to_peer: "victim", text: "Hi" });
+  assert.equal(sent.status, 200, JSON.stringify(sent));
 });
