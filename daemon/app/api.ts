@@ -47,7 +47,7 @@ export function openApi(features: Features) {
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
   };
-  const shared = sharedGuard(features, { actors, bodies, idempotency });
+  const shared = sharedGuard(features, { actors, idempotency });
   const options: RouteGuard = {
     ...shared,
     admit(request) {
@@ -94,20 +94,16 @@ export function openApi(features: Features) {
 /** The checks of every request, wherever it comes from. */
 function sharedGuard(
   { ctx, meters }: Features,
-  { actors, bodies, idempotency }: {
-    actors: Actors;
-    bodies: BodyLimiter;
-    idempotency: Idempotency;
-  },
-): Omit<RouteGuard, "admit" | "authorize"> {
+  { actors, idempotency }: { actors: Actors; idempotency: Idempotency },
+) {
   return {
     whenDurable: (options) => ctx.db.whenDurable(options),
     checkActor: (actor, parts) => actors.check(actor, parts),
     idempotencyStore: idempotency,
-    bodies,
+    bodies: new BodyLimiter(ctx.clock),
     error: (error) => ctx.background.failed("A route failed", error),
     refused: (code) => meters.refused(code),
-  };
+  } satisfies Omit<RouteGuard, "admit" | "authorize">;
 }
 
 /** Serves routes. The database closes after the last request. */
