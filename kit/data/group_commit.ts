@@ -133,10 +133,13 @@ export class GroupCommit {
     if (error) throw error;
   }
 
-  /** Commits the open group, and closes: later reads and writes throw. */
+  /**
+   * Commits the open group and those that its effects open, and closes: later reads and writes
+   * throw.
+   */
   close(): void {
     try {
-      this.flush();
+      while (this.#group) this.flush();
     } finally {
       this.#isClosed = true;
     }

@@ -60,7 +60,7 @@ function routedMethod({ method }: Request): string {
 }
 
 /** The paths that a route's path stands for. */
-function patternOf(path: string): RegExp {
+export function patternOf(path: string): RegExp {
   const literal = path.replaceAll(".", "\\.");
   return new RegExp(`^${literal.replaceAll(/:\w+/g, "[^/]+").replace("*", ".*")}$`);
 }

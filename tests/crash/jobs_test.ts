@@ -30,6 +30,7 @@ interface Job {
 class FakeExecutor implements AsyncDisposable {
   readonly #process = new Deno.Command("sleep", { args: ["600"], stdin: "null" }).spawn();
   #peer_id = "";
+  #certificate = "";
   /** The messages that it was given, each once; a repeated message has the same id. */
   readonly received = new Map<string, { readonly text: string; times: number }>();
 
@@ -39,8 +40,9 @@ class FakeExecutor implements AsyncDisposable {
 
   async register(fixture: DaemonFixture): Promise<void> {
     const place = { path: "/tmp", backend: "sdk", agent_pid: this.pid };
-    const { peer_id } = await fixture.post("/peers", { name: "hand", ...place });
-    this.#peer_id = peer_id;
+    const registered = await fixture.post("/peers", { name: "hand", ...place });
+    this.#peer_id = registered.peer_id;
+    this.#certificate = registered.birth_certificate;
   }
 
   /** The messages that it has not worked on yet, oldest first. */
@@ -50,13 +52,16 @@ class FakeExecutor implements AsyncDisposable {
   async lease(fixture: DaemonFixture): Promise<void> {
     const { deliveries, drain_id } = await fixture.get(
       `/deliveries/pending?peer_id=${this.#peer_id}&max_results=500`,
+      this.#certificate,
     );
     for (const { delivery_id, text } of deliveries) {
       const known = this.received.get(delivery_id);
       if (known) known.times++;
       else this.waiting.push(delivery_id), this.received.set(delivery_id, { text, times: 1 });
     }
-    if (drain_id) await fixture.post("/deliveries/receipts", { drain_id, status: "accepted" });
+    if (!drain_id) return;
+    const receipt = { drain_id, status: "accepted" };
+    await fixture.post("/deliveries/receipts", receipt, this.#certificate);
   }
 
   async beginTurn(fixture: DaemonFixture, delivery_id: string): Promise<void> {
@@ -101,12 +106,14 @@ class DaemonFixture implements AsyncDisposable {
     await this.#daemon?.kill();
   }
 
-  async get(path: string) {
-    return await (await fetch(`${this.#daemon?.base}${path}`)).json();
+  /** Sends a request; a certificate proves which peer sends it. */
+  async get(path: string, certificate?: string) {
+    const headers = headersOf(certificate);
+    return await (await fetch(`${this.#daemon?.base}${path}`, { headers })).json();
   }
 
-  async post(path: string, body: unknown) {
-    const init = { method: "POST", body: JSON.stringify(body) };
+  async post(path: string, body: unknown, certificate?: string) {
+    const init = { method: "POST", headers: headersOf(certificate), body: JSON.stringify(body) };
     return await (await fetch(`${this.#daemon?.base}${path}`, init)).json();
   }
 
@@ -128,6 +135,10 @@ class DaemonFixture implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#daemon?.stop();
   }
+}
+
+function headersOf(certificate: string | undefined): Record<string, string> {
+  return certificate === undefined ? {} : { "x-mesh-certificate": certificate };
 }
 
 /** A check whose children outlive it: one in its session, one in a session of its own. */

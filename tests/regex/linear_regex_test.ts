@@ -9,11 +9,17 @@ import { toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import { neutralizeMarks } from "../../daemon/features/messages/frame_markers.ts";
 import { HIDDEN } from "../../dashboard/components/text/hidden.ts";
 import { dropHidden } from "kit/core/text.ts";
+import { tokensOf } from "kit/core/words.ts";
+import { patternOf } from "kit/http/serve.ts";
+import { uuidKey } from "../../daemon/features/agents/sessions/repeats.ts";
 import { growthOf } from "./growth.ts";
 import { literals, literalsIn } from "./literals.ts";
 
 /** The expressions that are built at run time, by the file that builds them. */
 const COMPOSED: Record<string, () => readonly RegExp[]> = {
+  "kit/core/words.ts": () => made(() => tokensOf("é")), // Before the searches, which use it.
+  "kit/http/serve.ts": () => [patternOf("/peers/:id/turns/:turn"), patternOf("/files/*")],
+  "daemon/features/agents/sessions/repeats.ts": () => made(() => uuidKey("uuid")),
   "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
   "daemon/features/agents/opencode/screen.ts": () => [
     new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),

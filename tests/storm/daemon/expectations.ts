@@ -1,5 +1,6 @@
 /** What a storm expects of the daemon, by the answers and the events so far. */
 
+import type { Receipts } from "./receipts.ts";
 import type { DatabaseImage } from "../database_files.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import { Actor, type ReceivedLog } from "./actor.ts";
@@ -29,6 +30,7 @@ export interface DatabaseCopy {
   readonly image: DatabaseImage;
   readonly last_event: number;
   readonly ended: ReadonlyMap<string, string>;
+  readonly receipts: Receipts;
 }
 
 const NAMES = ["ada", "bob", "eve", "tom", "kim"];

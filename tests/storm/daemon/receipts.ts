@@ -5,7 +5,7 @@ import { identOf } from "./snapshot.ts";
 
 /** By peer. */
 type Received = ReadonlyMap<string, ReceivedLog>;
-type Receipts = ReadonlyMap<string, ReadonlySet<string>>;
+export type Receipts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the receipts so far. */
 export function receiptsOf(received: Received): Receipts {

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { identOf, type Snapshot, takeSnapshot } from "./snapshot.ts";
+import { type Receipts, receiptsOf } from "./receipts.ts";
 import type { Storm } from "./storm.ts";
 
 /** Number of earlier moments that a restore may choose from. */
@@ -12,8 +13,10 @@ const COPIES_MAX = 3;
 const PROVED = new Set(["accepted", "seen"]);
 
 /** Copies the database, as `mesh backup` does. */
-export function copyDatabase({ copies, runs, last_event, ended }: Storm): Promise<void> {
-  copies.push({ image: runs.files.read(), last_event, ended: new Map(ended) });
+export function copyDatabase(storm: Storm): Promise<void> {
+  const { copies, runs, last_event, ended, received } = storm;
+  const receipts = receiptsOf(received);
+  copies.push({ image: runs.files.read(), last_event, ended: new Map(ended), receipts });
   copies.splice(0, copies.length - COPIES_MAX);
   return Promise.resolve();
 }
@@ -42,19 +45,24 @@ export async function goBack(storm: Storm): Promise<void> {
   for (const { id } of storm.w.daemon.ctx.events.read({ since: 0, limit: 1_000_000 })) {
     if (id <= copy.last_event) storm.lost.delete(`event ${id}`);
   }
-  forgetLost(storm, now);
+  forgetLost(storm, now, copy.receipts);
   storm.before = now;
 }
 
 /** Forgets what the restore itself has removed: it is no loss. */
-function forgetLost(storm: Storm, { byIdent }: Snapshot): void {
+function forgetLost(
+  storm: Storm,
+  { byIdent }: Snapshot,
+  receipts: Receipts,
+): void {
   const { accepted, keyed, received, written } = storm;
   for (const ident of accepted.keys()) if (!byIdent.has(ident)) accepted.delete(ident);
   for (const request of keyed) {
     if (request.id !== undefined && !byIdent.has(identOf(request.id))) request.id = undefined;
   }
-  for (const { texts, plain, lateIds, receipted } of received.values()) {
+  for (const [peer_id, { texts, plain, lateIds, receipted }] of received) {
     plain.clear();
+    for (const id of receipts.get(peer_id) ?? []) receipted.add(id);
     for (const id of receipted) {
       if (!PROVED.has(byIdent.get(identOf(id))?.state ?? "")) receipted.delete(id);
     }
