@@ -147,7 +147,6 @@ export class Peers {
     this.markSeen(peer_id, "none");
   }
 
-  /** Takes a peer offline. A terminal cause retires it: its socket and its asks are closed. */
   /** The turn of an agent ends with its process or its session. */
   #endTurn({ peer_id, status, turn_state }: StoredPeer, { reason, source }: Offline): void {
     const wasInTurn = turn_state === "working" || turn_state === "awaiting_input";
@@ -158,6 +157,7 @@ export class Peers {
     this.#deps.reactions.turnEvidence(peer_id, { now, ends: [end], idle: null });
   }
 
+  /** Takes a peer offline. A terminal cause retires it: its socket and its asks are closed. */
   offline(peer_id: string, cause: Offline): void {
     if (this.#isFromReplacedProcess(peer_id, cause)) return;
     this.#changes.refuseHuman(peer_id);
