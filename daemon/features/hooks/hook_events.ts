@@ -248,9 +248,12 @@ export class HookEvents {
     known: IdentityFacts | undefined,
     { backend, report, facts }: { backend: Backend; report: HookReport; facts: HookFacts },
   ): string {
-    const isCurrent = known && !this.#deps.identityLookup.hasEnded(known);
-    if (isCurrent && report.source === undefined) return known.peer_id;
     const { pane_id, pane_pid, tmux_socket, tmux_session, agent_pid, circle } = facts;
+    // Without a process of its own, a hook is no evidence against the record: a server that
+    // terminals share reports of a session whose terminal was closed.
+    const isReplaced = known && agent_pid !== undefined &&
+      this.#deps.identityLookup.hasEnded(known);
+    if (known && !isReplaced && report.source === undefined) return known.peer_id;
     const registration: Registration = {
       ...(known && { peer_id: known.peer_id }),
       path: report.cwd ?? "/",
