@@ -153,7 +153,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
 /** Commands with an answer of their own, and its fields. `optional:` marks one that may be absent. */
 // deno-fmt-ignore
 export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "up":           { started: "false if it ran already", url: "the daemon's address", pid: "its process", log_file: "the path of its log" },
+  "up":           { started: "false if it ran already", url: "the daemon's address", pid: "its process", log_file: "the path of its log", service: "the file of the service that runs it, or null", service_unused: "why an installed service does not run it, or null" },
   "machines join": { url: "of the bus", name: "this machine's name", daemon_id: "its id", fingerprint: "of its keys", user_key: "the key to be allowed, or null with a credentials file", allow: "the command for the operator, or null", shared_circles: "the circles that are shared", written_to: "the configuration file", bus: "as in `machines`, or null without a restart" },
   "machines leave": { written_to: "the configuration file", was_joined: "boolean", server_pid: "the process of the server that still runs here, or null" },
   "machines invite": { name: "of the machine that is invited", command: "what to run there; it holds a secret", url: "of the bus", is_served_here: "boolean" },
@@ -161,7 +161,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "machines renew-identity": { before: "the daemon id of before", daemon_id: "the new one", name: "this machine's new name, or null where it is in no network", allow: "the command for the operator, or null", bus: "as in `machines`, or null without a restart" },
   "machines refuse": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and has disconnected it" },
   "down":         { stopped: "the process that has exited, or null" },
-  "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log" },
+  "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log", service: "the file of the service that runs it, or null", service_unused: "why an installed service does not run it, or null" },
   "setup":        { agents: "for each agent: `agent`, `differences`, `notice`, and `error` if it was left out", token_written_to: "the configuration file, or null", name_written_to: "optional: the configuration file, if your name was written", service: "optional: its file, if it was changed", relay: "optional: what `--relay` joined", warnings: "texts", errors: "texts", dry_run: "boolean", uninstall: "boolean" },
   "open":         { url: "the address, with its ticket", human: "whether what the page sends counts as yours", reason: "optional: why not" },
   "dashboard":    { url: "as `mesh open`", human: "as `mesh open`", reason: "optional: as `mesh open`" },

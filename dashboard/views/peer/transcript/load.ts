@@ -1,5 +1,6 @@
 /** Loads what a peer's agent recorded of its session, or why the page does not show it. */
 
+import { ApiError } from "kit/http/client.ts";
 import { call, RELAYED } from "../../../state/calls.ts";
 import { isRemote } from "../../../state/derived/remote.ts";
 import * as at from "../../../state/endpoints.ts";
@@ -21,6 +22,11 @@ const NOTES: Readonly<Record<string, string>> = {
     "transcripts is off.",
 };
 
+function noteOf(code: string): LoadedTranscript {
+  const note = NOTES[code];
+  return note === undefined ? {} : { transcript_note: note };
+}
+
 /** Nothing through a relay and of other machines, which keep it to themselves. */
 export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<LoadedTranscript> {
   const isAgent = peer.backend !== null && peer.role !== "human";
@@ -28,13 +34,11 @@ export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<L
   const params = { id: peer.peer_id };
   try {
     const { transcript_refusal } = await call(at.usage, { params, query: {}, signal });
-    if (transcript_refusal) {
-      const note = NOTES[transcript_refusal.error];
-      return note === undefined ? {} : { transcript_note: note };
-    }
+    if (transcript_refusal) return noteOf(transcript_refusal.error);
     const query = { last: String(ENTRIES_SHOWN) };
     return { transcript: (await call(at.transcript, { params, query, signal })).entries };
-  } catch {
+  } catch (error) {
+    if (error instanceof ApiError) return noteOf(error.problem.error);
     return {}; // An older daemon, or one that does not answer; the messages say so.
   }
 }

@@ -23,9 +23,9 @@ function numbered(letter: string, count: number): string {
 }
 
 Deno.test("a difference shows only the changed lines, not those around them", () => {
-  assert.deepEqual(shown("a\nsecret\nb\nc\n", "a\nsecret\nx\nc\nd\n"), ["- b", "+ x", "+ d"]);
+  assert.deepEqual(shown("a\nsecret\nb\nc\n", "a\nsecret\nx\nc\nd\n"), ["- …", "+ x", "+ d"]);
   assert.deepEqual(shown("", "a\nb\n"), ["+ a", "+ b"]);
-  assert.deepEqual(shown("a\nb\n", "b\n"), ["- a"]);
+  assert.deepEqual(shown("a\nb\n", "b\n"), ["- …"]);
 });
 
 Deno.test("a file that keeps its text has no difference", () => {
@@ -40,7 +40,7 @@ Deno.test("a file with thousands of new lines is shown as one block, in bounded 
   const lines = shown(`same\n${numbered("a", 20_000)}`, `same\n${numbered("b", 20_000)}`);
   assert.deepEqual([lines[0], lines[1], lines[20_001], lines[20_002]], [
     "- same",
-    "- a0",
+    "- …",
     "+ same",
     "+ b0",
   ]);
