@@ -125,7 +125,7 @@ Deno.test("hostile names and texts reach the terminal without their control char
   const text = "\u001b]0;owned\u0007\u001b[2Jgone\u202e\u200b";
   await ask(w, "evil", "sam", text);
   await notify(w, "evil", "api", text);
-  await live.shows(/gone/);
+  await live.shows(/Attention 1[^]*ask +evil[^]*gone/);
   live.type(ENTER);
   await live.shows(/What happened/);
   // deno-lint-ignore no-control-regex -- It matches escape sequences.

@@ -160,7 +160,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "machines allow": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and knows it now" },
   "machines renew-identity": { before: "the daemon id of before", daemon_id: "the new one", name: "this machine's new name, or null where it is in no network", allow: "the command for the operator, or null", bus: "as in `machines`, or null without a restart" },
   "machines refuse": { machine: "`daemon_id`, `name` and `public_key`", is_running: "whether the server runs, and has disconnected it" },
-  "down":         { stopped: "the process that has exited, or null" },
+  "down":         { stopped: "the process that has exited, or null", service: "the file of the service that ran it, or null" },
   "restart":      { stopped: "the process that has exited, or null", started: "true", url: "the daemon's address", pid: "the new process", log_file: "the path of its log", service: "the file of the service that runs it, or null", service_unused: "why an installed service does not run it, or null" },
   "setup":        { agents: "for each agent: `agent`, `differences`, `notice`, and `error` if it was left out", token_written_to: "the configuration file, or null", name_written_to: "optional: the configuration file, if your name was written", service: "optional: its file, if it was changed", relay: "optional: what `--relay` joined", warnings: "texts", errors: "texts", dry_run: "boolean", uninstall: "boolean" },
   "open":         { url: "the address, with its ticket", human: "whether what the page sends counts as yours", reason: "optional: why not" },
