@@ -197,3 +197,14 @@ Deno.test("a stranger that continues an offline peer by its session gets no turn
   const handed = await post(w, "/handoffs", { from_peer: "thief", to_peer: "box" });
   assert.equal(handed.error, "not_your_transcript");
 });
+
+Deno.test("a hook without a process does not bring back a peer whose process has ended", async () => {
+  const { w, sockets, victim } = await withVictim(VICTIM);
+  await using _ = w;
+  w.processes.end(VICTIM);
+  sockets.holders = [];
+  await hook(w, undefined, "Stop");
+  assert.equal((await recordOf(w, victim.peer_id)).agent_pid, VICTIM);
+  for (let second = 0; second < 5; second++) await w.tick();
+  assert.equal((await recordOf(w, victim.peer_id)).status, "offline");
+});
