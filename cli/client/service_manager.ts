@@ -105,7 +105,7 @@ function launchd(env: Env, uid: number): ServiceManager {
     start: [["launchctl", "kickstart", target], bootstrap],
     stop: { running: ["launchctl", "kill", "SIGTERM", target], waiting: bootout },
     show: ["launchctl", "print", target],
-    pid: /^\s*pid = (\d+)$/m,
+    pid: /^[ \t]*pid = (\d+)$/m,
   };
 }
 

@@ -24,9 +24,13 @@ export function escapeMarkup(text: string): string {
 
 /** An address for a message: its user name, its password and the values of its query are hidden. */
 export function hideCredentials(address: string): string {
-  return address
-    .replace(/(\/\/|^[^/\s]+:(?!\/\/)).*@/s, (_, start) => `${start === "//" ? "//" : ""}[hidden]@`)
-    .replaceAll(/([?&][^=&#\s]*=)[^&#\s]*/g, "$1[hidden]");
+  const at = address.lastIndexOf("@");
+  const name = /^[^/\s:]+:(?!\/\/)/.exec(address)?.[0].length; // Without slashes: `user:password@host`.
+  const slashes = address.indexOf("//");
+  const from = name ?? (slashes < 0 ? Infinity : slashes + 2);
+  const prefix = name === undefined ? address.slice(0, from) : "";
+  const shown = at < from ? address : `${prefix}[hidden]${address.slice(at)}`;
+  return shown.replaceAll(/([?&][^=&#?\s]*=)[^&#\s]*/g, "$1[hidden]");
 }
 
 /** A fast check that fails for most texts: no invisible character is lower than U+00AD. */

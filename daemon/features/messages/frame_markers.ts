@@ -92,11 +92,13 @@ function markPattern(): RegExp {
       if (baseLetter in LOOKALIKES) found[baseLetter] += char;
     }
   }
-  const letterPatterns = Object.entries(found).map(([baseLetter, lookalikes]) =>
-    `[${baseLetter}${lookalikes}]${BLANKS}`
+  const letters = Object.entries(found).map(([baseLetter, lookalikes]) =>
+    `${BLANKS}[${baseLetter}${lookalikes}]`
   );
-  const mark = `${BRACKETS}(?=${BLANKS}${letterPatterns.join("")}(?![\\p{L}\\p{N}_-])`;
-  const sender = "\\p{P}?\\s*[@\\uff20<\\uff1c]";
-  const withinWord = `(?<=[\\p{L}_\\]]\\p{M}*)${mark}(?:${sender}|\\s+(?:ask|qd|notif)-))`;
-  return cachedPattern = new RegExp(`(?<![\\p{L}_\\]]\\p{M}*)${mark})|${withinWord}`, "giu");
+  const word = `${letters.join("")}(?![\\p{L}\\p{N}_-])`;
+  const sender = `${BLANKS}(?:(?:\\p{P}\\s*)?[@\\uff20<\\uff1c]|(?<=\\s)(?:ask|qd|notif)-)`;
+  // The bracket comes first: what stands before it is looked at only there, in linear time.
+  const isOutsideWord = `(?<![\\p{L}_\\]]\\p{M}*${BRACKETS})`;
+  const mark = `${BRACKETS}(?:${isOutsideWord}(?=${word})|(?=${word}${sender}))`;
+  return cachedPattern = new RegExp(mark, "giu");
 }

@@ -43,7 +43,7 @@ function diffLines(before: string[], after: string[]): string[] {
 
 /** Strings, comments and bare words of JSON, JSON with comments and TOML. */
 const TOKEN =
-  /"(?:[^"\\]|\\.)*"?|'[^']*'?|\/\/.*|\/\*.*?(?:\*\/|$)|#.*|[^\s{}[\],:="'#/]+|\/(?![/*])/g;
+  /"(?:[^"\\]|\\.)*"?|'[^']*'?|\/\/.*|\/\*(?:[^*\n]|\*(?!\/))*(?:\*\/)?|#.*|[^\s{}[\],:="'#/]+|\/(?![/*])/g;
 /** The header of a TOML table. */
 const HEADER = /^[-+] \s*\[+[\w.-]+\]+\s*$/;
 

@@ -47,7 +47,7 @@ export function skeletonOf(name: string): string {
 /** Separators, which a reader overlooks. */
 const SEPARATORS = /[._-]+/g;
 /** The number that a second peer of a name gets. */
-const NUMBER = /[._-]+\d+$/;
+const NUMBER = /(?<![._-])[._-]+\d+$/;
 
 /** Whether a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
 export function looksLike(name: string, other: string): boolean {
