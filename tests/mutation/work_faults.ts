@@ -82,6 +82,17 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/agents/opencode/plugin/connection.ts",
+    tests: ["tests/daemon/features/agents/opencode/plugin"],
+    faults: [
+      [
+        "a report goes to a connection that is about to be replaced",
+        "if (this.#connecting || this.#current?.readyState !== WebSocket.OPEN) return;",
+        "if (this.#current?.readyState !== WebSocket.OPEN) return void this.#waiting.splice(0);",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/agents/codex/codex.ts",
     tests: ["tests/daemon/features/agents/codex"],
     faults: [

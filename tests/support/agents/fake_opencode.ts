@@ -77,6 +77,12 @@ export class FakeDaemon implements AsyncDisposable {
     await this.#server?.shutdown();
   }
 
+  /** Accepts the newest connection, if it was mute when that was opened. */
+  accept(): void {
+    this.isMute = false;
+    this.sendFrame({ type: "connected" });
+  }
+
   /** Sends a frame on the newest connection. */
   sendFrame(frame: Frame): void {
     this.lines.at(-1)?.send(JSON.stringify(frame));

@@ -8,6 +8,8 @@ const SILENCE_MS_MAX = 65_000;
 /** Time limit for the daemon to accept a connection. */
 const HANDSHAKE_MS_MAX = 10_000;
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
+/** How many reports wait for a connection; later ones are dropped. */
+const WAITING_MAX = 100;
 /**
  * Close codes after which no connection is opened: the peer is retired, or this process already has
  * a newer connection.
@@ -43,6 +45,8 @@ export class DaemonConnection {
   #silence: Timer | undefined;
   #failures = 0;
   #ended = false;
+  /** The reports that no connection has taken yet, oldest first. */
+  readonly #waiting: Frame[] = [];
 
   /** `state` is the daemon's state directory; `connectFields` fills the first frame. */
   constructor(state: string, connectFields: () => Frame, listener: Listener) {
@@ -73,9 +77,24 @@ export class DaemonConnection {
     socket.onclose = ignoreErrors(({ code }: CloseEvent) => this.#closed(socket, code));
   }
 
+  /** Sends a frame that the daemon asks for again if it was lost. */
   send(frame: Frame): void {
     if (this.#current?.readyState !== WebSocket.OPEN) return;
     this.#current.send(JSON.stringify(frame));
+  }
+
+  /**
+   * Sends what happened in the agent, in order, as soon as a connection takes it. While another
+   * connection is being opened, the daemon may already drop what comes on the older one.
+   */
+  report(frame: Frame): void {
+    if (this.#waiting.length < WAITING_MAX) this.#waiting.push(frame);
+    this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    if (this.#connecting || this.#current?.readyState !== WebSocket.OPEN) return;
+    for (const frame of this.#waiting.splice(0)) this.send(frame);
   }
 
   end(): void {
@@ -123,6 +142,7 @@ export class DaemonConnection {
       this.#failures = 0;
       this.#expect(socket, SILENCE_MS_MAX);
       older?.close();
+      this.#sendWaiting();
       return this.#listener.up();
     }
     if (socket === this.#current) this.#listener.frame(frame);
@@ -134,6 +154,7 @@ export class DaemonConnection {
       this.#listener.down();
     } else if (socket === this.#connecting) this.#connecting = undefined;
     else return; // A newer connection has replaced it.
+    this.#sendWaiting();
     if (!FINAL_CODES.has(code) && !this.#connecting) this.#retry();
   }
 

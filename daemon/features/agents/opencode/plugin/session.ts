@@ -12,7 +12,7 @@ import { Subagents } from "./subagents.ts";
 import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
-const HOOK_VERSION = "2";
+const HOOK_VERSION = "3";
 /** How long opencode may take to start a turn by itself for a message that is still unread. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
@@ -30,7 +30,7 @@ export class Session {
   readonly #connection: DaemonConnection;
   readonly #deliveries = new Deliveries((frame) => this.#connection.send(frame));
   readonly #sessions: Sessions;
-  readonly #subagents = new Subagents((frame) => this.#connection.send(frame));
+  readonly #subagents = new Subagents((frame) => this.#connection.report(frame));
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
@@ -220,7 +220,7 @@ export class Session {
   #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
     const known = ERROR_CLASS.test(name) ? name : "unknown";
     const error = name === ABORTED ? "interrupted" : known;
-    this.#connection.send({ ...this.#turn.status, error });
+    this.#connection.report({ ...this.#turn.status, error });
   }
 
   #idle(): void {
@@ -244,13 +244,13 @@ export class Session {
     const text = JSON.stringify(this.#turn.status);
     if (text === this.#reported && !again) return;
     this.#reported = text;
-    this.#connection.send(this.#turn.status);
+    this.#connection.report(this.#turn.status);
   }
 
   #chat(role: string, text: string, turn_id: string): void {
     if (text.trim() === "") return;
     const cut = text.slice(0, CHAT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
-    this.#connection.send({ type: "chat_turn", role, text: cut, turn_id });
+    this.#connection.report({ type: "chat_turn", role, text: cut, turn_id });
   }
 }
 

@@ -214,6 +214,7 @@ var RETRY_MS = [
   2e3,
   5e3
 ];
+var WAITING_MAX = 100;
 var FINAL_CODES = /* @__PURE__ */ new Set([
   4004,
   4009
@@ -233,6 +234,8 @@ var DaemonConnection = class {
   #silence;
   #failures = 0;
   #ended = false;
+  /** The reports that no connection has taken yet, oldest first. */
+  #waiting = [];
   /** `state` is the daemon's state directory; `connectFields` fills the first frame. */
   constructor(state, connectFields, listener) {
     this.#state = state;
@@ -264,9 +267,22 @@ var DaemonConnection = class {
     socket.onerror = () => void 0;
     socket.onclose = ignoreErrors(({ code }) => this.#closed(socket, code));
   }
+  /** Sends a frame that the daemon asks for again if it was lost. */
   send(frame) {
     if (this.#current?.readyState !== WebSocket.OPEN) return;
     this.#current.send(JSON.stringify(frame));
+  }
+  /**
+   * Sends what happened in the agent, in order, as soon as a connection takes it. While another
+   * connection is being opened, the daemon may already drop what comes on the older one.
+   */
+  report(frame) {
+    if (this.#waiting.length < WAITING_MAX) this.#waiting.push(frame);
+    this.#sendWaiting();
+  }
+  #sendWaiting() {
+    if (this.#connecting || this.#current?.readyState !== WebSocket.OPEN) return;
+    for (const frame of this.#waiting.splice(0)) this.send(frame);
   }
   end() {
     this.#ended = true;
@@ -313,6 +329,7 @@ var DaemonConnection = class {
       this.#failures = 0;
       this.#expect(socket, SILENCE_MS_MAX);
       older?.close();
+      this.#sendWaiting();
       return this.#listener.up();
     }
     if (socket === this.#current) this.#listener.frame(frame);
@@ -323,6 +340,7 @@ var DaemonConnection = class {
       this.#listener.down();
     } else if (socket === this.#connecting) this.#connecting = void 0;
     else return;
+    this.#sendWaiting();
     if (!FINAL_CODES.has(code) && !this.#connecting) this.#retry();
   }
   #retry() {
@@ -670,7 +688,7 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var HOOK_VERSION = "2";
+var HOOK_VERSION = "3";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
@@ -684,7 +702,7 @@ var Session = class {
   #connection;
   #deliveries = new Deliveries((frame) => this.#connection.send(frame));
   #sessions;
-  #subagents = new Subagents((frame) => this.#connection.send(frame));
+  #subagents = new Subagents((frame) => this.#connection.report(frame));
   #turn = new Turn();
   #id;
   #reported = "";
@@ -861,7 +879,7 @@ var Session = class {
   #failed({ name = "" } = {}) {
     const known = ERROR_CLASS.test(name) ? name : "unknown";
     const error = name === ABORTED ? "interrupted" : known;
-    this.#connection.send({
+    this.#connection.report({
       ...this.#turn.status,
       error
     });
@@ -885,12 +903,12 @@ var Session = class {
     const text = JSON.stringify(this.#turn.status);
     if (text === this.#reported && !again) return;
     this.#reported = text;
-    this.#connection.send(this.#turn.status);
+    this.#connection.report(this.#turn.status);
   }
   #chat(role, text, turn_id) {
     if (text.trim() === "") return;
     const cut = text.slice(0, CHAT_CHARS_MAX).toWellFormed().replaceAll("\0", "");
-    this.#connection.send({
+    this.#connection.report({
       type: "chat_turn",
       role,
       text: cut,

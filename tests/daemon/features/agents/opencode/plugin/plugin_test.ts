@@ -367,3 +367,91 @@ Deno.test("an error that ends a turn is reported by its class, and an interrupti
   const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
   assert.deepEqual(errors, ["interrupted", "ApiError", "unknown"]);
 });
+
+const ABORTED = { name: "MessageAbortedError" };
+
+/** The user interrupts a turn of the session, in the order of opencode's events. */
+function interrupt(opencode: FakeOpencode, sessionID: string): void {
+  const info = { id: "msg_9", role: "assistant", sessionID, error: ABORTED };
+  opencode.event("message.updated", { sessionID, info });
+  opencode.event("session.status", { sessionID, status: { type: "idle" } });
+  opencode.idle(sessionID);
+}
+
+/** The reports after this many frames: each end of a turn, each text, and each other state. */
+function reports(daemon: FakeDaemon, from = 0): unknown[] {
+  return daemon.received.all.slice(from).flatMap(({ error, text, turn_state, phase }) =>
+    error ?? text ?? turn_state ?? phase ?? []
+  );
+}
+
+Deno.test("an interruption is reported by the new connection while one is being opened", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  await daemon.turn("pending_first_turn");
+  daemon.isMute = true;
+  const before = daemon.received.all.length;
+  opencode.said("ses_a", "a task");
+  await daemon.handshake(before); // The daemon now drops what comes on the older connection.
+  opencode.busy("ses_a");
+  interrupt(opencode, "ses_a");
+  const after = daemon.received.all.length;
+  daemon.accept();
+  await daemon.received.find("the end", ({ error }) => error === "interrupted", after);
+  await daemon.turn("idle", after);
+  const expected = ["a task", "working", "interrupted", "idle"];
+  assert.deepEqual(reports(daemon, before).slice(0, 4), expected);
+});
+
+Deno.test("an answer, an error and a subagent of the time without a daemon are reported, in order", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  const message = opencode.said("ses_a", "a task");
+  opencode.busy("ses_a");
+  await daemon.turn("working");
+  await daemon.down();
+  const before = daemon.received.all.length;
+  daemon.isMute = true;
+  await daemon.up().handshake(before); // The plugin has noticed that its connection is lost.
+  const child = { id: "ses_sub", parentID: "ses_a", agent: "explore" };
+  opencode.event("session.created", { info: child });
+  opencode.idle("ses_sub");
+  opencode.answered("ses_a", message, "the answer");
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "ApiError" } });
+  daemon.accept();
+  await daemon.received.find("the error", ({ error }) => error === "ApiError", before);
+  const expected = ["started", "ended", "the answer", "ApiError"];
+  const states = new Set<unknown>(["working", "idle"]);
+  assert.deepEqual(reports(daemon, before).filter((report) => !states.has(report)), expected);
+});
+
+Deno.test("a refused connection leaves its reports to the one that is still open", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon);
+  await daemon.turn("pending_first_turn");
+  daemon.isMute = true;
+  const before = daemon.received.all.length;
+  opencode.said("ses_a", "a task");
+  await daemon.handshake(before);
+  interrupt(opencode, "ses_a");
+  daemon.lines.at(-1)?.close(4004);
+  await daemon.received.find("the end", ({ error }) => error === "interrupted", before);
+  assert.equal(daemon.lines.length, 2);
+});
+
+Deno.test("the first hundred reports of the time without a daemon are kept", async () => {
+  await using daemon = new FakeDaemon();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  for (let number = 1; number <= 101; number++) {
+    opencode.event("session.error", { sessionID: "ses_a", error: { name: `E${number}` } });
+  }
+  daemon.up();
+  await daemon.received.find("the last one kept", ({ error }) => error === "E99");
+  await daemon.turn("idle", daemon.received.all.length - 1);
+  assert(!daemon.received.all.some(({ error }) => error === "E101"));
+});
