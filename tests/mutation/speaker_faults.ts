@@ -4,6 +4,7 @@ import type { Target } from "./target.ts";
 
 const CALLERS = "tests/daemon/api/callers";
 const PEERS = "tests/daemon/features/peers";
+const CHILDREN = `${PEERS}/identity/child_agents_test.ts`;
 
 export const SPEAKER_TARGETS: readonly Target[] = [
   {
@@ -29,6 +30,39 @@ export const SPEAKER_TARGETS: readonly Target[] = [
         "a program without a proof drains the queue of a peer with a process",
         "if (actor.drains && !isProved && peer) throw notYours(peer);",
         "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/mcp/routes.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "an agent that another one starts calls tools as that one, by its pid",
+        "proofs.isPeerProcess(pid, caller)",
+        "pid",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/callers/callers.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "a hook of an agent reports for the agent that started it, by its pid",
+        "!this.#isOtherBelow(agent_pid, caller);",
+        "true;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/identification.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "who registers with the pid of the agent that started it is that agent",
+        "started && isPeerProcess?.(agent_pid)",
+        "started && isProcess?.(agent_pid)",
       ],
     ],
   },

@@ -59,7 +59,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     received,
     faults,
     requests,
-    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isProcess: () => true }), guard),
+    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isPeerProcess: () => true }), guard),
   };
 }
 
