@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { shortText } from "kit/core/schema.ts";
-import { contract } from "kit/http/contract.ts";
+import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { PaneId, TmuxSocket } from "../../features/peers/schemas.ts";
 
 export const identifyCaller = contract({
@@ -21,6 +21,7 @@ export const identifyCaller = contract({
     pane_id: PaneId.optional().describe("Its pane, which identifies only a peer without a process"),
     tmux_socket: TmuxSocket.optional(),
   }),
+  actor: NO_ACTOR,
   returns: z.object({
     /** Null if the caller is no peer, or if its process is that of several. */
     peer_id: z.string().nullable(),

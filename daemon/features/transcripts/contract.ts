@@ -146,6 +146,7 @@ export const listUsage = contract({
   access: "caller",
   tunnel: "open",
   query: z.object({ from_peer: Sender.optional() }),
+  actor: NO_ACTOR,
   returns: z.object({
     usage: z.array(PeerUsage).describe("Without sessions and numbers that the caller may not know"),
   }),
