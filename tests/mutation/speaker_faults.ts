@@ -12,6 +12,11 @@ export const SPEAKER_TARGETS: readonly Target[] = [
     tests: [`${CALLERS}/actors_test.ts`],
     faults: [
       [
+        "a peer speaks as another one whose parent it is said to be",
+        "if (isIdentified(peer) || !isSubagent(peer)) return peer;",
+        "if (peer.agent_pid !== null || peer.parent_runtime_id === null) return peer;",
+      ],
+      [
         "a peer speaks as another one",
         'if (found === "another" && named) throw notYours(named);',
         'if (found === "another" && named) return true;',
