@@ -73,6 +73,17 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/directory.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "a session outweighs the id by which a subagent names its parent",
+        "rows.get(db, parent_runtime_id) ?? rows",
+        "rows",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/directory.ts",
     tests: [`${PEERS}/reserved_names_test.ts`],
     faults: [
       [

@@ -293,6 +293,20 @@ Deno.test("no peer speaks as another one whose parent it is said to be", async (
   }
 });
 
+Deno.test("a subagent is spoken for by its parent, and not by a peer with the parent's id as session", async () => {
+  await using at = await speakers();
+  const { w, as, victim } = at;
+  const parent = { parent_runtime_id: victim.peer_id, ephemeral: true, addressable: false };
+  as(VICTIM);
+  await addPeer(w, "helper", { provenance: parent });
+  as(ATTACKER);
+  await addPeer(w, "thief", { agent_pid: ATTACKER, runtime_session_id: victim.peer_id });
+  const message = { from_peer: "helper", to_peer: "web", text: "as it" };
+  assert.equal((await post(w, "/notify", message)).error, "not_your_identity");
+  as(VICTIM);
+  assert.equal((await post(w, "/notify", message)).status, 200);
+});
+
 const NAMING_FIELDS = ["from_peer", "created_by", "peer_id", "pane_id", "asker", "by_peer"];
 
 Deno.test("each route with a field that names a peer says whether that peer acts [c11.speak.routes]", async () => {
