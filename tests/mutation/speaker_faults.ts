@@ -4,12 +4,18 @@ import type { Target } from "./target.ts";
 
 const CALLERS = "tests/daemon/api/callers";
 const PEERS = "tests/daemon/features/peers";
+const CHILDREN = `${PEERS}/identity/child_agents_test.ts`;
 
 export const SPEAKER_TARGETS: readonly Target[] = [
   {
     file: "daemon/api/callers/actors.ts",
     tests: [`${CALLERS}/actors_test.ts`],
     faults: [
+      [
+        "a peer speaks as another one whose parent it is said to be",
+        "if (isIdentified(peer) || !isSubagent(peer)) return peer;",
+        "if (peer.agent_pid !== null || peer.parent_runtime_id === null) return peer;",
+      ],
       [
         "a peer speaks as another one",
         'if (found === "another" && named) throw notYours(named);',
@@ -29,6 +35,50 @@ export const SPEAKER_TARGETS: readonly Target[] = [
         "a program without a proof drains the queue of a peer with a process",
         "if (actor.drains && !isProved && peer) throw notYours(peer);",
         "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/mcp/routes.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "an agent that another one starts calls tools as that one, by its pid",
+        "proofs.isPeerProcess(pid, caller)",
+        "pid",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/callers/callers.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "a hook of an agent reports for the agent that started it, by its pid",
+        "!this.#isOtherBelow(agent_pid, caller);",
+        "true;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/identification.ts",
+    tests: [CHILDREN],
+    faults: [
+      [
+        "who registers with the pid of the agent that started it is that agent",
+        "started && isPeerProcess?.(agent_pid)",
+        "started && isProcess?.(agent_pid)",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/directory.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "a session outweighs the id by which a subagent names its parent",
+        "rows.get(db, parent_runtime_id) ?? rows",
+        "rows",
       ],
     ],
   },

@@ -8,6 +8,7 @@ import { type SettleDeliveries, settleDeliveries } from "../../features/messages
 import type { Directory } from "../../features/peers/directory.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { StoredPeer } from "../../features/peers/store.ts";
+import { isSubagent } from "../../features/peers/subagents/subagent.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
@@ -101,9 +102,9 @@ export class Actors {
     return undefined;
   }
 
-  /** The process of a peer; a subagent runs in that of its parent. */
+  /** The process of a peer; a subagent without a session runs in that of its parent. */
   #processOf(peer: StoredPeer): Pick<StoredPeer, "agent_pid" | "agent_started"> {
-    if (peer.agent_pid !== null || peer.parent_runtime_id === null) return peer;
+    if (isIdentified(peer) || !isSubagent(peer)) return peer;
     const parent_id = this.#deps.directory.parentOf(peer);
     return parent_id === null ? peer : peerRows.get(this.#deps.db, parent_id) ?? peer;
   }

@@ -63,8 +63,12 @@ export class Callers {
    * what an agent starts in its shell, and is a peer itself, does not speak for the agent.
    */
   isPeerProcess(pid: number, caller: Pick<Caller, "remote">): boolean {
-    if (!this.isProcess(pid, caller, Infinity)) return false;
-    return !this.#deps.agentProcesses.all().some(({ agent_pid: other }) =>
+    return this.isProcess(pid, caller, Infinity) && !this.#isOtherBelow(pid, caller);
+  }
+
+  /** Whether another agent below this process sends the request, or a process that it started. */
+  #isOtherBelow(pid: number, caller: Pick<Caller, "remote">): boolean {
+    return this.#deps.agentProcesses.all().some(({ agent_pid: other }) =>
       other !== null && other !== pid && this.#isAncestor(pid, other) &&
       this.isProcess(other, caller, Infinity)
     );
@@ -90,7 +94,7 @@ export class Callers {
 
   /**
    * The processes that a hook names. A process is left out unless the kernel proves that it is the
-   * hook's own process or its agent's.
+   * hook's own process or its agent's. An agent's hook does not name the agent that started it.
    */
   provenProcesses(
     { hook_pid, agent_pid }: HookProcesses,
@@ -98,7 +102,8 @@ export class Callers {
   ): HookProcesses {
     const hook = this.isProcess(hook_pid, caller) ? hook_pid : undefined;
     const isAncestor = hook !== undefined && this.#isAncestor(agent_pid, hook);
-    const proven = isAncestor || this.isProcess(agent_pid, caller);
+    const proven = agent_pid !== undefined && (isAncestor || this.isProcess(agent_pid, caller)) &&
+      !this.#isOtherBelow(agent_pid, caller);
     return { hook_pid: hook, agent_pid: proven ? agent_pid : undefined };
   }
 

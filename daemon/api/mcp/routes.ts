@@ -12,8 +12,8 @@ import type { LazyMcp } from "./lazy_mcp.ts";
 const PID_HEADER = "x-mesh-pid";
 
 interface ProcessProofs {
-  /** Whether the kernel proves that this process, or a descendant, sends the request. */
-  isProcess(pid: number | undefined, caller: Caller): boolean;
+  /** Whether this process sends the request, or a descendant that is no other peer's. */
+  isPeerProcess(pid: number, caller: Caller): boolean;
 }
 
 export function mcpRoutes(mcp: Pick<LazyMcp, "get">, proofs: ProcessProofs): Route[] {
@@ -40,7 +40,8 @@ function onLoopback(
 /** Drops a pid that is not proved to be the caller's (contract 6). */
 function withProvenPid(request: Request, caller: Caller, proofs: ProcessProofs): Request {
   const claimedPid = request.headers.get(PID_HEADER);
-  if (claimedPid === null || proofs.isProcess(pidOf(claimedPid), caller)) return request;
+  const pid = pidOf(claimedPid);
+  if (claimedPid === null || (pid && proofs.isPeerProcess(pid, caller))) return request;
   const headers = new Headers(request.headers);
   headers.delete(PID_HEADER);
   return new Request(request, { headers });

@@ -185,6 +185,7 @@ export const setPeerProvenance = contract({
   ...onePeer,
   tunnel: "never",
   body: Provenance,
+  actor: { field: "params.id" },
   returns: Peer,
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });

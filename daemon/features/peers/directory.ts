@@ -228,12 +228,12 @@ export class Directory {
     return address;
   }
 
-  /** The id of the parent, which is recorded by its session or peer id; null if not registered. */
+  /** The id of the parent, which is recorded by its peer id or session; null if not registered. */
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;
     const { db } = this.#ctx;
-    const [bySession] = rows.bySession(db, parent_runtime_id);
-    const found = bySession ?? rows.get(db, parent_runtime_id);
+    // Anybody may give an id of a peer as its session.
+    const found = rows.get(db, parent_runtime_id) ?? rows.bySession(db, parent_runtime_id)[0];
     const registered = found && !found.closed && found.dropped_at === null &&
       found.status !== "retired";
     return registered ? found.peer_id : null;

@@ -201,11 +201,11 @@ export class Admission {
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
-  { isProcess }: RegistrationEvidence,
+  { isProcess, isPeerProcess = isProcess }: RegistrationEvidence,
 ): boolean {
   if (agent_pid === null) return false;
   const isSame = agent_pid === before?.agent_pid && agent_started === before.agent_started;
-  return isProcess?.(agent_pid) || (isSame && before.agent_proved);
+  return isPeerProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
 /** Whether the agent has reported its session. That holds for one session in one process. */

@@ -54,12 +54,13 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     whenDurable: () => undefined,
     error: (error) => void faults.push(error),
   };
+  const routes = mcpRoutes({ get: () => Promise.resolve(mcp) }, { isPeerProcess: () => true });
   return {
     mcp,
     received,
     faults,
     requests,
-    fetch: serve(mcpRoutes({ get: () => Promise.resolve(mcp) }, { isProcess: () => true }), guard),
+    fetch: serve(routes, guard),
   };
 }
 

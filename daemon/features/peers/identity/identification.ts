@@ -29,10 +29,9 @@ export class Identification {
     const { db } = this.#ctx;
     const { peer_id, agent_pid, runtime_session_id, backend } = registration;
     if (peer_id) return this.#findClaimed(peer_id, registration, evidence);
+    const { isProcess, isPeerProcess = isProcess } = evidence;
     const started = agent_pid && startTimeOf(this.#deps, registration);
-    const process = started && evidence.isProcess?.(agent_pid)
-      ? { pid: agent_pid, started }
-      : undefined;
+    const process = started && isPeerProcess?.(agent_pid) ? { pid: agent_pid, started } : undefined;
     const byProcess = process ? this.#ofProcess(process, registration) : [];
     const bySession = runtime_session_id ? rows.bySession(db, runtime_session_id) : [];
     const joined = bySession.filter((peer) =>

@@ -274,6 +274,39 @@ Deno.test("an agent does not take over an offline client of /ws or a registratio
   assert.equal(back.of("connected")[0]?.peer_id, connected?.peer_id);
 });
 
+Deno.test("no peer speaks as another one whose parent it is said to be", async () => {
+  await using at = await speakers();
+  const { w, as } = at;
+  await addPeer(w, "remote", { runtime_session_id: "s-remote" });
+  const { peer_id: parent_runtime_id } = await get(w, "/peers/attacker");
+  const as_subagent = { parent_runtime_id, ephemeral: true, addressable: false };
+  const said = [["web", { parent_runtime_id }], ["remote", as_subagent]] as const;
+  for (const [name, provenance] of said) {
+    as(ATTACKER);
+    const set = await post(w, `/peers/${name}/provenance`, provenance);
+    assert.deepEqual([set.status, set.error], [403, "not_your_identity"], name);
+    as(STRANGER); // A program that has left the attacker's process tree.
+    await post(w, `/peers/${name}/provenance`, provenance);
+    as(ATTACKER);
+    const sent = await post(w, "/notify", { from_peer: name, to_peer: "victim", text: "as it" });
+    assert.deepEqual([sent.status, sent.error], [403, "not_your_identity"], name);
+  }
+});
+
+Deno.test("a subagent is spoken for by its parent, and not by a peer with the parent's id as session", async () => {
+  await using at = await speakers();
+  const { w, as, victim } = at;
+  const parent = { parent_runtime_id: victim.peer_id, ephemeral: true, addressable: false };
+  as(VICTIM);
+  await addPeer(w, "helper", { provenance: parent });
+  as(ATTACKER);
+  await addPeer(w, "thief", { agent_pid: ATTACKER, runtime_session_id: victim.peer_id });
+  const message = { from_peer: "helper", to_peer: "web", text: "as it" };
+  assert.equal((await post(w, "/notify", message)).error, "not_your_identity");
+  as(VICTIM);
+  assert.equal((await post(w, "/notify", message)).status, 200);
+});
+
 const NAMING_FIELDS = ["from_peer", "created_by", "peer_id", "pane_id", "asker", "by_peer"];
 
 Deno.test("each route with a field that names a peer says whether that peer acts [c11.speak.routes]", async () => {
@@ -286,7 +319,7 @@ Deno.test("each route with a field that names a peer says whether that peer acts
   });
   assert.deepEqual(silent.map(({ id }) => id), []);
   const acting = w.daemon.routes.filter(({ contract: { actor } }) => actor && actor !== NO_ACTOR);
-  assert.equal(acting.length, 37);
+  assert.equal(acting.length, 38);
 });
 
 /** The fields of an object schema, also within a refinement or a preprocessing. */

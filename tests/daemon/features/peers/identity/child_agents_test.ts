@@ -6,7 +6,8 @@ import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.
 import { identifyCaller } from "../../../../../daemon/api/callers/contract.ts";
 import { FakeAgents, SOCKET } from "../../../../support/host/fake_panes.ts";
 import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { FakeSockets, world, type WorldOptions } from "../../../../support/world.ts";
+import { connect } from "../../../../support/daemon/mcp_server.ts";
+import { FakeSockets, LOOPBACK, world, type WorldOptions } from "../../../../support/world.ts";
 
 const PANE = { "x-mesh-pane": "%3", "x-mesh-tmux": `${SOCKET},1,0` };
 const HOOKS = { "claude-code": claudeCodeHooks, gemini: geminiHooks };
@@ -124,6 +125,45 @@ Deno.test("a claim of the pane without a proof takes nothing from a proved agent
   const occupant = await get(at.w, `/peers/by-pane/%253?tmux_socket=${SOCKET}`);
   assert.equal(occupant.agent_pid, PARENT);
 });
+
+Deno.test("a child that names its parent's process is not the parent, by a tool, a hook or a registration", async () => {
+  await using at = paneWorld();
+  const { w, sockets } = at;
+  await at.hook("claude-code", PARENT, "SessionStart");
+  await at.hook("gemini", CHILD, "SessionStart");
+  const whoami = async () => {
+    const headers = { "x-mesh-pid": String(PARENT) };
+    const send = (request: Request) => w.daemon.fetch(request, LOOPBACK);
+    await using client = await connect(send, { headers });
+    return (await client.call("whoami")).data["name"];
+  };
+  const registration = { backend: "claude-code", path: "/evil", agent_pid: PARENT };
+  sockets.holders = [TOOL, PARENT, SHELL]; // A program in the parent's shell.
+  const renewed = await post(w, "/peers", { ...registration, path: "/work" });
+  const parent = await peerOfProcess(w, PARENT);
+  assert.deepEqual([renewed.peer_id, await whoami()], [parent.peer_id, parent.name]);
+  sockets.holders = [CHILD, TOOL, PARENT, SHELL];
+  assert.equal(await whoami(), "mcp-http");
+  const taken = await post(w, "/peers", registration);
+  assert.notEqual(taken.peer_id, parent.peer_id);
+  assert.equal((await get(w, `/peers/${taken.peer_id}`)).pane_id, null);
+  const stop = { session_id: `s-${PARENT}`, cwd: "/evil", hook_event_name: "UserPromptSubmit" };
+  await post(w, "/hooks/claude-code", { ...stop, prompt: "forged" }, {
+    "x-mesh-agent-pid": String(PARENT),
+  });
+  assert.deepEqual(await peerOfProcess(w, PARENT), parent, "its record is as it was");
+  sockets.holders = [PARENT, SHELL];
+  assert.equal(await whoami(), parent.name, "the parent stays known by its process");
+});
+
+/** The oldest peer of a process: what others can change of it. */
+async function peerOfProcess(w: ReturnType<typeof paneWorld>["w"], pid: number) {
+  const { peers } = await get(w, "/peers");
+  const { peer_id, name, path, status, turn_state } = peers.find((
+    { agent_pid }: { agent_pid: number },
+  ) => agent_pid === pid);
+  return { peer_id, name, path, status, turn_state };
+}
 
 Deno.test("after a restart of the daemon the parent has its pane, and a child waits as before", async () => {
   const path = Deno.makeTempFileSync();
