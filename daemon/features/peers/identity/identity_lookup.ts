@@ -1,10 +1,11 @@
 /** Looks up what `identity.ts` decides about: the peers of sessions, of processes and of panes. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import type { ProcessId } from "../../../host/processes.ts";
+import { type ProcessId, processIdOf } from "../../../host/processes.ts";
 import * as rows from "../store.ts";
 import type { IdentityFacts } from "../store.ts";
 import {
+  isSameProcess,
   type KnownPeer,
   mayJoinSession,
   peerOfPane,
@@ -25,6 +26,13 @@ export interface NamedSession {
 export interface NamedPane {
   readonly pane_id: string;
   readonly tmux_socket: string | null;
+}
+
+export interface ProcessSearch {
+  /** A process that is searched for, whether it is proved to be a peer's or not. */
+  readonly own?: ProcessId | null;
+  /** Whether the process on a peer's record may be the peer's alone. */
+  isCounted?(peer: IdentityFacts): boolean;
 }
 
 export class IdentityLookup {
@@ -55,16 +63,23 @@ export class IdentityLookup {
   }
 
   /**
-   * The peer of the first of these processes that is any peer's: `undefined` if that process is not
-   * of one peer alone. The pids are a process and its ancestors, nearest first.
+   * The first of these processes that is a peer's, or `own`. It has no `peer` if it is not of one
+   * peer alone. The pids are a process and its ancestors, nearest first.
    */
-  peerOfProcesses(pids: Iterable<number>): { peer: IdentityFacts | undefined } | undefined {
-    for (const pid of pids) {
-      const found = rows.twoByPid(this.#db, pid);
+  peerOfProcesses(
+    pids: Iterable<number>,
+    { own = null, isCounted = () => true }: ProcessSearch = {},
+  ): { readonly process: ProcessId; readonly peer: IdentityFacts | undefined } | undefined {
+    const lineage = [...pids];
+    const ofPeers = rows.pidsOfPeers(this.#db, lineage);
+    for (const pid of lineage.filter((one) => one === own?.pid || ofPeers.includes(one))) {
+      const process = processIdOf(this.#here.processes, pid);
+      if (!process) continue;
       // A pid may have been reused, so its start is compared where a peer has it.
-      const started = found.length > 0 ? this.#here.processes.startTimeOf(pid) : undefined;
-      const peers = found.filter(({ agent_started }) => agent_started === started);
-      if (peers.length > 0) return { peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+      const peers = rows.twoByPid(this.#db, pid)
+        .filter((peer) => peer.agent_started === process.started && isCounted(peer));
+      if (peers.length === 0 && !isSameProcess(own, process)) continue;
+      return { process, peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
     }
     return undefined;
   }
