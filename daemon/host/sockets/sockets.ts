@@ -110,6 +110,7 @@ class LinuxSockets implements Sockets {
     if (inode === undefined) return undefined;
     const known = this.#holders.get(inode);
     if (known ? holds(known, inode) : this.#holders.has(inode)) return known?.pid;
+    this.#recent = this.#recent.filter((one) => linkOf(one) !== undefined);
     const found = this.#recent.find((one) => holds(one, inode)) ??
       findAmong(newestPids(), inode) ?? this.#searchAll(inode);
     if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
@@ -166,10 +167,13 @@ function descriptorOf(pid: number, inode: number): string | undefined {
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;
 }
 
-/** Whether a descriptor is open and is this socket. */
-function holds({ pid, fd }: Descriptor, inode: number): boolean {
-  const link = unlessError(isUnreadable, () => Deno.readLinkSync(`/proc/${pid}/fd/${fd}`));
-  return link === `socket:[${inode}]`;
+function holds(descriptor: Descriptor, inode: number): boolean {
+  return linkOf(descriptor) === `socket:[${inode}]`;
+}
+
+/** What a descriptor is; undefined if it is not open. */
+function linkOf({ pid, fd }: Descriptor): string | undefined {
+  return unlessError(isUnreadable, () => Deno.readLinkSync(`/proc/${pid}/fd/${fd}`));
 }
 
 /** On macOS only `lsof` shows the sockets of a process, to its owner only. It takes about 50 ms. */
