@@ -17,7 +17,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
       ],
       [
         "a child speaks as the peer that started it",
-        'return found && (isSameProcess(own, found.process) ? "itself" : "another");',
+        'return found && (found.is_own ? "itself" : "another");',
         'return found && (own ? "itself" : "another");',
       ],
       [

@@ -6,7 +6,6 @@ import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { type SettleDeliveries, settleDeliveries } from "../../features/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
-import { isSameProcess } from "../../features/peers/identity/identity.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
 import * as peerRows from "../../features/peers/store.ts";
@@ -98,7 +97,7 @@ export class Actors {
           agent_pid !== null && dropped_at === null && callers.mayBeAgent(agent_pid),
       },
     );
-    return found && (isSameProcess(own, found.process) ? "itself" : "another");
+    return found && (found.is_own ? "itself" : "another");
   }
 
   /** The process of a peer; a subagent runs in that of its parent. */

@@ -1,11 +1,10 @@
 /** Looks up what `identity.ts` decides about: the peers of sessions, of processes and of panes. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import { type ProcessId, processIdOf } from "../../../host/processes.ts";
+import type { ProcessId } from "../../../host/processes.ts";
 import * as rows from "../store.ts";
 import type { IdentityFacts } from "../store.ts";
 import {
-  isSameProcess,
   type KnownPeer,
   mayJoinSession,
   peerOfPane,
@@ -63,25 +62,30 @@ export class IdentityLookup {
   }
 
   /**
-   * The first of these processes that is a peer's, or `own`. It has no `peer` if it is not of one
-   * peer alone. The pids are a process and its ancestors, nearest first.
+   * Whose the first of these processes is that is `own` or any peer's. It has no `peer` if it is
+   * `own`, or not of one peer alone. The pids are a process and its ancestors, nearest first.
    */
   peerOfProcesses(
     pids: Iterable<number>,
     { own = null, isCounted = () => true }: ProcessSearch = {},
-  ): { readonly process: ProcessId; readonly peer: IdentityFacts | undefined } | undefined {
-    const lineage = [...pids];
-    const ofPeers = rows.pidsOfPeers(this.#db, lineage);
-    for (const pid of lineage.filter((one) => one === own?.pid || ofPeers.includes(one))) {
-      const process = processIdOf(this.#here.processes, pid);
-      if (!process) continue;
-      // A pid may have been reused, so its start is compared where a peer has it.
-      const peers = rows.twoByPid(this.#db, pid)
-        .filter((peer) => peer.agent_started === process.started && isCounted(peer));
-      if (peers.length === 0 && !isSameProcess(own, process)) continue;
-      return { process, peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+  ): { readonly is_own: boolean; readonly peer: IdentityFacts | undefined } | undefined {
+    const { processes } = this.#here;
+    const below: number[] = [];
+    let is_own = false;
+    for (const pid of pids) {
+      is_own = pid === own?.pid && processes.startTimeOf(pid) === own.started;
+      if (is_own) break;
+      below.push(pid);
     }
-    return undefined;
+    for (const pid of below.length > 0 ? rows.pidsOfPeers(this.#db, below) : []) {
+      // A pid may have been reused, so its start is compared where a peer has it.
+      const started = processes.startTimeOf(pid);
+      const peers = rows.twoByPid(this.#db, pid)
+        .filter((peer) => peer.agent_started === started && isCounted(peer));
+      if (peers.length === 0) continue;
+      return { is_own: false, peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+    }
+    return is_own ? { is_own, peer: undefined } : undefined;
   }
 
   /** The peer that a pane alone identifies. */
