@@ -5,7 +5,7 @@ import type { Clock, Ids, Monotonic } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";
 import { LivenessCache } from "../host/liveness_cache.ts";
-import type { IsAlive, ProcessTable } from "../host/processes.ts";
+import type { ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import { KittyServers } from "../host/kitty/kitty.ts";
 import { AllTerminals } from "../host/terminals/servers.ts";

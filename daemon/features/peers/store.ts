@@ -345,7 +345,7 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** Up to two peers whose process was proved to have this pid: live, registered, later ones first. */
+/** Up to two peers whose proved process has this pid: live, registered, later ones first. */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
     db,
