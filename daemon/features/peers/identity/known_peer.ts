@@ -18,7 +18,12 @@ type Process = Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">;
 export function knownPeerOf(here: Processes, peer: Omit<IdentityFacts, "name">): KnownPeer {
   const { peer_id } = peer;
   const state = processStateOf(here, peer);
-  return { peer_id, process: recordedProcess(peer), state, is_live: isLive(peer) && state !== "ended" };
+  return {
+    peer_id,
+    process: recordedProcess(peer),
+    state,
+    is_live: isLive(peer) && state !== "ended",
+  };
 }
 
 /** The process on a peer's record; null without one, or if its start is unknown. */
