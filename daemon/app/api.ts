@@ -199,7 +199,7 @@ function openActors(
   features: Features,
   callers: Callers,
 ): { actors: Actors; callingPeers: CallingPeers } {
-  const { asks, ctx, directory, handover, schedules, subscriptions } = features;
+  const { asks, ctx, directory, handover, identityLookup, schedules, subscriptions } = features;
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
@@ -207,6 +207,7 @@ function openActors(
     callers,
     callingPeers,
     directory,
+    identityLookup,
     processes,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,

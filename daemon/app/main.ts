@@ -30,7 +30,7 @@ import { type Env, InvalidPath, readTextOrNothing, statePath, unlessError } from
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
-import { parentOf, sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
+import { sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
 import { programRunnerOf } from "../host/programs.ts";
 import { StartedPrograms } from "../host/started_programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
@@ -170,7 +170,7 @@ async function platformOf(
     idCodec: keyedIdCodec,
     peerIds: (daemon_id) => ownPeerIds(daemon_id, ids),
     pid: Deno.pid,
-    processes: { startTimeOf, isAlive: agents.isAlive, parentOf, terminalOf, signal: sendSignal },
+    processes: { ...agents.processes, terminalOf, signal: sendSignal },
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
     hooks: agents.hooks,

@@ -5,7 +5,7 @@ import type { Clock, Ids, Monotonic } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Panes, type Terminals } from "../host/tmux/terminals.ts";
 import { LivenessCache } from "../host/liveness_cache.ts";
-import type { IsAlive, ProcessTable } from "../host/processes.ts";
+import type { ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import { KittyServers } from "../host/kitty/kitty.ts";
 import { AllTerminals } from "../host/terminals/servers.ts";
@@ -84,7 +84,7 @@ export interface FederationPlatform {
 /** The parts that reach agents. */
 export interface AgentsPlatform
   extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "paneOf"> {
-  readonly isAlive: IsAlive;
+  readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   readonly adapters: readonly Adapter[];
   /** Closes tmux connections that are no longer used. */
   tick(now: Monotonic): void;
@@ -111,15 +111,14 @@ export async function loadAgents(
   const kittyServers = new KittyServers({ clock, log, state_dir: join(state, "kitty") });
   const terminalServers = new AllTerminals(tmuxServers, kittyServers);
   const livenessCache = new LivenessCache();
-  const { isAlive } = livenessCache;
-  const host = { terminalServers, clock, log, isAlive, env };
+  const host = { terminalServers, clock, log, isAlive: livenessCache.isAlive, env };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   const hooks: { [B in Backend]?: HookReader } = {};
   for (const runtime of runtimes) {
     if (runtime.hooks) hooks[runtime.adapter.backend] = runtime.hooks;
   }
   return {
-    isAlive,
+    processes: livenessCache,
     adapters: runtimes.map(({ adapter }) => adapter),
     hooks,
     paneObserver: paneObserverOf(terminalServers, ownSocket(env), kittyAddressOf(env)),

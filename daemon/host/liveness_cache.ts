@@ -1,7 +1,16 @@
-/** Checks whether processes are alive. A repeated check costs a quarter of `isAlive`. */
+/** Facts about processes that run. A fact that is asked for again costs a quarter of reading it. */
 
 import { unlessError } from "./paths.ts";
-import { type IsAlive, isAlive, isGone, isMac, isPid } from "./processes.ts";
+import {
+  type IsAlive,
+  isAlive,
+  isGone,
+  isMac,
+  isPid,
+  parentOf,
+  type ProcessId,
+  startTimeOf,
+} from "./processes.ts";
 
 /** How many files may be open at once. The usual limit for a process is about a thousand. */
 const FILES_MAX = 256;
@@ -11,6 +20,8 @@ const ASCII_ZERO = "0".charCodeAt(0);
 interface OpenProcess {
   readonly started: string | undefined;
   readonly file: Deno.FsFile;
+  /** A process gets another parent only when its parent ends. */
+  parent?: ProcessId;
 }
 
 /**
@@ -35,6 +46,25 @@ export class LivenessCache implements Disposable {
     if (file && alive) this.#remember(pid, { started, file });
     else file?.close();
     return alive;
+  };
+
+  readonly startTimeOf = (pid: number): string | undefined => {
+    const known = this.#open.get(pid);
+    if (known?.started !== undefined && this.#isReadable(known)) return known.started;
+    const started = startTimeOf(pid);
+    if (started !== undefined && !isMac()) this.isAlive(pid, started);
+    return started;
+  };
+
+  readonly parentOf = (pid: number): number | undefined => {
+    if (isMac() || this.startTimeOf(pid) === undefined) return parentOf(pid);
+    const known = this.#open.get(pid)?.parent;
+    if (known && this.isAlive(known.pid, known.started)) return known.pid;
+    const parent = parentOf(pid);
+    const started = parent && this.startTimeOf(parent);
+    const child = this.#open.get(pid);
+    if (child && parent && started) child.parent = { pid: parent, started };
+    return parent;
   };
 
   [Symbol.dispose](): void {

@@ -207,6 +207,16 @@ export function processIds(): readonly number[] {
   return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter(isPid);
 }
 
+/** The pid that was given last, to a process or a thread. Undefined on macOS. */
+export function lastPid(): number | undefined {
+  return toPositive(readProcFile("loadavg")?.trim().split(" ").at(-1));
+}
+
+/** The process of a thread, or of its first thread, which has the process's pid. */
+export function processOfThread(tid: number): number {
+  return Number(/^Tgid:\s+(\d+)/m.exec(readProcFile(`${tid}/status`) ?? "")?.[1] ?? tid);
+}
+
 /** A process and its descendants, nearest first: at most `processes_max` pids. */
 export function treeOf(pid: number, processes_max: number): readonly number[] {
   const tree = [pid];

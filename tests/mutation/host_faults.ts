@@ -9,6 +9,24 @@ const FIRST_DIALOG = "tests/daemon/features/spawn/first_dialog_test.ts";
 
 export const HOST_TARGETS: readonly Target[] = [
   {
+    file: "daemon/host/sockets/sockets.ts",
+    tests: ["tests/daemon/host/sockets/sockets_test.ts"],
+    faults: [[
+      "who once held a connection holds it for good",
+      "if (known ? holds(known, inode) : this.#holders.has(inode)) return known?.pid;",
+      "if (this.#holders.has(inode)) return known?.pid;",
+    ]],
+  },
+  {
+    file: "daemon/host/liveness_cache.ts",
+    tests: ["tests/daemon/host/processes_test.ts"],
+    faults: [[
+      "a process keeps a parent that has ended",
+      "if (known && this.isAlive(known.pid, known.started)) return known.pid;",
+      "if (known) return known.pid;",
+    ]],
+  },
+  {
     file: "daemon/host/tmux/session_names.ts",
     tests: [SESSIONS],
     faults: [

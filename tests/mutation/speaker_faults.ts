@@ -23,8 +23,8 @@ export const SPEAKER_TARGETS: readonly Target[] = [
       ],
       [
         "a child speaks as the peer that started it",
-        'if (isPeer && callers.mayBeAgent(at)) return "another";',
-        'if (isPeer && agent_pid === null) return "another";',
+        'return found && (found.is_own ? "itself" : "another");',
+        'return found && (own ? "itself" : "another");',
       ],
       [
         "a program without a proof speaks as a peer with a process",

@@ -6,24 +6,25 @@ import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { type SettleDeliveries, settleDeliveries } from "../../features/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
+import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
+import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { StoredPeer } from "../../features/peers/store.ts";
 import { isSubagent } from "../../features/peers/subagents/subagent.ts";
-import type { ProcessTable } from "../../host/processes.ts";
+import { lineageOf, type ProcessId, type ProcessTable } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
 
 /** The header with a peer's birth certificate, which proves that the caller is that peer. */
 const CERTIFICATE_HEADER = "x-mesh-certificate";
-/** How many ancestors of a caller's process are searched for a registered peer. */
-const GENERATIONS_MAX = 64;
 
 export interface ActorsDeps {
   readonly db: Database;
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
-  readonly processes: Pick<ProcessTable, "parentOf" | "startTimeOf">;
+  readonly identityLookup: Pick<IdentityLookup, "peerOfProcesses">;
+  readonly processes: Pick<ProcessTable, "parentOf">;
   /** The recipient of an ask; undefined for an unknown one. */
   recipientOf(correlation_id: string): string | undefined;
   /** The peer that made a schedule or a subscription; undefined for an unknown one. */
@@ -31,8 +32,6 @@ export interface ActorsDeps {
   /** The recipients of the deliveries that a receipt settles. */
   drainedPeers(receipt: Omit<SettleDeliveries, "status">): string[];
 }
-
-const NO_PROCESS = { agent_pid: null, agent_started: null };
 
 export class Actors {
   readonly #deps: ActorsDeps;
@@ -89,24 +88,24 @@ export class Actors {
     named: StoredPeer | undefined,
     caller: Pick<Caller, "remote">,
   ): "itself" | "another" | undefined {
-    const { callers, db, processes } = this.#deps;
-    const { agent_pid, agent_started } = named ? this.#processOf(named) : NO_PROCESS;
-    let at = callers.processOf(caller, agent_pid ?? undefined);
-    for (let depth = 0; at && depth < GENERATIONS_MAX; depth++, at = processes.parentOf(at)) {
-      const started = processes.startTimeOf(at);
-      if (started === undefined) break;
-      if (at === agent_pid && started === agent_started) return "itself";
-      const isPeer = peerRows.isProcessOfPeer(db, at, started);
-      if (isPeer && callers.mayBeAgent(at)) return "another";
-    }
-    return undefined;
+    const { callers, identityLookup, processes } = this.#deps;
+    const own = named ? this.#processOf(named) : null;
+    const found = identityLookup.peerOfProcesses(
+      lineageOf(processes, callers.processOf(caller, own?.pid)),
+      {
+        own,
+        isCounted: ({ agent_pid, dropped_at }) =>
+          agent_pid !== null && dropped_at === null && callers.mayBeAgent(agent_pid),
+      },
+    );
+    return found && (found.is_own ? "itself" : "another");
   }
 
   /** The process of a peer; a subagent without a session runs in that of its parent. */
-  #processOf(peer: StoredPeer): Pick<StoredPeer, "agent_pid" | "agent_started"> {
-    if (isIdentified(peer) || !isSubagent(peer)) return peer;
-    const parent_id = this.#deps.directory.parentOf(peer);
-    return parent_id === null ? peer : peerRows.get(this.#deps.db, parent_id) ?? peer;
+  #processOf(peer: StoredPeer): ProcessId | null {
+    if (isIdentified(peer) || !isSubagent(peer)) return recordedProcess(peer);
+    const parent = peerRows.get(this.#deps.db, this.#deps.directory.parentOf(peer) ?? "");
+    return parent ? recordedProcess(parent) : null;
   }
 
   /** The peers in whose name a request acts; undefined stands for a sender without a record. */

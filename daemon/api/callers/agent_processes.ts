@@ -55,9 +55,12 @@ export class AgentProcesses {
     this.#cleanup_at = Math.max(CLEANUP_AT, 2 * proven.size);
   }
 
-  /** Whether any process was proved, which may have ended since. */
-  get isAnyProven(): boolean {
-    return this.#known().size > 0;
+  /** Whether any process that was proved still runs. */
+  get isAnyRunning(): boolean {
+    const proven = this.#known();
+    if (proven.values().some((one) => this.#isRunning(one))) return true;
+    proven.clear();
+    return false;
   }
 
   /**
@@ -107,11 +110,14 @@ export class AgentProcesses {
   }
 
   #forgetEnded(proven: Map<string, ProvenProcess>): void {
-    for (const [key, { agent_pid, agent_started }] of proven) {
-      const alive = agent_pid !== null && agent_started !== null &&
-        this.#deps.processes.isAlive(agent_pid, agent_started);
-      if (!alive) proven.delete(key);
+    for (const [key, process] of proven) {
+      if (!this.#isRunning(process)) proven.delete(key);
     }
+  }
+
+  #isRunning({ agent_pid, agent_started }: ProvenProcess): boolean {
+    return agent_pid !== null && agent_started !== null &&
+      this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
   /** The daemon, its ancestors and process 1 are never agents. */

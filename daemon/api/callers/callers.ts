@@ -81,7 +81,7 @@ export class Callers {
   processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
     if (remote === undefined) return undefined;
     const { agentProcesses, sockets } = this.#deps;
-    if (own === undefined && !agentProcesses.isAnyProven) return undefined;
+    if (own === undefined && !agentProcesses.isAnyRunning) return undefined;
     const connection = this.#connectionOf(remote);
     return sockets.holderOf(connection) ??
       (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);

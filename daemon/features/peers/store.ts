@@ -345,23 +345,25 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** Up to two peers whose process was proved to have this pid, live ones first, then later ones. */
+/** Up to two peers whose proved process has this pid: live, registered, later ones first. */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
     db,
     `agent_pid = :agent_pid and agent_proved = 1 and closed = 0 and status <> 'retired'
-     order by ${LIVE} desc, last_seen desc limit 2`,
+     order by ${LIVE} desc, dropped_at is null desc, last_seen desc limit 2`,
     { agent_pid },
   );
 }
 
-/** Whether a peer that is registered was proved to be this process. */
-export function isProcessOfPeer(db: Reader, agent_pid: number, started: string): boolean {
-  return db.value(
+/** Those of these pids that are of any peer's proved process, in the same order. */
+export function pidsOfPeers(db: Reader, pids: readonly number[]): number[] {
+  return db.values(
     z.number(),
-    `select exists (select 1 from peers where ${OF_PROCESS} and dropped_at is null)`,
-    { agent_pid, started },
-  ) === 1;
+    `select value from json_each(:pids) where exists (select 1 from peers
+     where agent_pid = value and agent_proved = 1 and closed = 0 and status <> 'retired')
+     order by key`,
+    { pids: JSON.stringify(pids) },
+  );
 }
 
 /** Peers whose process was proved to be this one. */

@@ -1,7 +1,14 @@
 /** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
 import { unlessError } from "../paths.ts";
-import { isAlive, isUnreadable, outputOf, processIds, startTimeOf, treeOf } from "../processes.ts";
+import {
+  isUnreadable,
+  lastPid,
+  outputOf,
+  processIds,
+  processOfThread,
+  treeOf,
+} from "../processes.ts";
 import { type InetAddress, parseAddress } from "./inet.ts";
 import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
@@ -35,6 +42,12 @@ const PARSED_MAX = 100;
 /** The maximum number of connections whose holder is kept. */
 const HOLDERS_MAX = 1000;
 
+/** How many processes are kept that had started long before a connection of theirs. */
+const RECENT_MAX = 32;
+
+/** How many of the last pids and threads are searched before all others. */
+const NEWEST_MAX = 16;
+
 /** How many processes of one tree are searched for a socket by default. */
 const TREE_PROCESSES_MAX = 512;
 
@@ -52,8 +65,13 @@ class LinuxSockets implements Sockets {
   readonly canIdentify = true;
   readonly #kernel = new SocketDiagnostics();
   readonly #addresses = new ParsedAddresses();
-  /** The holders of sockets by inode: each socket is searched for once. */
-  readonly #holders = new Map<number, Holder>();
+  /** The descriptors of sockets by inode, each searched for once; undefined if none was found. */
+  readonly #holders = new Map<number, Descriptor | undefined>();
+  /**
+   * One descriptor of each process that had started long before its connection. Its next one often
+   * has the same number.
+   */
+  #recent: readonly Descriptor[] = [];
 
   find({ remote, local_port, local_host }: TcpConnection): SocketEnd | undefined {
     const address = this.#addresses.get(remote.hostname);
@@ -84,34 +102,50 @@ class LinuxSockets implements Sockets {
   ownsSocket(pid: number, connection: TcpConnection, max = TREE_PROCESSES_MAX): boolean {
     const socketEnd = this.find(connection);
     if (!socketEnd) return false;
-    return treeOf(pid, max).some((descendant) => hasDescriptor(descendant, socketEnd.inode));
+    return treeOf(pid, max).some((one) => descriptorOf(one, socketEnd.inode) !== undefined);
   }
 
   holderOf(connection: TcpConnection): number | undefined {
     const inode = this.find(connection)?.inode;
     if (inode === undefined) return undefined;
     const known = this.#holders.get(inode);
-    if (known && (known.pid === undefined || isAlive(known.pid, known.started))) return known.pid;
-    const pid = searchHolder(inode);
+    if (known ? holds(known, inode) : this.#holders.has(inode)) return known?.pid;
+    this.#recent = this.#recent.filter((one) => linkOf(one) !== undefined);
+    const found = this.#recent.find((one) => holds(one, inode)) ??
+      findAmong(newestPids(), inode) ?? this.#searchAll(inode);
     if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
-    this.#holders.set(inode, { pid, started: pid === undefined ? undefined : startTimeOf(pid) });
-    return pid;
+    this.#holders.set(inode, found);
+    return found?.pid;
+  }
+
+  /** Searches all processes, first those that were found in this way before. */
+  #searchAll(inode: number): Descriptor | undefined {
+    const found = findAmong(this.#recent.map(({ pid }) => pid), inode) ??
+      findAmong(processIds(), inode);
+    const others = this.#recent.filter(({ pid }) => pid !== found?.pid);
+    if (found) this.#recent = [found, ...others].slice(0, RECENT_MAX);
+    return found;
   }
 }
 
-/** Who holds a socket; without a pid, nobody was found. */
-interface Holder {
-  readonly pid: number | undefined;
-  readonly started: string | undefined;
+/** The last processes and threads: a program with a new connection has most often just started. */
+function newestPids(): number[] {
+  const last = lastPid() ?? 0;
+  return Array.from({ length: Math.min(NEWEST_MAX, last) }, (_, n) => last - n);
 }
 
-/**
- * Searches the newest processes first: a program with a new connection has most often just started,
- * and the holder of an old connection is known.
- */
-function searchHolder(inode: number): number | undefined {
-  return processIds().toSorted((a, b) => b - a)
-    .find((pid) => pid !== Deno.pid && hasDescriptor(pid, inode));
+function findAmong(pids: readonly number[], inode: number): Descriptor | undefined {
+  for (const pid of pids) {
+    const fd = pid === Deno.pid ? undefined : descriptorOf(pid, inode);
+    if (fd !== undefined) return { pid: processOfThread(pid), fd };
+  }
+  return undefined;
+}
+
+/** A file descriptor of a process. */
+interface Descriptor {
+  readonly pid: number;
+  readonly fd: string;
 }
 
 /** Keeps parsed addresses, as almost all requests come from the same one. */
@@ -127,12 +161,19 @@ class ParsedAddresses {
   }
 }
 
-function hasDescriptor(pid: number, inode: number): boolean {
-  const folder = `/proc/${pid}/fd`;
-  const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(folder)]) ?? [];
-  return descriptors.some(({ name }) =>
-    unlessError(isUnreadable, () => Deno.readLinkSync(`${folder}/${name}`)) === `socket:[${inode}]`
-  );
+/** The process's descriptor of a socket: the last opened ones have most often the last numbers. */
+function descriptorOf(pid: number, inode: number): string | undefined {
+  const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
+  return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;
+}
+
+function holds(descriptor: Descriptor, inode: number): boolean {
+  return linkOf(descriptor) === `socket:[${inode}]`;
+}
+
+/** What a descriptor is; undefined if it is not open. */
+function linkOf({ pid, fd }: Descriptor): string | undefined {
+  return unlessError(isUnreadable, () => Deno.readLinkSync(`/proc/${pid}/fd/${fd}`));
 }
 
 /** On macOS only `lsof` shows the sockets of a process, to its owner only. It takes about 50 ms. */

@@ -64,6 +64,34 @@ Deno.test("LivenessCache reports a process alive for as long as it lives", async
   for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) assert.equal(livenessCache.isAlive(pid), false);
 });
 
+Deno.test("LivenessCache reports the parent and the start of a process, also after its parent has ended", async () => {
+  using livenessCache = new LivenessCache();
+  const above = new Deno.Command("sh", {
+    args: ["-c", "sh -c 'sleep 1000 & echo $!; exec sleep 1000' & wait"],
+    stdout: "piped",
+  }).spawn();
+  const reader = above.stdout.getReader();
+  const { value } = await reader.read();
+  const pid = Number(new TextDecoder().decode(value));
+  const parent = parentOf(pid) ?? 0;
+  for (let look = 0; look < 3; look++) {
+    assert.equal(livenessCache.parentOf(pid), parent);
+    assert.equal(livenessCache.parentOf(parent), above.pid);
+    assert.equal(livenessCache.startTimeOf(pid), startTimeOf(pid));
+  }
+  Deno.kill(parent, "SIGKILL");
+  await until("another parent", () => parentOf(pid) !== parent);
+  assert.equal(livenessCache.parentOf(pid), parentOf(pid));
+  Deno.kill(pid, "SIGKILL");
+  await until("its end", () => !isAlive(pid));
+  for (const gone of [UNUSED_PID, 0, -1]) {
+    assert.equal(livenessCache.parentOf(gone), undefined);
+    assert.equal(livenessCache.startTimeOf(gone), undefined);
+  }
+  await above.status;
+  await reader.cancel();
+});
+
 Deno.test("a zombie is not alive", async () => {
   using livenessCache = new LivenessCache();
   const parent = new Deno.Command("sh", {

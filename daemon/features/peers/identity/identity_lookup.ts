@@ -27,6 +27,13 @@ export interface NamedPane {
   readonly tmux_socket: string | null;
 }
 
+export interface ProcessSearch {
+  /** A process that is searched for, whether it is proved to be a peer's or not. */
+  readonly own?: ProcessId | null;
+  /** Whether the process on a peer's record may be the peer's alone. */
+  isCounted?(peer: IdentityFacts): boolean;
+}
+
 export class IdentityLookup {
   readonly #db: Reader;
   readonly #here: Processes;
@@ -55,18 +62,30 @@ export class IdentityLookup {
   }
 
   /**
-   * The peer of the first of these processes that is any peer's: `undefined` if that process is not
-   * of one peer alone. The pids are a process and its ancestors, nearest first.
+   * Whose the first of these processes is that is `own` or any peer's. It has no `peer` if it is
+   * `own`, or not of one peer alone. The pids are a process and its ancestors, nearest first.
    */
-  peerOfProcesses(pids: Iterable<number>): { peer: IdentityFacts | undefined } | undefined {
+  peerOfProcesses(
+    pids: Iterable<number>,
+    { own = null, isCounted = () => true }: ProcessSearch = {},
+  ): { readonly is_own: boolean; readonly peer: IdentityFacts | undefined } | undefined {
+    const { processes } = this.#here;
+    const below: number[] = [];
+    let is_own = false;
     for (const pid of pids) {
-      const found = rows.twoByPid(this.#db, pid);
-      // A pid may have been reused, so its start is compared where a peer has it.
-      const started = found.length > 0 ? this.#here.processes.startTimeOf(pid) : undefined;
-      const peers = found.filter(({ agent_started }) => agent_started === started);
-      if (peers.length > 0) return { peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+      is_own = pid === own?.pid && processes.startTimeOf(pid) === own.started;
+      if (is_own) break;
+      below.push(pid);
     }
-    return undefined;
+    for (const pid of below.length > 0 ? rows.pidsOfPeers(this.#db, below) : []) {
+      // A pid may have been reused, so its start is compared where a peer has it.
+      const started = processes.startTimeOf(pid);
+      const peers = rows.twoByPid(this.#db, pid)
+        .filter((peer) => peer.agent_started === started && isCounted(peer));
+      if (peers.length === 0) continue;
+      return { is_own: false, peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+    }
+    return is_own ? { is_own, peer: undefined } : undefined;
   }
 
   /** The peer that a pane alone identifies. */

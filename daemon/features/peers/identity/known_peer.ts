@@ -1,6 +1,6 @@
 /** What is known of a peer's process now, as identity needs it. */
 
-import type { ProcessTable } from "../../../host/processes.ts";
+import type { ProcessId, ProcessTable } from "../../../host/processes.ts";
 import { isLive } from "../directory.ts";
 import type { Registration } from "../schemas.ts";
 import type { IdentityFacts, StoredPeer } from "../store.ts";
@@ -16,10 +16,21 @@ type Process = Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">;
 
 /** The facts of a record that decide whether somebody is its peer. */
 export function knownPeerOf(here: Processes, peer: Omit<IdentityFacts, "name">): KnownPeer {
-  const { peer_id, agent_pid: pid, agent_started: started } = peer;
+  const { peer_id } = peer;
   const state = processStateOf(here, peer);
-  const process = pid !== null && started !== null ? { pid, started } : null;
-  return { peer_id, process, state, is_live: isLive(peer) && state !== "ended" };
+  return {
+    peer_id,
+    process: recordedProcess(peer),
+    state,
+    is_live: isLive(peer) && state !== "ended",
+  };
+}
+
+/** The process on a peer's record; null without one, or if its start is unknown. */
+export function recordedProcess(
+  { agent_pid: pid, agent_started: started }: Omit<Process, "machine">,
+): ProcessId | null {
+  return pid !== null && started !== null ? { pid, started } : null;
 }
 
 function processStateOf(here: Processes, peer: Omit<IdentityFacts, "name">): ProcessState {

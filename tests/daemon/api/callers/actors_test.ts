@@ -377,3 +377,31 @@ Deno.test("a peer that registers a terminal program, below which others run, kee
   const sent = await post(w, "/notify", { from_peer: "web", to_peer: "victim", text: "Hi" });
   assert.equal(sent.status, 200, JSON.stringify(sent));
 });
+
+Deno.test("nobody is searched for while no agent's process runs [c11.speak.clients]", async () => {
+  class CountedSockets extends FakeSockets {
+    searches = 0;
+    override readonly holderOf = () => {
+      this.searches++;
+      return this.holders?.[0];
+    };
+  }
+  const sockets = new CountedSockets();
+  await using w = world({ sockets });
+  const searches = async () => {
+    const before = sockets.searches;
+    const said = { from_peer: "web", to_peer: "other", text: "Hi" };
+    assert.equal((await post(w, "/notify", said)).status, 200);
+    return sockets.searches - before;
+  };
+  await addPeer(w, "web");
+  await addPeer(w, "other");
+  assert.equal(await searches(), 0);
+  w.processes.start(VICTIM);
+  sockets.holders = [VICTIM];
+  await addPeer(w, "victim", { agent_pid: VICTIM });
+  sockets.holders = [STRANGER];
+  assert.equal(await searches(), 1);
+  w.processes.end(VICTIM);
+  assert.equal(await searches(), 0);
+});

@@ -91,6 +91,47 @@ Deno.test("a process holds the sockets of its descendants, and no other process 
   await end(other);
 });
 
+Deno.test("a socket that a process has passed on is held by the one that has it now", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const owner = shell(
+    `exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _; sleep 1000 & exec 3>&-; read -r _; kill $!`,
+  );
+  const connection = await server.accept();
+  const sockets = machineSockets();
+  assert.equal(sockets.holderOf(connection), owner.pid);
+  const input = owner.stdin.getWriter();
+  await input.write(new TextEncoder().encode("\n"));
+  const heir = await until("the heir", () => {
+    const pid = sockets.holderOf(connection);
+    return pid !== undefined && pid !== owner.pid ? pid : undefined;
+  });
+  assert.deepEqual(treeOf(owner.pid, 10).slice(1), [heir]);
+  await input.write(new TextEncoder().encode("\n"));
+  input.releaseLock();
+  await owner.stdin.close();
+  await owner.status;
+});
+
+Deno.test("the holder of a connection is found, however many programs started after it", {
+  ignore: !isLinux,
+}, async () => {
+  await using server = new Server();
+  const connect = `exec 3<>/dev/tcp/127.0.0.1/${server.port}`;
+  const owner = shell(`while read -r _; do ${connect}; done`);
+  const sockets = machineSockets();
+  const input = owner.stdin.getWriter();
+  for (const _ of ["searched", "known from before"]) {
+    const later = Array.from({ length: 20 }, () => shell("read -r _"));
+    await input.write(new TextEncoder().encode("\n"));
+    assert.equal(sockets.holderOf(await server.accept()), owner.pid);
+    for (const one of later) await end(one);
+  }
+  input.releaseLock();
+  await end(owner);
+});
+
 Deno.test("a process with many children is searched up to the caller's limit", {
   ignore: !isLinux,
 }, async () => {
