@@ -104,6 +104,7 @@ for (const way of WAYS) {
     await up;
     link.frozen = way;
     connection.end("The test is over");
-    await until("the end of the connection", () => link.open === 0);
+    // The package `ws` ends it by itself after 30 s.
+    await until("the end of the connection", () => link.open === 0, 15_000);
   });
 }
