@@ -5,8 +5,16 @@ import type { Target } from "./target.ts";
 export const BOUNDS_TARGETS: readonly Target[] = [
   {
     file: "daemon/features/peers/identity/naming.ts",
-    tests: ["tests/daemon/features/peers/many_peers_test.ts"],
+    tests: [
+      "tests/daemon/features/peers/many_peers_test.ts",
+      "tests/daemon/features/peers/folder_names_test.ts",
+    ],
     faults: [
+      [
+        "folders without a readable form have one name",
+        '`folder-${sha256(folder, "hex").slice(0, DIGEST_LENGTH)}`',
+        '"root"',
+      ],
       [
         "a name with a number of its own counts as taken",
         "return suffix >= 2 && name === withSuffix(wanted, suffix) ? suffix : undefined;",

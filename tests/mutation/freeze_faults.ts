@@ -121,7 +121,7 @@ export const FREEZE_TARGETS: readonly Target[] = [
     faults: [
       [
         "the query of an address is shown",
-        '.replaceAll(/([?&][^=&#\\s]*=)[^&#\\s]*/g, "$1[hidden]")',
+        '.replaceAll(/([?&][^=&#?\\s]*=)[^&#\\s]*/g, "$1[hidden]")',
         "",
       ],
     ],

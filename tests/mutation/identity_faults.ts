@@ -62,15 +62,6 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "daemon/api/callers/callers.ts",
-    tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
-    faults: [[
-      "an agent that another one starts hands the other's work over",
-      "other !== null && other !== pid && this.#isAncestor(pid, other) &&",
-      "false && other !== null &&",
-    ]],
-  },
-  {
     file: "daemon/api/mcp/identify.ts",
     tests: ["tests/daemon/features/agents/codex/hooks_test.ts"],
     faults: [[

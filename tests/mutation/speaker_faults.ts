@@ -13,8 +13,8 @@ export const SPEAKER_TARGETS: readonly Target[] = [
     faults: [
       [
         "a peer speaks as another one whose parent it is said to be",
-        "if (isIdentified(peer) || !isSubagent(peer)) return peer;",
-        "if (peer.agent_pid !== null || peer.parent_runtime_id === null) return peer;",
+        "if (isIdentified(peer) || !isSubagent(peer)) return",
+        "if (peer.agent_pid !== null || peer.parent_runtime_id === null) return",
       ],
       [
         "a peer speaks as another one",
@@ -51,12 +51,17 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/api/callers/callers.ts",
-    tests: [CHILDREN],
+    tests: [CHILDREN, "tests/daemon/features/peers/identity/session_claims_test.ts"],
     faults: [
       [
         "a hook of an agent reports for the agent that started it, by its pid",
         "!this.#isOtherBelow(agent_pid, caller);",
         "true;",
+      ],
+      [
+        "an agent that another one starts hands the other's work over",
+        "other !== null && other !== pid && this.#isAncestor(pid, other) &&",
+        "false && other !== null &&",
       ],
     ],
   },
@@ -73,19 +78,13 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/directory.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
+    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/reserved_names_test.ts`],
     faults: [
       [
         "a session outweighs the id by which a subagent names its parent",
         "rows.get(db, parent_runtime_id) ?? rows",
         "rows",
       ],
-    ],
-  },
-  {
-    file: "daemon/features/peers/directory.ts",
-    tests: [`${PEERS}/reserved_names_test.ts`],
-    faults: [
       [
         "anybody sends under a reserved name",
         "if (this.#addresses.isReserved(argument)) {",
@@ -141,17 +140,6 @@ export const SPEAKER_TARGETS: readonly Target[] = [
         "a run of an unspaced script is one word",
         "if (run !== undefined) tokens.push(...pairsOf(Array.from(run)));",
         'if (run !== undefined) tokens.push({ text: run, kind: "word" });',
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/peers/identity/naming.ts",
-    tests: [`${PEERS}/folder_names_test.ts`],
-    faults: [
-      [
-        "folders without a readable form have one name",
-        '`folder-${sha256(folder, "hex").slice(0, DIGEST_LENGTH)}`',
-        '"root"',
       ],
     ],
   },

@@ -1,7 +1,7 @@
 /** The route by which a program of this machine asks which peer it is, as data. */
 
 import * as z from "zod";
-import { shortText } from "kit/core/schema.ts";
+import { queryInteger, shortText } from "kit/core/schema.ts";
 import { contract, NO_ACTOR } from "kit/http/contract.ts";
 import { PaneId, TmuxSocket } from "../../features/peers/schemas.ts";
 
@@ -13,7 +13,7 @@ export const identifyCaller = contract({
   access: "caller",
   tunnel: "never",
   query: z.object({
-    pid: z.coerce.number().int().positive().optional()
+    pid: queryInteger(1).optional()
       .describe("The calling process; it counts if the kernel proves that it sends the request"),
     session: shortText(200, 1).optional().describe(
       "Its agent's session, which counts for agents with a server that all their terminals share",

@@ -180,6 +180,8 @@ withAgentFixture(
     const after = await fixture.call(getPeer, { params: { id: "api" }, query: {} });
     assert.deepEqual([after.peer_id, after.pane_id], [before.peer_id, before.pane_id]);
     assert.notEqual(after.agent_pid, before.agent_pid);
+    // A prompt that is reported after the end would register the session again.
+    await until("the end of the turn", () => !/esc interrupt/.test(fixture.screen));
     await fixture.call(closePeer, { params: { id: "api" }, query: {} });
     assert.equal(await fixture.peer({ status: "online" }), undefined);
   },
