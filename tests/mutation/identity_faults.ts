@@ -48,8 +48,8 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
     faults: [[
       "within a turn, a record whose process has ended outweighs a hook",
-      "!(isContinued && report.is_within_turn)",
-      "!false",
+      " && !this.#isContinuedTurn(named, report, located)",
+      "",
     ]],
   },
   {

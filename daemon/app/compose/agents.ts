@@ -144,7 +144,6 @@ export function openAgents(
   const hookEvents = new HookEvents(ctx, {
     ...lower,
     hooks: platform.hooks,
-    processes,
     peerOfPrompt: (peer_id, prompt) => peerOfPrompt({ db: ctx.db, peers }, peer_id, prompt),
     approvals,
     reminders: new StopReminders(ctx, new AskReminders(ctx, config["asks.reminders"])),
@@ -152,7 +151,6 @@ export function openAgents(
   });
   const wakeHooks = new WakeHooks(ctx, {
     ...lower,
-    processes,
     wake: (peer_id) => lower.dispatcher.wake(peer_id),
     shutdownSignal,
   });

@@ -3,14 +3,13 @@
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { lineageOf, processIdOf, type ProcessTable } from "../../host/processes.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
 import type { StoredMessage } from "../messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
-import type { IdentityLookup } from "../peers/identity/identity_lookup.ts";
+import type { IdentityLookup, NamedSession } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import type { Registration } from "../peers/schemas.ts";
@@ -42,7 +41,6 @@ export interface HookEventsDeps {
   readonly turns: PeerTurns;
   readonly directory: Directory;
   readonly identityLookup: IdentityLookup;
-  readonly processes: Pick<ProcessTable, "startTimeOf" | "parentOf">;
   readonly subagents: Subagents;
   /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
   peerOfPrompt(peer_id: string, prompt: string): string;
@@ -89,9 +87,10 @@ export class HookEvents {
     const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
     let handsOver = false;
     const located = reader.locate?.(facts) ?? facts;
+    const named = { session: report.session_id, backend };
     const answer = this.#ctx.db.transact(() => {
-      const { known, isContinued } = this.#identify(backend, report, located);
-      if (!known && !(isContinued && report.is_within_turn) && isOfKnownSession(report)) {
+      const known = this.#deps.identityLookup.peerOfHook(named, located);
+      if (!known && isOfKnownSession(report) && !this.#isContinuedTurn(named, report, located)) {
         return () => reader.answer(payload, null);
       }
       if (report.subagent) {
@@ -224,23 +223,9 @@ export class HookEvents {
     };
   }
 
-  /**
-   * The peer whose report this is: by its proved process, or by its session without one. Also
-   * whether the report's process goes on with the session of a peer whose process has ended.
-   */
-  #identify(
-    backend: Backend,
-    { session_id: session }: HookReport,
-    { agent_pid, hook_pid, by_server }: HookFacts,
-  ): { known: IdentityFacts | undefined; isContinued: boolean } {
-    const { identityLookup, processes } = this.#deps;
-    const agent = processIdOf(processes, agent_pid);
-    const lineage = lineageOf(processes, hook_pid);
-    const named = { session, backend };
-    return {
-      known: identityLookup.peerOfSession(named, { agent, lineage, by_server }),
-      isContinued: identityLookup.isContinued(named, agent),
-    };
+  /** True if the event belongs to a turn in the session of a peer whose process has ended. */
+  #isContinuedTurn(named: NamedSession, report: HookReport, facts: HookFacts): boolean {
+    return report.is_within_turn === true && this.#deps.identityLookup.isContinued(named, facts);
   }
 
   /** The peer of the event. Registers its session if it is unknown, or if the event begins it. */

@@ -4,12 +4,15 @@ import type * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
-import { lineageOf, processIdOf, type ProcessTable } from "../../host/processes.ts";
-import type { AgentPeer, HookFacts, WakeInstruction } from "../agents/adapter.ts";
+import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
-import type { IdentityLookup, NamedSession } from "../peers/identity/identity_lookup.ts";
+import type {
+  IdentityLookup,
+  NamedSession,
+  ProvenHook,
+} from "../peers/identity/identity_lookup.ts";
 import type { waitForWake } from "./contract.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
@@ -20,15 +23,11 @@ const WAIT_MS_MAX = 5 * 60_000;
  */
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
-/** The processes of a hook that are proved. */
-type ProvenProcesses = Pick<HookFacts, "agent_pid" | "hook_pid">;
-
 export interface WakeHooksDeps {
   readonly transports: AgentTransports;
   readonly agentPeers: AgentPeers;
   readonly directory: Pick<Directory, "address">;
   readonly identityLookup: IdentityLookup;
-  readonly processes: Pick<ProcessTable, "startTimeOf" | "parentOf">;
   /** Tries the peer's queue again, because a transport to the peer has become ready. */
   wake(peer_id: string): void;
   /** Aborted when the daemon shuts down. */
@@ -51,7 +50,7 @@ export class WakeHooks {
   async wait(
     agent: string,
     { session_id, written }: z.output<typeof waitForWake.body>,
-    { signal, ...proven }: ProvenProcesses & { readonly signal: AbortSignal },
+    { signal, ...proven }: ProvenHook & { readonly signal: AbortSignal },
   ): Promise<WakeInstruction> {
     const waiters = this.#deps.transports.adapterOf(agent)?.waiters;
     if (!waiters) throw new Problem("unknown_agent", { agent });
@@ -94,11 +93,9 @@ export class WakeHooks {
   }
 
   /** The peer whose hook waits. */
-  #identify(named: NamedSession, { agent_pid, hook_pid }: ProvenProcesses): AgentPeer | undefined {
-    const { agentPeers, identityLookup, processes } = this.#deps;
-    const agent = processIdOf(processes, agent_pid);
-    const lineage = lineageOf(processes, hook_pid);
-    const found = identityLookup.peerOfSession(named, { agent, lineage });
+  #identify(named: NamedSession, proven: ProvenHook): AgentPeer | undefined {
+    const { agentPeers, identityLookup } = this.#deps;
+    const found = identityLookup.peerOfHook(named, proven);
     return found && agentPeers.find(found.peer_id);
   }
 

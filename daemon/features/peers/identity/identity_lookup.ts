@@ -1,7 +1,13 @@
 /** Looks up what `identity.ts` decides about: the peers of sessions, of processes and of panes. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import type { ProcessId } from "../../../host/processes.ts";
+import {
+  lineageOf,
+  type ProcessId,
+  processIdOf,
+  type ProcessTable,
+} from "../../../host/processes.ts";
+import type { HookFacts } from "../../agents/adapter.ts";
 import * as rows from "../store.ts";
 import type { IdentityFacts } from "../store.ts";
 import {
@@ -21,6 +27,9 @@ export interface NamedSession {
   readonly backend?: string | undefined;
 }
 
+/** The processes of a hook that are proved, and whether a server of several sessions sends it. */
+export type ProvenHook = Pick<HookFacts, "agent_pid" | "hook_pid" | "by_server">;
+
 /** A pane that an environment names. */
 export interface NamedPane {
   readonly pane_id: string;
@@ -34,23 +43,39 @@ export interface ProcessSearch {
   isCounted?(peer: IdentityFacts): boolean;
 }
 
+export interface LookupDeps extends Processes {
+  readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
+}
+
 export class IdentityLookup {
   readonly #db: Reader;
-  readonly #here: Processes;
+  readonly #here: LookupDeps;
 
-  constructor(db: Reader, here: Processes) {
+  constructor(db: Reader, here: LookupDeps) {
     this.#db = db;
     this.#here = here;
   }
 
-  /** The peer of a session that a hook or a call names. */
+  /** The peer of a session that a call names. */
   peerOfSession(named: NamedSession, evidence: SessionEvidence): IdentityFacts | undefined {
     const holders = this.#holdersOf(named);
     return recordOf(holders, peerOfSession(this.#known(holders), evidence));
   }
 
-  /** Whether a hook, whose agent's process is proved, goes on with the session of a peer. */
-  isContinued(named: NamedSession, process: ProcessId | undefined): boolean {
+  /** The peer of the session that a hook names. */
+  peerOfHook(
+    named: NamedSession,
+    { agent_pid, hook_pid, by_server }: ProvenHook,
+  ): IdentityFacts | undefined {
+    const { processes } = this.#here;
+    const agent = processIdOf(processes, agent_pid);
+    const lineage = lineageOf(processes, hook_pid);
+    return this.peerOfSession(named, { agent, lineage, by_server });
+  }
+
+  /** True if a hook, whose agent's process is proved, continues the session of a peer. */
+  isContinued(named: NamedSession, { agent_pid }: ProvenHook): boolean {
+    const process = processIdOf(this.#here.processes, agent_pid);
     const hook = { process, names_process: true, by_hook: true, is_from_peer: false };
     return process !== undefined &&
       this.#known(this.#holdersOf(named)).some((peer) => mayJoinSession(peer, hook));
