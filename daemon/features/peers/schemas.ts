@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant, Name, Sender, shortText } from "kit/core/schema.ts";
 import { Backend, Transport, TurnState } from "../agents/contract.ts";
-import { looksLike, skeletonOf } from "./identity/lookalikes.ts";
+import { lookalikesOf, skeletonOf } from "./identity/lookalikes.ts";
 import { peerMachine } from "./machine.ts";
 
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
@@ -24,22 +24,23 @@ const NAMES_OF_DAEMON: readonly string[] = ["mesh", "daemon", "system"];
 /** Names that a reader takes for the person's (contract 11). */
 const NAMES_OF_PERSONS: readonly string[] = ["human", "user", "you"];
 
-const looksLikeAny = (name: string, names: readonly string[]) =>
-  names.some((one) => looksLike(name, one));
+const looksLikeDaemonOrAlias = lookalikesOf([...NAMES_OF_DAEMON, ...ALIASES]);
+const looksLikeDaemonOrPerson = lookalikesOf([...NAMES_OF_DAEMON, ...NAMES_OF_PERSONS]);
+const looksLikePerson = lookalikesOf(NAMES_OF_PERSONS);
 
 /** Whether the human may not have a name: it is the daemon's, an alias or `mcp-…`, or looks so. */
 export function isReservedForHuman(name: string): boolean {
-  return looksLikeAny(name, [...NAMES_OF_DAEMON, ...ALIASES]) || isAppName(name);
+  return looksLikeDaemonOrAlias(name) || isAppName(name);
 }
 
 /** Whether a surface of the human may not have a name. What it sends as the human is marked. */
 export function isReservedForSurface(name: string): boolean {
-  return looksLikeAny(name, [...NAMES_OF_DAEMON, ...NAMES_OF_PERSONS]);
+  return looksLikeDaemonOrPerson(name);
 }
 
 /** Whether no peer may have a name, whatever the human's name is (contract 11). */
 export function isReserved(name: string): boolean {
-  return isReservedForHuman(name) || looksLikeAny(name, NAMES_OF_PERSONS);
+  return isReservedForHuman(name) || looksLikePerson(name);
 }
 
 /** Whether a name begins with `mcp-`, as those of the relay's apps do. */

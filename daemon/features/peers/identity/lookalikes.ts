@@ -1,5 +1,7 @@
 /** Lookalike names: detects names that a reader may confuse, such as the human's (contract 2). */
 
+import { madeLate } from "kit/core/schema.ts";
+
 /** The characters that look like each of these Latin letters. */
 const LOOKALIKES = {
   a: "аαɑ",
@@ -49,14 +51,18 @@ const SEPARATORS = /[._-]+/g;
 /** The number that a second peer of a name gets. */
 const NUMBER = /(?<![._-])[._-]+\d+$/;
 
-/** Whether a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
+/** True if a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
 export function looksLike(name: string, other: string): boolean {
   return readingOf(name) === readingOf(other);
 }
 
+/** Returns a check if a reader may confuse a name with any of these. */
+export function lookalikesOf(names: readonly string[]): (name: string) => boolean {
+  const readings = madeLate(() => new Set(names.map(readingOf)));
+  return (name) => readings().has(readingOf(name));
+}
+
 function readingOf(name: string): string {
-  const part = name.replace(NUMBER, "");
-  return skeletonOf(
-    (part.replaceAll(SEPARATORS, "") === "" ? name : part).replaceAll(SEPARATORS, ""),
-  );
+  const letters = (text: string) => text.replaceAll(SEPARATORS, "");
+  return skeletonOf(letters(name.replace(NUMBER, "")) || letters(name));
 }

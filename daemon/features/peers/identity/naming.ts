@@ -5,6 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Database, Reader } from "kit/data/sqlite.ts";
 import {
+  type Address,
   type CircleBoundary,
   isReserved,
   isReservedForHuman,
@@ -28,7 +29,7 @@ interface NameHolder {
 
 /** Refuses names that are reserved or look so, or look like the human's name (contract 11). */
 export function refuseReserved(db: Reader, name: string, holder: NameHolder = {}): void {
-  if (isReservedFor(db, name, holder)) throw new Problem("reserved_name", { name });
+  if (isReservedFor(rows.human(db), name, holder)) throw new Problem("reserved_name", { name });
 }
 
 /** Refuses a new tag that reads like a name which no peer may have: `@sam` would mean its peers. */
@@ -37,21 +38,21 @@ export function refuseReservedTag(db: Reader, tag: string, known: readonly strin
 }
 
 function isReservedFor(
-  db: Reader,
+  human: Address | undefined,
   name: string,
   { peer_id, role, isSurface = false }: NameHolder,
 ): boolean {
   if (isSurface) return isReservedForSurface(name);
   if (role === "human") return isReservedForHuman(name);
-  const human = rows.human(db);
   const isLookalike = human && human.peer_id !== peer_id && looksLike(name, human.name);
   return isLookalike || isReserved(name);
 }
 
 /** The ids of the peers whose names are reserved by now, without the human's surfaces. */
 export function misnamedPeers(db: Reader): string[] {
+  const human = rows.human(db);
   return rows.names(db).flatMap(({ peer_id, name, role }) =>
-    isReservedFor(db, name, { peer_id, role, isSurface: role === "service" }) ? [peer_id] : []
+    isReservedFor(human, name, { peer_id, role, isSurface: role === "service" }) ? [peer_id] : []
   );
 }
 
@@ -82,7 +83,8 @@ function folderName(folder: string): string {
 export function newName(db: Reader, registration: Registration): string {
   const name = nameOf(registration);
   const { role } = registration;
-  return registration.name || !isReservedFor(db, name, { role }) ? name : unreserved(name);
+  const isFree = registration.name || !isReservedFor(rows.human(db), name, { role });
+  return isFree ? name : unreserved(name);
 }
 
 /** The circle of peers that have no other one. */
