@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import { lineageOf } from "../../host/processes.ts";
 import type { KnownAgent } from "../../host/sockets/terminal.ts";
 import * as peerRows from "../../features/peers/store.ts";
 
@@ -24,8 +25,6 @@ export interface AgentProcessesDeps {
 
 /** When this many processes are remembered, those that have ended are removed. */
 const CLEANUP_AT = 256;
-/** How many ancestors of the daemon are excluded, because they are never agents. */
-const GENERATIONS_MAX = 64;
 
 /**
  * Anyone may take a peer offline or register another process for it, so a peer's current record
@@ -58,7 +57,7 @@ export class AgentProcesses {
   /** Whether any process that was proved still runs. */
   get isAnyRunning(): boolean {
     const proven = this.#known();
-    if (proven.values().some((one) => this.#isRunning(one))) return true;
+    if (proven.values().some((process) => this.#isRunning(process))) return true;
     proven.clear();
     return false;
   }
@@ -122,12 +121,6 @@ export class AgentProcesses {
 
   /** The daemon, its ancestors and process 1 are never agents. */
   #daemonAncestors(): ReadonlySet<number> {
-    const above = new Set([1]);
-    let at: number | undefined = this.#deps.pid;
-    for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
-      above.add(at);
-      at = this.#deps.processes.parentOf(at);
-    }
-    return above;
+    return new Set([1, ...lineageOf(this.#deps.processes, this.#deps.pid)]);
   }
 }
