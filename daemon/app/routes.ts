@@ -125,8 +125,7 @@ function openPeerRoutes(
   const { registrationLocations, restarts } = features;
   return peerRoutes(features, {
     restartStatusOf: (peer_id) => restarts.block(peer_id),
-    paneCircleOf: (given) => registrationLocations.paneCircleOf(given),
-    paneOf: (given) => registrationLocations.paneOf(given),
+    placeOf: (given) => registrationLocations.placeOf(given),
     isProcess: (pid, caller) => callers.isProcess(pid, caller),
     isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
     isAnotherPeer: (peer, caller) => actors.isAnother(peer, caller),
@@ -174,14 +173,14 @@ export function programRoutes(
     pages: Pages;
   },
 ): Route[] {
-  const { config, ctx, directory, identity, platform, spawns } = features;
+  const { config, ctx, directory, identity, platform } = features;
   const hooks = hookRoutes({
     hookEvents: features.hookEvents,
     wakeHooks: features.wakeHooks,
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
     paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
-    circleOf: (socket, pane_id) => spawns.launcher.paneCircleOf(socket, pane_id),
+    circle_boundary: config["daemon.circle_boundary"],
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
   const countedHooks = hooks.map((one) => countCalls(one, features.meters));

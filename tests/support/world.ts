@@ -253,6 +253,7 @@ function platformOf(
   options: WorldOptions,
   own: Pick<Platform, "clock" | "log" | "processes" | "settings"> & { files_dir: string },
 ): Platform {
+  const { terminals = noTerminals } = options;
   const { ids = countingIds(), peerIds = () => plainPeerIds(ids) } = options;
   const { files_dir, ...given } = own;
   return {
@@ -267,7 +268,7 @@ function platformOf(
     hooks: options.hooks ?? {},
     markers: options.markers ?? { keep: () => undefined },
     knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
-    terminals: options.terminals ?? noTerminals,
+    terminals,
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
@@ -275,7 +276,7 @@ function platformOf(
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
-    paneOf: options.paneOf ?? (() => Promise.resolve(undefined)),
+    paneOf: options.paneOf ?? ((socket, pane_id) => terminals.look(socket, pane_id)),
     callers: callersOf(options),
   };
 }

@@ -11,6 +11,7 @@ import type { Certificates, Claims } from "../../features/peers/identity/certifi
 import { loadTransliteration } from "../../features/peers/identity/transliteration.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Peers } from "../../features/peers/peers.ts";
+import type { RegistrationEvidence as Evidence } from "../../features/peers/registration.ts";
 import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Actors } from "../callers/actors.ts";
@@ -59,9 +60,8 @@ export class Handshake {
     const proven_peer_id = certificate || connect.peer_id ? undefined : newcomer.peer_id;
     const unresolved = toRegistration(connect, newcomer);
     if (!isPlugin(connect)) this.#deps.registrationLocations.mustBeTrustedSocket(unresolved);
-    const { registration, pane_pid } = await this.#inPane(connect, unresolved);
+    const { registration, pane_pid, pane_circle } = await this.#inPane(connect, unresolved);
     await loadTransliteration(registration.path);
-    const pane_circle = await this.#deps.registrationLocations.paneCircleOf(registration);
     const peer_id = certificate?.peer_id ?? proven_peer_id;
     const claim = { ...registration, ...(peer_id && { peer_id }) };
     const peer = this.#deps.peers.register(claim, {
@@ -96,17 +96,18 @@ export class Handshake {
   async #inPane(
     connect: Connect,
     registration: Registration,
-  ): Promise<{ registration: Registration; pane_pid?: number | undefined }> {
+  ): Promise<{ registration: Registration } & Pick<Evidence, "pane_pid" | "pane_circle">> {
     const { circle, tmux_socket } = connect;
     if (isPlugin(connect) && tmux_socket && checkTerminal(tmux_socket).state === "refused") {
       const { pane_id: _pane, tmux_socket: _socket, ...withoutPane } = registration;
       return { registration: withoutPane };
     }
-    const pane = await this.#deps.registrationLocations.paneOf(registration);
+    const { pane, pane_circle } = await this.#deps.registrationLocations.placeOf(registration);
     const addsSession = isPlugin(connect) && !circle && pane !== undefined;
     return {
       registration: { ...registration, ...(addsSession && { tmux_session: pane.session }) },
       pane_pid: pane?.pane_pid,
+      pane_circle,
     };
   }
 

@@ -72,12 +72,12 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures, reactions
     limits,
     (peer_id) => lower.directory.canReturn(peer_id),
   );
-  const registrationLocations = new RegistrationLocations(
+  const registrationLocations = new RegistrationLocations({
+    circle_boundary: config["daemon.circle_boundary"],
     machine,
-    spawns.launcher,
-    foundation.missingPanes,
-    (socket, pane_id) => platform.paneOf(socket, pane_id),
-  );
+    missingPanes: foundation.missingPanes,
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
+  });
   return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 

@@ -6,6 +6,8 @@ import { kindOf } from "../../host/terminals/addresses.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";
+import { circleOfPane } from "../peers/identity/naming.ts";
+import type { CircleBoundary } from "../peers/schemas.ts";
 import { postHook, waitForWake } from "./contract.ts";
 import type { HookEvents } from "./hook_events.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
@@ -20,10 +22,9 @@ export interface HookRoutesDeps {
     claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,
   ): Pick<HookFacts, "hook_pid" | "agent_pid">;
-  /** The session and the first process of a pane in tmux. */
+  /** A pane in tmux; undefined in another terminal. */
   paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
-  /** The circle of a pane (`circleOfPane`). */
-  circleOf(tmux_socket: string, pane_id: string): Promise<string | undefined>;
+  readonly circle_boundary: CircleBoundary;
 }
 
 export function hookRoutes(deps: HookRoutesDeps): Route[] {
@@ -99,7 +100,7 @@ async function readFacts(
     pane_pid: pane?.pane_pid,
     tmux_socket,
     tmux_session: pane?.session,
-    circle: pane_id && tmux_socket ? await deps.circleOf(tmux_socket, pane_id) : undefined,
+    circle: pane && circleOfPane(pane, deps.circle_boundary),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Admission: the record that results from a registration. */
 
 import type { Context } from "kit/data/context.ts";
+import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "./schemas.ts";
 import type { NewPeerId } from "./identity/peer_ids.ts";
@@ -36,7 +37,7 @@ export interface RegistrationEvidence {
   readonly pane_pid?: number | undefined;
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
-  /** The circle of its tmux window, for a new peer that names no circle. */
+  /** The circle of its pane, for a new peer that names no circle. */
   readonly pane_circle?: string | undefined;
   /** True if the registration names no path, so that a known path stays. */
   readonly omitsPath?: boolean;
@@ -46,6 +47,13 @@ export interface RegistrationEvidence {
   readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
   readonly is_surface?: boolean;
+}
+
+/** The pane of a registration, if tmux reports it, and the pane's circle (contract 1). */
+export interface RegistrationPlace {
+  readonly pane?: PaneRoot | undefined;
+  /** Undefined if the registration names a circle, or if panes decide nothing. */
+  readonly pane_circle?: string | undefined;
 }
 
 /** Completes a registration that was expected, with its place, its name or its peer. */

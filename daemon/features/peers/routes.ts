@@ -3,7 +3,6 @@
 import type * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Certificates } from "./identity/certificates.ts";
 import * as contracts from "./contract.ts";
 import { listGroup, setPeer } from "./groups/contract.ts";
@@ -12,6 +11,7 @@ import type { Directory, PeerQuery } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
 import type { PeerRecords } from "./records.ts";
+import type { RegistrationPlace } from "./registration.ts";
 import type { Registration, RestartBlock } from "./schemas.ts";
 import type { StoredPeer } from "./store.ts";
 import { loadTransliteration } from "./identity/transliteration.ts";
@@ -20,10 +20,8 @@ import type { PeerTurns } from "./turns.ts";
 
 export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
-  /** The circle of a registration's tmux window, if windows are circles. */
-  paneCircleOf(registration: Registration): Promise<string | undefined>;
-  /** The session and the first process of a registration's pane, if tmux reports them. */
-  paneOf(registration: Registration): Promise<PaneRoot | undefined>;
+  /** The pane of a registration, if tmux reports it, and the pane's circle. */
+  placeOf(registration: Registration): Promise<RegistrationPlace>;
   /** Whether the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
@@ -169,8 +167,7 @@ async function register(
 ) {
   const { certificates, peers } = deps;
   deps.mustBeTrustedSocket(registration);
-  const pane_circle = await deps.paneCircleOf(registration);
-  const pane = await deps.paneOf(registration);
+  const { pane, pane_circle } = await deps.placeOf(registration);
   await loadTransliteration(registration.path);
   const { birth_certificate: presented } = registration;
   const certificate = presented ? await certificates.verify(presented) : undefined;

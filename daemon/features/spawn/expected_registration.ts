@@ -8,11 +8,15 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { Registration } from "../peers/schemas.ts";
+import { circleOfPane } from "../peers/identity/naming.ts";
+import type { CircleBoundary, Registration } from "../peers/schemas.ts";
 import { isLive } from "../peers/directory.ts";
-import type { ExpectedRegistration, RegistrationEvidence } from "../peers/registration.ts";
+import type {
+  ExpectedRegistration,
+  RegistrationEvidence,
+  RegistrationPlace,
+} from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
-import type { Launcher } from "./launcher.ts";
 import { expectedRestart } from "./restarts/replacement.ts";
 import * as rows from "./store.ts";
 
@@ -66,53 +70,42 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-/** The session and the first process of a pane in tmux. */
-type PaneOf = (tmux_socket: string, pane_id: string) => Promise<PaneRoot | undefined>;
+export interface LocationsDeps {
+  readonly circle_boundary: CircleBoundary;
+  /** The name of this machine. */
+  readonly machine: string;
+  readonly missingPanes: MissingPanes;
+  /** A pane in tmux; undefined in another terminal. */
+  paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
+}
 
 /** Checks the tmux servers that registrations name, and finds the circles of their panes. */
 export class RegistrationLocations {
-  readonly #machine: string;
-  readonly #launcher: Pick<Launcher, "paneCircleOf">;
-  readonly #missingPanes: MissingPanes;
-  readonly #paneOf: PaneOf;
+  readonly #deps: LocationsDeps;
 
-  constructor(
-    machine: string,
-    launcher: Pick<Launcher, "paneCircleOf">,
-    missingPanes: MissingPanes,
-    paneOf: PaneOf,
-  ) {
-    this.#machine = machine;
-    this.#launcher = launcher;
-    this.#missingPanes = missingPanes;
-    this.#paneOf = paneOf;
+  constructor(deps: LocationsDeps) {
+    this.#deps = deps;
   }
 
   /** Refuses a registration on this machine with an untrusted tmux socket. */
-  mustBeTrustedSocket({ machine = this.#machine, tmux_socket }: Registration): void {
-    if (machine === this.#machine) refuseUntrusted(tmux_socket);
+  mustBeTrustedSocket({ machine, tmux_socket }: Registration): void {
+    if (this.#isHere(machine)) refuseUntrusted(tmux_socket);
   }
 
-  /**
-   * Looks for the pane of a registration. Returns its circle (contract 1), unless the registration
-   * names one.
-   */
-  async paneCircleOf(
+  /** Looks for the pane of a registration. */
+  async placeOf(
     { machine, circle, pane_id, tmux_socket }: Registration,
-  ): Promise<string | undefined> {
-    if (!this.#isHere(machine) || !pane_id) return undefined;
-    await this.#missingPanes.look([{ pane_id, tmux_socket: tmux_socket ?? null }]);
-    if (circle !== undefined || !tmux_socket) return undefined;
-    return await this.#launcher.paneCircleOf(tmux_socket, pane_id);
-  }
-
-  /** The session and the first process of a registration's pane, if tmux reports them. */
-  async paneOf({ machine, pane_id, tmux_socket }: Registration): Promise<PaneRoot | undefined> {
-    if (!this.#isHere(machine) || !pane_id || !tmux_socket) return undefined;
-    return await this.#paneOf(tmux_socket, pane_id);
+  ): Promise<RegistrationPlace> {
+    const { circle_boundary, missingPanes, paneOf } = this.#deps;
+    if (!this.#isHere(machine) || !pane_id) return {};
+    await missingPanes.look([{ pane_id, tmux_socket: tmux_socket ?? null }]);
+    if (!tmux_socket) return {};
+    const pane = await paneOf(tmux_socket, pane_id);
+    const decides = circle === undefined && pane !== undefined;
+    return { pane, pane_circle: decides ? circleOfPane(pane, circle_boundary) : undefined };
   }
 
   #isHere(machine: string | undefined): boolean {
-    return machine === undefined || machine === this.#machine;
+    return machine === undefined || machine === this.#deps.machine;
   }
 }

@@ -104,14 +104,6 @@ export class Launcher {
     };
   }
 
-  /** The circle of a pane (contract 1); undefined if it decides nothing, or is not found. */
-  async paneCircleOf(socket: string, pane_id: string): Promise<string | undefined> {
-    const { terminals, settings: { circle_boundary } } = this.#deps;
-    if (circle_boundary === "machine" || kindOf(socket) !== "tmux") return undefined;
-    const pane = await terminals.look(socket, pane_id);
-    return pane && circleOfPane(pane, circle_boundary);
-  }
-
   async #openPane(
     { source, circle }: { source: SourcePane | undefined; circle: string | undefined },
     launch: Launch,

@@ -30,8 +30,8 @@ export interface Pane {
   readonly cwd: string;
 }
 
-/** The session of a pane, and the process that tmux started in it. */
-export type PaneRoot = Pick<Pane, "session" | "pane_pid">;
+/** The session and the window of a pane, and the process that tmux started in it. */
+export type PaneRoot = Pick<Pane, "session" | "window" | "pane_pid">;
 /** A pane as tmux lists it: once for each session that shows its window. */
 export interface ListedPane extends Pane, ReportedSession {}
 

@@ -76,7 +76,7 @@ for (const parent of ["claude-code", "gemini"] as const) {
 Deno.test("a child that outlives its agent has the pane from then on, if it runs in its terminal", async () => {
   for (const [terminal, expected] of [[5, IN_PANE], [6, WITHOUT]] as const) {
     await using at = paneWorld({
-      paneOf: () => Promise.resolve({ session: "work", pane_pid: SHELL }),
+      paneOf: () => Promise.resolve({ session: "work", window: "@1", pane_pid: SHELL }),
     });
     for (const pid of [SHELL, PARENT]) at.w.processes.terminals.set(pid, 5);
     at.w.processes.terminals.set(CHILD, terminal);
