@@ -69,7 +69,7 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
   features.calls?.server.start(answerMachine);
 }
 
-/** Renames peers whose names are reserved by now, and tells each of them. */
+/** Renames peers whose names are reserved by now, and notifies each of them. */
 function renameReserved({ ctx, directory, notifications, profiles }: Features): void {
   for (const { peer_id, before, name } of profiles.renameReserved()) {
     ctx.log.warn("A peer was renamed, because its name is reserved", { peer_id, before, name });

@@ -53,7 +53,7 @@ import { getConfig } from "./contract.ts";
 import { isHookToken, restoredAt } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
 
-/** What the API makes for the routes of features. */
+/** Parts of the API that the routes of features use. */
 export interface ApiParts {
   readonly actors: Actors;
   readonly apps: Apps;
@@ -134,7 +134,7 @@ function openPeerRoutes(
   });
 }
 
-/** The person who calls, as the frame of a message in a peer's name says it. */
+/** The name of the person who calls, for the frame of a message in a peer's name. */
 function personOf(directory: Directory): string {
   const human = directory.human();
   return human ? `@${human.name}` : "a person";

@@ -1,4 +1,4 @@
-/** Whether a caller may act in the name of the peer that its request names (contract 11). */
+/** Decides if a caller may act in the name of the peer that its request names (contract 11). */
 
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
@@ -54,7 +54,7 @@ export class Actors {
       .then((peer_id) => this.#decide(actor, parts, peer_id));
   }
 
-  /** Whether the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be another registered peer than this one. */
   isAnother(peer: StoredPeer, caller: Pick<Caller, "remote">): boolean {
     return this.#processPeer(peer, caller) === "another";
   }
@@ -64,7 +64,7 @@ export class Actors {
     const named = this.#namedBy(actor, parts);
     const isUnproved = named.map((peer) => {
       if (certified !== undefined && peer?.peer_id === certified) return false;
-      // What anybody sends as the human is marked by its own rule (contract 2).
+      // A message in the human's name is marked by its own rule (contract 2).
       if (peer?.role === "human" && isMessage(actor)) return false;
       const isProved = this.#isProved(peer, caller, headers);
       if (actor.drains && !isProved && peer) throw notYours(peer);
@@ -73,7 +73,7 @@ export class Actors {
     return isUnproved.includes(true) ? { ...caller, unverified: true } : caller;
   }
 
-  /** Whether the caller is the peer or a person, or nobody can prove to be the peer. */
+  /** True if the caller is the peer or a person, or if no proof of the peer exists. */
   #isProved(named: StoredPeer | undefined, caller: Caller, headers: Headers): boolean {
     const found = this.#processPeer(named, caller);
     if (found === "itself") return true;
@@ -83,7 +83,7 @@ export class Actors {
     return this.#deps.callers.isHuman(caller, headers);
   }
 
-  /** Whose process calls: that of the nearest registered peer at or above the calling one. */
+  /** Compares a peer with the nearest registered peer at or above the calling process. */
   #processPeer(
     named: StoredPeer | undefined,
     caller: Pick<Caller, "remote">,
@@ -126,7 +126,7 @@ export class Actors {
     return [found && peerRows.get(db, found.peer_id)];
   }
 
-  /** The ids of those who act where no field names them. */
+  /** The ids of the peers that act if no field names them. */
   #others(
     otherwise: NonNullable<Actor["otherwise"]>,
     { params, query, body }: RequestParts,
@@ -151,12 +151,12 @@ function textOf(part: unknown, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Whether the actor is the author of a message or of an answer. */
+/** True if the actor is the author of a message or of an answer. */
 function isMessage({ field }: Actor): boolean {
   return field === "body.from_peer" || field === "body.created_by";
 }
 
-/** Whether something on a peer's record proves who it is, so that its name alone proves nothing. */
+/** True if something on a peer's record proves who it is, so that its name alone proves nothing. */
 function isIdentified({ agent_pid, runtime_session_id }: StoredPeer): boolean {
   return agent_pid !== null || runtime_session_id !== null;
 }

@@ -54,7 +54,7 @@ export class AgentProcesses {
     this.#cleanup_at = Math.max(CLEANUP_AT, 2 * proven.size);
   }
 
-  /** Whether any process that was proved still runs. */
+  /** True if any process that was proved still runs. */
   get isAnyRunning(): boolean {
     const proven = this.#known();
     if (proven.values().some((process) => this.#isRunning(process))) return true;
@@ -63,7 +63,7 @@ export class AgentProcesses {
   }
 
   /**
-   * Whether a process may be an agent's alone. An agent can prove any of its ancestors, and the
+   * True if a process may be an agent's alone. An agent can prove any of its ancestors, and the
    * programs of others run below a terminal server.
    */
   mayBeAgent(pid: number): boolean {

@@ -59,14 +59,14 @@ export class Callers {
   }
 
   /**
-   * Whether a peer's process sends the request, or a descendant that no other agent has started:
-   * what an agent starts in its shell, and is a peer itself, does not speak for the agent.
+   * True if a peer's process sends the request, or a descendant that no other agent has started.
+   * A peer that an agent starts in its shell does not speak for the agent.
    */
   isPeerProcess(pid: number, caller: Pick<Caller, "remote">): boolean {
     return this.isProcess(pid, caller, Infinity) && !this.#isOtherBelow(pid, caller);
   }
 
-  /** Whether another agent below this process sends the request, or a process that it started. */
+  /** True if another agent below this process sends the request, or a process that it started. */
   #isOtherBelow(pid: number, caller: Pick<Caller, "remote">): boolean {
     return this.#deps.agentProcesses.all().some(({ agent_pid: other }) =>
       other !== null && other !== pid && this.#isAncestor(pid, other) &&
@@ -75,8 +75,8 @@ export class Callers {
   }
 
   /**
-   * The process that sends the request, if it may be an agent's or `own`: the process on the record
-   * of the peer that the caller says it is.
+   * The process that sends the request, if an agent's process or `own` may send it. `own` is the
+   * process on the record of the peer that the caller claims to be.
    */
   processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
     if (remote === undefined) return undefined;
@@ -87,7 +87,7 @@ export class Callers {
       (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
   }
 
-  /** Whether a process may be an agent's alone. */
+  /** True if a process may be an agent's alone. */
   mayBeAgent(pid: number): boolean {
     return this.#deps.agentProcesses.mayBeAgent(pid);
   }

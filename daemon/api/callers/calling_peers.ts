@@ -1,4 +1,4 @@
-/** Which peer calls: by its session, process, certificate or pane (contract 6 and 11). */
+/** Finds the peer that calls, by its session, process, certificate or pane (contracts 6, 11). */
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 import { definitionOf } from "../../features/agents/registry.ts";
@@ -55,7 +55,7 @@ export class CallingPeers implements IdentifyDeps {
     { names_session }: { readonly names_session: boolean },
   ): boolean {
     const identifiesCalls = this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
-    // An agent with hooks is no other agent, such as one that it started in its shell.
+    // The session may be that of another agent, such as one that this agent started in its shell.
     return !identifiesCalls && !(names_session && definitionOf(backend)?.hooks);
   }
 

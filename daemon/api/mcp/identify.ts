@@ -30,9 +30,9 @@ export interface IdentifyDeps {
    */
   peerOfCall?(evidence: CallEvidence): { readonly peer: KnownPeer | undefined } | undefined;
   /**
-   * Whether a process that is proved to be this peer's identifies the call. Not if an adapter
-   * identifies its calls. Another agent's call, which names a session, is only that of a peer which
-   * runs such agents.
+   * True if a process that is proved to be this peer's identifies the call. False if an adapter
+   * identifies the peer's calls, or if the call names a session and the peer's agent has hooks:
+   * another agent may send that call.
    */
   isCallOfProcess?(peer: KnownPeer, call: { readonly names_session: boolean }): boolean;
   /** The nearest peer at or above a process. */

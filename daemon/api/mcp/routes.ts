@@ -12,7 +12,7 @@ import type { LazyMcp } from "./lazy_mcp.ts";
 const PID_HEADER = "x-mesh-pid";
 
 interface ProcessProofs {
-  /** Whether this process sends the request, or a descendant that is no other peer's. */
+  /** True if this process sends the request, or a descendant that is no other peer's. */
   isPeerProcess(pid: number, caller: Caller): boolean;
 }
 

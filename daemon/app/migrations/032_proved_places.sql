@@ -1,5 +1,5 @@
--- The pane in which a peer's process says that it runs, also while another agent has that pane, and
--- whether the agent itself reported the peer's session.
+-- The pane in which a peer's process claims to run, even if another agent has that pane; and a flag:
+-- the agent itself reported the peer's session.
 
 alter table peers add column claimed_pane_id text;
 alter table peers add column session_proved integer not null default 0;

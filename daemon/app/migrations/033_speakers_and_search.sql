@@ -1,4 +1,4 @@
--- Whether nothing proved that the caller was the peer in whose name these messages are sent later.
+-- True if nothing proved that the caller was the peer in whose name these messages are sent later.
 
 alter table schedules add column unverified integer not null default 0
   check (unverified in (0, 1));
@@ -16,7 +16,7 @@ alter table restarts add column seed_unverified integer not null default 0
 
 alter table messages add column sent_by text;
 
--- What proves that the id of a peer was made by its machine; null for ids of earlier versions.
+-- Proof that a peer's machine made its id; null for ids of earlier versions.
 
 alter table peers add column id_proof text;
 alter table remote_peers add column id_proof text;

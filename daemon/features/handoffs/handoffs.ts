@@ -92,7 +92,7 @@ export class Handoffs {
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
     const { last: count } = read;
-    // Whoever may have a copy of the peer may read its turns, such as the peer itself.
+    // A reader that may have a copy of the peer may read its turns, too.
     const isHuman = !transcripts.refusalOfCopy(of, read.requester);
     const wanted = { peer_id: of.peer_id, count, requester: { ...read.requester, isHuman } };
     const { turns, left_out: missingTurns } = await lastTurns(transcripts, wanted);

@@ -29,7 +29,7 @@ export interface LastTurns {
   readonly left_out: readonly LeftOut[];
 }
 
-/** Reads the last turns of a peer for those who may read them. */
+/** Reads the last turns of a peer for a reader that may read them. */
 export async function lastTurns(
   transcripts: Pick<Transcripts, "read">,
   { peer_id, count, requester }: {

@@ -296,8 +296,8 @@ function toText(message: StoredMessage): string {
 }
 
 /**
- * Whether an event tells nothing of a session that is not registered (any more): it is the end of
- * the session, comes from a subagent, or belongs to a turn that began unseen.
+ * True if an event cannot register its session: it is the end of the session, comes from a
+ * subagent, or belongs to a turn whose begin was not reported.
  */
 function isOfKnownSession({ end_reason, subagent, is_within_turn }: HookReport): boolean {
   return end_reason !== undefined || subagent !== undefined || is_within_turn === true;

@@ -53,7 +53,7 @@ export class Linking {
 
   /**
    * Registers a spawned agent that waits at a dialog before its hooks run, such as the question
-   * whether to trust the folder; an agent without such hooks also once a transport reaches it.
+   * whether to trust the folder. A silent agent is also registered once a transport reaches it.
    */
   async linkSpawned(
     { pane_id, tmux_socket, backend }: SpawnedPane,
@@ -260,7 +260,7 @@ function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }
 
-/** Whether a dialog is open in the agent's terminal, in which a message would answer it. */
+/** True if the agent's terminal shows a dialog. A message typed there would answer it. */
 export function isAtDialog({ transport, reason }: Probe): boolean {
   return transport === "pane" && reason === "dialog_open";
 }

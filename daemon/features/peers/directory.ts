@@ -30,10 +30,10 @@ export interface Sender {
   readonly mesh_session_id: string | null;
 }
 
-/** What is proved of who sends a message. */
+/** Proofs of a message's sender. */
 export interface SenderProofs {
   readonly proven_human?: boolean;
-  /** Whether nothing proves that the caller is the sender (contract 11). */
+  /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;
 }
 
@@ -232,7 +232,7 @@ export class Directory {
   parentOf({ parent_runtime_id }: { parent_runtime_id: string | null }): string | null {
     if (!parent_runtime_id) return null;
     const { db } = this.#ctx;
-    // Anybody may give an id of a peer as its session.
+    // A caller may claim the id of another peer as its session.
     const found = rows.get(db, parent_runtime_id) ?? rows.bySession(db, parent_runtime_id)[0];
     const registered = found && !found.closed && found.dropped_at === null &&
       found.status !== "retired";

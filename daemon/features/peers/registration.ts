@@ -27,11 +27,11 @@ export interface RegistrationEvidence {
    * default it does.
    */
   readonly isPeerProcess?: (pid: number) => boolean;
-  /** Whether the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be another registered peer than this one. */
   readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
-  /** Whether the agent itself reports its session, by its hook or its plugin. */
+  /** True if the agent itself reports its session, by its hook or its plugin. */
   readonly provesSession?: boolean;
   /** The first process of its pane, where the pane's terminal has reported that. */
   readonly pane_pid?: number | undefined;
@@ -216,7 +216,7 @@ function isProved(
   return isPeerProcess?.(agent_pid) || (isSame && before.agent_proved);
 }
 
-/** Whether the agent has reported its session. That holds for one session in one process. */
+/** True if the agent has reported its session. That holds for one session in one process. */
 function isSessionProved(
   before: StoredPeer | undefined,
   now: Pick<StoredPeer, "runtime_session_id" | "agent_pid" | "agent_started">,

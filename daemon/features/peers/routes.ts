@@ -26,7 +26,7 @@ export interface PeerRoutesDeps {
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
   isPeerProcess(pid: number, caller: Caller): boolean;
-  /** Whether the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be another registered peer than this one. */
   isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;

@@ -28,22 +28,22 @@ const looksLikeDaemonOrAlias = lookalikesOf([...NAMES_OF_DAEMON, ...ALIASES]);
 const looksLikeDaemonOrPerson = lookalikesOf([...NAMES_OF_DAEMON, ...NAMES_OF_PERSONS]);
 const looksLikePerson = lookalikesOf(NAMES_OF_PERSONS);
 
-/** Whether the human may not have a name: it is the daemon's, an alias or `mcp-…`, or looks so. */
+/** True if the human may not have a name: it is the daemon's, an alias or `mcp-…`, or looks so. */
 export function isReservedForHuman(name: string): boolean {
   return looksLikeDaemonOrAlias(name) || isAppName(name);
 }
 
-/** Whether a surface of the human may not have a name. What it sends as the human is marked. */
+/** True if a surface of the human may not have a name. Its messages as the human are marked. */
 export function isReservedForSurface(name: string): boolean {
   return looksLikeDaemonOrPerson(name);
 }
 
-/** Whether no peer may have a name, whatever the human's name is (contract 11). */
+/** True if no peer may have a name, whatever the human's name is (contract 11). */
 export function isReserved(name: string): boolean {
   return isReservedForHuman(name) || looksLikePerson(name);
 }
 
-/** Whether a name begins with `mcp-`, as those of the relay's apps do. */
+/** True if a name begins with `mcp-`, as those of the relay's apps do. */
 export function isAppName(name: string): boolean {
   return skeletonOf(name).startsWith("mcp-");
 }

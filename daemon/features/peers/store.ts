@@ -33,11 +33,11 @@ export const StoredPeer = Peer.omit({
   /** The pane that the process says it runs in. Another agent may have that pane. */
   claimed_pane_id: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
-  /** Whether the agent itself reported its session. */
+  /** True if the agent itself reported its session. */
   session_proved: z.boolean(),
   /** The digest by which a WebSocket client is recognized. */
   client_key: z.string().nullable(),
-  /** What proves that this machine made the peer's id; null for ids of earlier versions. */
+  /** Proof that this machine made the peer's id; null for ids of earlier versions. */
   id_proof: z.string().nullable(),
   /** Whether a birth certificate was issued to the peer. */
   certified: z.boolean(),
@@ -86,7 +86,7 @@ const LiveProcess = StoredPeer.pick({
   tmux_socket: true,
 });
 
-/** The fields of a peer that decide whether somebody is it (`identity/`). */
+/** The fields of a peer by which a sender is matched with it (`identity/`). */
 const IdentityFacts = StoredPeer.pick({
   peer_id: true,
   name: true,
@@ -355,7 +355,7 @@ export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   );
 }
 
-/** Those of these pids that are of any peer's proved process, in the same order. */
+/** The pids of this list that belong to a peer's proved process, in the same order. */
 export function pidsOfPeers(db: Reader, pids: readonly number[]): number[] {
   return db.values(
     z.number(),

@@ -2,7 +2,7 @@
 
 import type { TurnEnd } from "../agents/adapter.ts";
 
-/** How long an agent has to be idle before a turn counts as ended that no source saw end. */
+/** Time that an agent must be idle before a turn counts as ended whose end no source reported. */
 export const UNREPORTED_MS = 10_000;
 
 /** A turn that began: when, and the ids in its prompt that no other prompt has. */
@@ -11,19 +11,19 @@ export interface BegunTurn {
   readonly ids: readonly string[];
 }
 
-/** What the sources show of an agent at one moment. */
+/** Evidence of all sources about an agent's turns at one moment. */
 export interface TurnEvidence {
   readonly now: number;
   /** The ends of turns that were reported or found now, of this turn or of others. */
   readonly ends: readonly TurnEnd[];
-  /** Since when the agent is idle, and who says so; null if it is not, or if that is unknown. */
+  /** Start of the agent's idle time, and its source; null if it is not, or if that is unknown. */
   readonly idle: { readonly at: number; readonly source: string } | null;
   /** A prompt that the agent begins to work on now. */
   readonly prompt?: string | undefined;
 }
 
 /**
- * How the turn ended; undefined if it goes on. The first end since the turn began is its own,
+ * The end of the turn; undefined if it goes on. The first end since the turn began is its own,
  * unless the turn's prompt follows that end: then the prompt waited in the agent while another turn
  * ended. Without such an end, the turn is over once the agent was idle and begins with another
  * prompt, or stays idle.

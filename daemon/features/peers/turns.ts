@@ -81,7 +81,7 @@ export class PeerTurns {
     this.#deps.reactions.turnFailed(peer_id, error);
   }
 
-  /** Whether an end in an agent's own records was not seen before: records show it again. */
+  /** True if an end in an agent's own records is new. The records show each end repeatedly. */
   #isNew(peer_id: string, { at }: TurnEnd): boolean {
     return at > (this.#ended.get(peer_id) ?? -Infinity);
   }
@@ -99,7 +99,7 @@ export class PeerTurns {
       this.#ended.set(peer_id, at);
       const [oldest] = this.#ended.keys();
       if (this.#ended.size > AGENTS_MAX && oldest) this.#ended.delete(oldest);
-      // What the records show of a time before the start was published then.
+      // An end from before the daemon's start was published when it happened.
       if (at < this.#started_at) continue;
       if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
       if (how === "failed") this.#turnFailed(peer_id, text);
@@ -226,12 +226,12 @@ function endsIn(
   at: number,
 ): TurnEnd[] {
   if (interrupted || error === INTERRUPTED) return [{ how: "interrupted", at, source }];
-  // What the agent has said before an error is no result of its turn.
+  // The agent's text before an error is no result of its turn.
   if (error !== undefined) return [{ how: "failed", at, source, text: error }];
   return text === undefined ? [] : [{ how: "completed", at, source, text }];
 }
 
-/** Since when a peer is idle, and who says so; null if it is not, or if that is unknown. */
+/** Start of a peer's idle time, and its source; null if it is not idle, or if that is unknown. */
 export function idleSince(
   { status, turn_state, turn_at, turn_by }: Pick<
     rows.StoredPeer,

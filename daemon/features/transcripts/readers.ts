@@ -9,7 +9,7 @@ import type { Reader } from "./transcripts.ts";
 export interface ReaderProofs {
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** Whether this process of a peer sends the request, or a descendant that is no other peer's. */
+  /** True if this process of a peer sends the request, or a descendant that is no other peer's. */
   isPeerProcess(pid: number, caller: Caller): boolean;
 }
 

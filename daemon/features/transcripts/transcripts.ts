@@ -119,7 +119,7 @@ export class Transcripts {
     return isForeign ? unproved(peer) : undefined;
   }
 
-  /** Whether a peer of another circle has the session that a peer names. */
+  /** True if a peer of another circle has the session that a peer names. */
   #isElsewhere({ peer_id, runtime_session_id, circle }: StoredPeer): boolean {
     const holders = rows.bySession(this.#ctx.db, runtime_session_id ?? "");
     return holders.some((other) => other.peer_id !== peer_id && other.circle !== circle);
@@ -135,14 +135,14 @@ export class Transcripts {
     return isClaimed(peer) ? unproved(peer) : undefined;
   }
 
-  /** Why a reader may not have an agent that goes on with a session; `earlier` had it last. */
+  /** Why a reader may not resume a session with another agent; `earlier` had it last. */
   refusalOfSession(earlier: StoredPeer | undefined, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     return earlier ? this.refusalOfCopy(earlier, reader) : new Problem("human_not_proven", {});
   }
 }
 
-/** Whether a peer names a session that its agent has not reported. Anybody may name any session. */
+/** True if a peer names a session that its agent has not reported: any caller may name any. */
 function isClaimed({ runtime_session_id, session_proved }: StoredPeer): boolean {
   return runtime_session_id !== null && !session_proved;
 }

@@ -44,7 +44,7 @@ export class Usage {
     };
   }
 
-  /** Of the live peers of this machine that are agents, as far as the reader may know it. */
+  /** Of this machine's live agents, without the numbers that the reader may not know. */
   async list(reader: Reader): Promise<PeerUsage[]> {
     const usage: PeerUsage[] = [];
     for (const peer of rows.livePeers(this.#ctx.db)) {

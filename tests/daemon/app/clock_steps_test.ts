@@ -201,7 +201,7 @@ class RunningClock extends FakeClock {
   }
 }
 
-Deno.test("a lease goes on over a step also where time passes while it is written", async () => {
+Deno.test("a lease survives a clock step, also if time passes while it is written", async () => {
   await using w = world({ clock: new RunningClock() });
   const { peer_id } = await addPeer(w, "box");
   await notify(w, "ada", "box");

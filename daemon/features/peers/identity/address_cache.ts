@@ -80,7 +80,7 @@ export class AddressCache {
     return (this.#human ??= { address: rows.human(this.#db) }).address;
   }
 
-  /** Whether a name is, or looks like, the human's name or a reserved one. */
+  /** True if a name is, or looks like, the human's name or a reserved one. */
   isReserved(name: string): boolean {
     this.#forgetChanged();
     return this.#isReserved.get(name);

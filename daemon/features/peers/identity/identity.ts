@@ -1,8 +1,8 @@
 /**
- * Decides who somebody is: who sends a hook's report, who calls, who registers, and who has a pane.
- * The evidence counts in one order: a process that the kernel proves, a certificate that was given
- * to one, and then hints. A session, a pane and a name are hints: they never outweigh a process
- * that is proved and runs. Reads nothing and stores nothing.
+ * Decides which peer sends a hook's report, calls, registers or has a pane. Evidence has an
+ * order: a process that the kernel proves, a certificate that was issued to a peer, and then hints.
+ * A session, a pane and a name are hints: they never outweigh a process that is proved and runs.
+ * Reads nothing and stores nothing.
  */
 
 import type { ProcessId } from "../../../host/processes.ts";
@@ -13,7 +13,7 @@ import type { ProcessId } from "../../../host/processes.ts";
  */
 export type ProcessState = "proved" | "claimed" | "ended" | "none";
 
-/** The facts of a record that decide whether somebody is its peer. */
+/** The facts of a record by which a sender is matched with its peer. */
 export interface KnownPeer {
   readonly peer_id: string;
   readonly process: ProcessId | null;
@@ -21,15 +21,15 @@ export interface KnownPeer {
   readonly is_live: boolean;
 }
 
-/** What a hook or a call proves, besides the session that it names. */
+/** Proofs of a hook or a call, besides the session that it names. */
 export interface SessionEvidence {
   /** The agent's process, if the kernel proves that it or its hook sends this. */
   readonly agent?: ProcessId | undefined;
   /** Without the agent's process: the process that sends this, and its ancestors, if proved. */
   readonly lineage?: Iterable<number>;
   /**
-   * Whether the server sends it that an agent's terminals share: it runs all their sessions, and no
-   * terminal's process does.
+   * True if the sender is a server that an agent's terminals share. It runs their sessions, and the
+   * terminals' processes do not.
    */
   readonly by_server?: boolean | undefined;
 }
@@ -43,7 +43,7 @@ export function peerOfSession<P extends KnownPeer>(
   { agent, lineage = [], by_server = false }: SessionEvidence,
 ): P | undefined {
   if (agent) return holders.find(({ process }) => isSameProcess(process, agent));
-  // What has ended is no ancestor, and the pid of what runs is its own.
+  // An ended process is no ancestor. The pid of a running process is not reused.
   const running = holders.filter(({ process, state }) => process && state !== "ended");
   const pids = new Set(running.length > 0 ? lineage : []);
   const agreeing = running.find(({ process }) => process && pids.has(process.pid));
@@ -51,20 +51,20 @@ export function peerOfSession<P extends KnownPeer>(
   return liveFirst(by_server ? holders : holders.filter(hasNoProcess))[0];
 }
 
-/** What a registration proves, besides the session that it names. */
+/** Proofs of a registration, besides the session that it names. */
 export interface JoinEvidence {
   /** The process that it names, if that is proved. */
   readonly process: ProcessId | undefined;
-  /** Whether it names a process, proved or not. */
+  /** True if it names a process, proved or not. */
   readonly names_process: boolean;
   readonly by_hook: boolean;
-  /** Whether the process on the peer's record, or a descendant, is proved to send it. */
+  /** True if the process on the peer's record, or a descendant, is proved to send it. */
   readonly is_from_peer: boolean;
 }
 
 /**
- * Whether a registration that names a peer's session may continue that peer: another process may
- * once the peer's own has ended. Nobody takes a live peer's place by its session.
+ * True if a registration that names a peer's session may continue that peer: another process may
+ * once the peer's own has ended. A session alone never replaces a live peer.
  */
 export function mayJoinSession(
   peer: KnownPeer,
@@ -78,9 +78,9 @@ export function mayJoinSession(
 
 /** A peer whose process claims to run in a pane. */
 export interface PaneClaim extends KnownPeer {
-  /** Whether it has the pane at present. */
+  /** True if it has the pane at present. */
   readonly has_pane: boolean;
-  /** Whether its process is known to run in another terminal than the pane's. */
+  /** True if its process is known to run in another terminal than the pane's. */
   readonly is_elsewhere?: boolean;
 }
 
@@ -109,14 +109,14 @@ function byRank(a: PaneClaim, b: PaneClaim, newcomer: PaneClaim | undefined): nu
   return rankOf(b) - rankOf(a);
 }
 
-/** The order of two processes by their start; 0 if it cannot be told, as on macOS. */
+/** The order of two processes by their start; 0 if it is unknown, as on macOS. */
 function byAge(a: ProcessId | null, b: ProcessId | null): number {
   return Number(a?.started) - Number(b?.started) || 0;
 }
 
 /**
  * The peer of a process, of those whose process it is, live ones first. A program may be several
- * peers: then its process does not tell them apart.
+ * peers, which its process does not distinguish.
  */
 export function peerOfProcess<P extends KnownPeer>(
   [first, second]: readonly P[],
@@ -132,7 +132,7 @@ export function peerOfPane<P extends KnownPeer>([occupant]: readonly P[]): P | u
   return occupant?.is_live && occupant.state === "none" ? occupant : undefined;
 }
 
-/** Whether two facts name one process. The system reuses pids, but not with the same start time. */
+/** True if two facts name one process. The system reuses pids, but not with the same start time. */
 export function isSameProcess(a: ProcessId | null, b: ProcessId): boolean {
   return a !== null && a.pid === b.pid && a.started === b.started;
 }

@@ -1,4 +1,4 @@
-/** Looks up what `identity.ts` decides about: the peers of sessions, of processes and of panes. */
+/** Looks up the peers of sessions, processes and panes, about which `identity.ts` decides. */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import {
@@ -39,7 +39,7 @@ export interface NamedPane {
 export interface ProcessSearch {
   /** A process that is searched for, whether it is proved to be a peer's or not. */
   readonly own?: ProcessId | null;
-  /** Whether the process on a peer's record may be the peer's alone. */
+  /** True if the process on a peer's record may be the peer's alone. */
   isCounted?(peer: IdentityFacts): boolean;
 }
 
@@ -81,14 +81,14 @@ export class IdentityLookup {
       this.#known(this.#holdersOf(named)).some((peer) => mayJoinSession(peer, hook));
   }
 
-  /** Whether the process on a peer's record has ended. */
+  /** True if the process on a peer's record has ended. */
   hasEnded(peer: IdentityFacts): boolean {
     return hasEnded(this.#here, peer);
   }
 
   /**
-   * Whose the first of these processes is that is `own` or any peer's. It has no `peer` if it is
-   * `own`, or not of one peer alone. The pids are a process and its ancestors, nearest first.
+   * The owner of the first of these processes that is `own` or a peer's; without `peer` if it is
+   * `own`, or if several peers share it. The pids are a process and its ancestors, nearest first.
    */
   peerOfProcesses(
     pids: Iterable<number>,

@@ -1,4 +1,4 @@
-/** What is known of a peer's process now, as identity needs it. */
+/** The state of a peer's process now, as `identity.ts` needs it. */
 
 import type { ProcessId, ProcessTable } from "../../../host/processes.ts";
 import { isLive } from "../directory.ts";
@@ -14,7 +14,7 @@ export interface Processes {
 
 type Process = Pick<StoredPeer, "agent_pid" | "agent_started" | "machine">;
 
-/** The facts of a record that decide whether somebody is its peer. */
+/** The facts of a record by which a sender is matched with its peer. */
 export function knownPeerOf(here: Processes, peer: Omit<IdentityFacts, "name">): KnownPeer {
   const { peer_id } = peer;
   const state = processStateOf(here, peer);
@@ -40,7 +40,7 @@ function processStateOf(here: Processes, peer: Omit<IdentityFacts, "name">): Pro
   return peer.agent_proved && isHere ? "proved" : "claimed";
 }
 
-/** Whether the recorded process is known to have ended. */
+/** True if the recorded process is known to have ended. */
 export function hasEnded(
   { machine, processes }: Processes,
   { agent_pid, agent_started, machine: recorded }: Process,

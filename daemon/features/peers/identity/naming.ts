@@ -20,7 +20,7 @@ import { looksLike } from "./lookalikes.ts";
 
 const NAME_LENGTH_MAX = 64;
 
-/** Who asks for a name: the human may have its own, and surfaces may have it and its aliases. */
+/** The holder of a name: the human may have its own, and surfaces may have it and its aliases. */
 interface NameHolder {
   readonly peer_id?: string | undefined;
   readonly role?: Role | undefined;
@@ -56,7 +56,7 @@ export function misnamedPeers(db: Reader): string[] {
   );
 }
 
-/** A name in place of a reserved one. */
+/** The name that replaces a reserved one. */
 export function unreserved(name: string): string {
   const suffix = "-agent";
   return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
@@ -69,7 +69,7 @@ export function nameOf({ name, path, backend }: Registration): string {
   return `${folder.slice(0, NAME_LENGTH_MAX - backend.length - 1)}-${backend}`;
 }
 
-/** How many hex digits tell folders apart whose names have no readable form. */
+/** Number of hex digits that distinguish folders whose names have no readable form. */
 const DIGEST_LENGTH = 6;
 
 /** The name of a folder as a part of a name: transliterated, and different for each folder. */

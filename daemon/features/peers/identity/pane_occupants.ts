@@ -78,7 +78,7 @@ export class PaneOccupants {
     if (claimed.pane_id !== null) this.#give(tx, claimed.pane_id, peer_id);
   }
 
-  /** Another process goes on without the pane; anything else gives way to the new occupant. */
+  /** Takes the pane from a peer, which stays live if it is proved to be another process. */
   #take(tx: Tx, { other, claim }: { other: StoredPeer; claim: PaneClaim }, by: PaneClaim): void {
     const { peer_id } = other;
     const goesOn = claim.state === "proved" &&

@@ -33,7 +33,7 @@ export function ownPeerIds(daemon_id: string, ids: Pick<Ids, "hex">): PeerIds {
   };
 }
 
-/** Whether an id is proved to be one that this machine made. */
+/** True if an id is proved to be one that this machine made. */
 export function isOwnId(daemon_id: string, { peer_id, id_proof }: NewPeerId): boolean {
   return id_proof !== null && idOf(daemon_id, id_proof) === peer_id;
 }

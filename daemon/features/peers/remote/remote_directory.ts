@@ -61,7 +61,7 @@ export class RemoteDirectory {
     if (!this.isAny) return undefined;
     const exact = this.#byId.get(argument);
     if (exact && exact.role !== "human") return exact;
-    // A reserved name alone means nobody elsewhere, whatever a machine calls its peers.
+    // A reserved name without a machine never names a peer of another machine.
     if (isReserved(argument)) return undefined;
     const { only, first } = circles;
     const everywhere = this.#named.get(argument);

@@ -185,12 +185,12 @@ export class RemotePeers {
   }
 }
 
-/** Whether an id is that of a peer of this machine, even of one that is gone. */
+/** True if an id is that of a peer of this machine, even of one that is gone. */
 function isHere(tx: Tx, peer_id: string): boolean {
   return peerRows.address(tx, peer_id) !== undefined;
 }
 
-/** Whether the first machine proves that it made the id that another one announced before it. */
+/** True if a machine proves that it made an id that another machine announced before. */
 function isStronger(claimed: RemotePeer, known: RemotePeer): boolean {
   return isOwnId(claimed.daemon_id, claimed) && !isOwnId(known.daemon_id, known);
 }

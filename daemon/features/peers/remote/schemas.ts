@@ -17,7 +17,7 @@ export const peerId = madeLate(() =>
   z.string().regex(/^peer-[0-9a-f]{12}$/, "Not the id of a peer")
 );
 
-/** What proves that a machine made a peer's id; earlier versions share none. */
+/** Proof that a machine made a peer's id; earlier versions share none. */
 const idProof = madeLate(() => z.string().regex(/^[0-9a-f]{24}$/).nullable().default(null));
 
 /** What a machine shares of one of its peers. */

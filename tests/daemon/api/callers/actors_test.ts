@@ -1,4 +1,4 @@
-/** In whose name a caller may act: in its own, in a person's, or in one that nobody can prove. */
+/** A caller may act in its own name, in a person's, or in a name that has no proof. */
 
 import assert from "node:assert/strict";
 import { NO_ACTOR } from "kit/http/contract.ts";
@@ -211,7 +211,7 @@ Deno.test("an answer without a proof is marked, whether it names its author or n
   }
 });
 
-Deno.test("what is sent later is marked as well, if nothing proved who asked for it [c11.speak.unproved]", async () => {
+Deno.test("a message that is sent later is marked if nothing proved who asked for it [c11.speak.unproved]", async () => {
   await using at = await speakers();
   const { w } = at;
   const said = { from_peer: "victim", to_peer: "web", text: "Later" };
@@ -274,7 +274,7 @@ Deno.test("an agent does not take over an offline client of /ws or a registratio
   assert.equal(back.of("connected")[0]?.peer_id, connected?.peer_id);
 });
 
-Deno.test("no peer speaks as another one whose parent it is said to be", async () => {
+Deno.test("a peer does not speak as another peer whose record names it as the parent", async () => {
   await using at = await speakers();
   const { w, as } = at;
   await addPeer(w, "remote", { runtime_session_id: "s-remote" });
@@ -293,7 +293,7 @@ Deno.test("no peer speaks as another one whose parent it is said to be", async (
   }
 });
 
-Deno.test("a subagent is spoken for by its parent, and not by a peer with the parent's id as session", async () => {
+Deno.test("a parent speaks for its subagent, and a peer with the parent's id as session does not", async () => {
   await using at = await speakers();
   const { w, as, victim } = at;
   const parent = { parent_runtime_id: victim.peer_id, ephemeral: true, addressable: false };
@@ -331,7 +331,7 @@ function fieldsOf(schema: unknown): Record<string, unknown> {
   return shape ?? (def ? { ...fieldsOf(def.in), ...fieldsOf(def.out) } : {});
 }
 
-Deno.test("what an agent says or answers as the human is marked, and it does nothing else in the human's name [c11.speak.another]", async () => {
+Deno.test("an agent's messages and answers as the human are marked, and it does nothing else in the human's name [c11.speak.another]", async () => {
   await using at = await speakers({ "human.name": "sam" });
   const { w, as } = at;
   as(VICTIM);
@@ -366,7 +366,7 @@ Deno.test("requests of another machine and of the relay's apps prove no process 
   }
 });
 
-Deno.test("a peer that registers a terminal program, below which others run, keeps nobody from speaking", async () => {
+Deno.test("a peer that registers a terminal program does not keep the programs below it from speaking", async () => {
   await using at = await speakers();
   const { w, as } = at;
   w.processes.start(TERMINAL_PROGRAM_PID);
@@ -378,7 +378,7 @@ Deno.test("a peer that registers a terminal program, below which others run, kee
   assert.equal(sent.status, 200, JSON.stringify(sent));
 });
 
-Deno.test("nobody is searched for while no agent's process runs [c11.speak.clients]", async () => {
+Deno.test("the caller is not searched for while no agent's process runs [c11.speak.clients]", async () => {
   class CountedSockets extends FakeSockets {
     searches = 0;
     override readonly holderOf = () => {

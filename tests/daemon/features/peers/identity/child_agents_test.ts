@@ -1,4 +1,4 @@
-/** An agent starts another one in its shell, in the same pane: who has the pane, and who speaks. */
+/** An agent starts a child in its shell, in the same pane: which has the pane, and which speaks. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";

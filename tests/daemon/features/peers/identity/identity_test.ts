@@ -119,14 +119,14 @@ Deno.test("a pane's occupant is the oldest live proved agent of its terminal [c2
   }
 });
 
-Deno.test("where a start cannot be compared, as on macOS, who has the pane keeps it", () => {
+Deno.test("where starts cannot be compared, as on macOS, the peer that has the pane keeps it", () => {
   const dated = (peer_id: string, pid: number) =>
     peer(peer_id, pid, { process: { pid, started: "Fri Nov 27 16:41:00 2026" } });
   const [a, b] = [holds(dated("a", 7)), claims(dated("b", 9))];
   assert.equal(occupantOf([a, b], b)?.peer_id, "a");
 });
 
-Deno.test("a process is a peer's if it is that of no other live one", () => {
+Deno.test("a process identifies its peer if no other live peer has it", () => {
   assert.equal(peerOfProcess([peer("a", 7)])?.peer_id, "a");
   assert.equal(peerOfProcess([peer("a", 7), offline("b", 7)])?.peer_id, "a");
   assert.equal(peerOfProcess([peer("a", 7), peer("b", 7)]), undefined);

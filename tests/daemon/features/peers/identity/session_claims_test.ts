@@ -1,4 +1,4 @@
-/** What somebody gets who names the session of another: a peer of its own, and nothing else. */
+/** A registration with the session of another peer makes a new peer, and gets nothing else. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
@@ -170,7 +170,7 @@ Deno.test("an agent whose hooks report its session hands its own turns over, and
   assert.equal(refused.error, "not_your_work");
 });
 
-Deno.test("an agent that another one starts registers as itself, and not as that one", async () => {
+Deno.test("an agent that another agent starts registers as itself", async () => {
   await using w = world({ sockets: new FakeSockets() });
   w.processes.start(VICTIM);
   w.processes.start(THIEF, VICTIM);
