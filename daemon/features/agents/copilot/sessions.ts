@@ -140,8 +140,8 @@ export async function lastMessageOf(
   { id, stopped_at }: { id: string; stopped_at: number | undefined },
   clock: Clock,
 ): Promise<string> {
-  if (!SESSION_ID.test(id)) return "";
-  const path = join(folderOf(config_dir, id), "events.jsonl");
+  const path = recordsFileOf(config_dir, id);
+  if (path === undefined) return "";
   const give_up_at = clock.monotonic() + LATE_MS_MAX;
   for (;;) {
     const records = parseRecords(readTail(path, MESSAGE_TAIL_BYTES) ?? "");

@@ -4,7 +4,8 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "../contract.ts";
-import { copilotRecords, entriesOf } from "./session_files.ts";
+import { entriesOf } from "./session_files.ts";
+import { recordsFileOf } from "./sessions.ts";
 
 /** As of 1.0.102. */
 const Ended = z.object({
@@ -16,7 +17,7 @@ const Ended = z.object({
 
 export function copilotEnds(config_dir: string): LastEnds {
   return new LastEnds({
-    locate: (id) => copilotRecords(config_dir, id),
+    locate: (id) => recordsFileOf(config_dir, id),
     marks: ['"abort"', '"session.error"'],
     endIn,
     entriesOf,
