@@ -10,7 +10,8 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { sessionFor } from "./registry.ts";
-import { SESSION_ID, transcriptOf } from "./transcripts.ts";
+import { claudeTranscript } from "./session_files.ts";
+import { SESSION_ID } from "./transcripts.ts";
 
 /** How much earlier a dialog may be answered than its hook has reached us. */
 const EARLY_MS_MAX = 2_000;
@@ -78,9 +79,9 @@ function fileOf(
   config_dirs: readonly string[],
   { session_id, agent_id }: WaitingCall,
 ): string | undefined {
-  if (![session_id, agent_id ?? session_id].every((id) => SESSION_ID.test(id))) return undefined;
-  const file = config_dirs.map((dir) => transcriptOf(dir, session_id)).find(Boolean);
+  const file = claudeTranscript(config_dirs, session_id);
   if (file === undefined || agent_id === undefined) return file;
+  if (!SESSION_ID.test(agent_id)) return undefined;
   return join(file.slice(0, -".jsonl".length), "subagents", `agent-${agent_id}.jsonl`);
 }
 
