@@ -39,12 +39,11 @@ export class LastEnds {
   of(session_id: string | null): TurnEnd | undefined {
     if (session_id === null) return undefined;
     const known = this.#known.get(session_id);
-    const file = known && changedAt(known.file) !== undefined
-      ? known.file
-      : this.#format.locate(session_id);
+    const known_at = known && changedAt(known.file);
+    if (known && known_at === known.changed_at) return known.end;
+    const file = known_at === undefined ? this.#format.locate(session_id) : known?.file;
     const changed_at = file === undefined ? undefined : changedAt(file);
     if (file === undefined || changed_at === undefined) return undefined;
-    if (known?.file === file && known.changed_at === changed_at) return known.end;
     const end = lastEndIn(readTail(file, TAIL_BYTES) ?? "", this.#format);
     if (this.#known.size >= SESSIONS_MAX) this.#known.clear();
     this.#known.set(session_id, { file, changed_at, end });
@@ -79,9 +78,10 @@ function lastEndIn(
 export function withEnd(
   observed: Observation | undefined,
   peer: AgentPeer,
-  end: TurnEnd | undefined,
+  ends: Pick<LastEnds, "of">,
 ): Observation | undefined {
-  if (!observed?.alive || !end) return observed;
+  const end = observed?.alive ? ends.of(peer.runtime_session_id) : undefined;
+  if (!observed || !end) return observed;
   const isNews = observed.turn_state === null && peer.turn_state !== "idle" &&
     end.at > (peer.turn_at ?? 0) && end.prompts_since?.length === 0;
   const idle = { turn_state: "idle" as const, at: end.at, source: end.source };

@@ -175,7 +175,7 @@ for (const [what, peer, end, idle] of OBSERVED) {
   Deno.test(what, () => {
     const seen = { alive: true, turn_state: null, source: "process table" };
     const found = { how: "interrupted" as const, source: "session file", ...end };
-    const observed = withEnd(seen, { ...SHARED, ...peer }, found);
+    const observed = withEnd(seen, { ...SHARED, ...peer }, { of: () => found });
     assert.equal(observed?.turn_state, idle ? "idle" : null);
     assert.deepEqual(observed?.end, found);
   });
