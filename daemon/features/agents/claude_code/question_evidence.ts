@@ -5,7 +5,7 @@
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
-import { canonicalJson, tryJson } from "kit/core/text.ts";
+import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
@@ -102,7 +102,7 @@ export function fileEvidence(
     for (const block of data?.message.content ?? []) {
       const at = data?.timestamp ?? 0;
       const use = ToolUse.safeParse(block).data;
-      if (use?.name === tool && isSame(use.input, input)) {
+      if (use?.name === tool && isSameJson(use.input, input)) {
         [call, result] = [{ id: use.id, at }, undefined];
       }
       const done = ToolResult.safeParse(block).data;
@@ -115,8 +115,4 @@ export function fileEvidence(
   if (!call) return [];
   if (!result) return [{ source, says: "not_done", at: call.at }];
   return result.at < asked_at - EARLY_MS_MAX ? [] : [result];
-}
-
-function isSame(left: unknown, right: unknown): boolean {
-  return canonicalJson(left) === canonicalJson(right);
 }

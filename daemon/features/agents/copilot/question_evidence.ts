@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import { canonicalJson, tryJson } from "kit/core/text.ts";
+import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { recordsFileOf } from "./sessions.ts";
@@ -56,7 +56,5 @@ function isCall(
 ): boolean {
   const fields = Fields.safeParse(input).data ?? {};
   return data?.toolName === tool &&
-    Object.entries(fields).every(([key, value]) =>
-      canonicalJson(data.arguments?.[key]) === canonicalJson(value)
-    );
+    Object.entries(fields).every(([key, value]) => isSameJson(data.arguments?.[key], value));
 }

@@ -3,7 +3,7 @@
  * human allows or denies, here or at the agent's own dialog.
  */
 
-import { canonicalJson } from "kit/core/text.ts";
+import { isSameJson } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type {
@@ -225,7 +225,7 @@ function findingOf(
   { tool, input }: WaitingCall,
   known: boolean,
 ): Evidence["says"] | undefined {
-  if (ran) return ran.tool === tool && isSame(ran.input, input) ? "allowed" : undefined;
+  if (ran) return ran.tool === tool && isSameJson(ran.input, input) ? "allowed" : undefined;
   // Nothing ran that waited for a permission when its turn was interrupted.
   if (interrupted) return "denied";
   // A session may begin in a second process while the first one waits.
@@ -233,10 +233,6 @@ function findingOf(
   const isOver = prompt !== undefined || turn_state === "idle" || turn_error !== undefined ||
     end_reason !== undefined || subagent?.phase === "ended";
   return isOver ? "idle" : undefined;
-}
-
-function isSame(left: unknown, right: unknown): boolean {
-  return canonicalJson(left) === canonicalJson(right);
 }
 
 /** Only an answer with the option `allow` permits the tool. */
