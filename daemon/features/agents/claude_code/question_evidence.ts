@@ -9,6 +9,7 @@ import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { sessionFor } from "./registry.ts";
 import { claudeTranscript } from "./session_files.ts";
 import { SESSION_ID } from "./transcripts.ts";
@@ -34,7 +35,7 @@ const ToolResult = z.object({
   tool_use_id: z.string(),
 });
 const Line = z.object({
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   message: z.object({ content: z.array(z.unknown()) }),
   /** In the result of a call that was refused, such as `user-rejected`. */
   toolDenialKind: z.string().optional(),

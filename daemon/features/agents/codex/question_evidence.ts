@@ -7,11 +7,12 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { rolloutFile } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
 
 const Line = z.object({
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   payload: z.object({ type: z.enum(["turn_aborted", "task_complete"]) }),
 });
 

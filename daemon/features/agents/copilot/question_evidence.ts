@@ -7,12 +7,13 @@ import * as z from "zod";
 import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { recordsFileOf } from "./sessions.ts";
 
 const Fields = z.record(z.string(), z.unknown());
 const Line = z.object({
   type: z.enum(["abort", "assistant.turn_end", "tool.execution_start", "tool.execution_complete"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   /** The subagent that the record belongs to; absent for a record of the session itself. */
   agentId: z.string().optional(),
   data: z.object({

@@ -6,7 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
-import type { ParsedEntry } from "../sessions/pages.ts";
+import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import { type FoundSession, HEAD_BYTES, type SessionFiles } from "../sessions/session_files.ts";
 import { folderOf, recordsFileOf, SESSION_ID } from "./sessions.ts";
@@ -18,7 +18,7 @@ const WORKSPACE_BYTES_MAX = 16_384;
 /** A record that belongs to the conversation, as of 1.0.102. */
 const Record = z.object({
   type: z.enum(["user.message", "assistant.message", "tool.execution_complete"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null),
+  timestamp: Timestamp.nullable().catch(null),
   /** Set for the records of a subagent. */
   agentId: z.string().optional(),
   data: z.object({

@@ -4,13 +4,14 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "../contract.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { entriesOf } from "./session_files.ts";
 import { recordsFileOf } from "./sessions.ts";
 
 /** As of 1.0.102. */
 const Ended = z.object({
   type: z.enum(["abort", "session.error"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   agentId: z.undefined().optional(),
   data: z.looseObject({ errorType: ErrorClass.catch("unknown") }),
 });
