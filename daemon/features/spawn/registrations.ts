@@ -175,12 +175,15 @@ export class SpawnRegistrations {
   }
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */
-  #sendSeed({ seed_from, seed_human, ...spawn }: Spawn, text: string, peer_id: string): boolean {
+  #sendSeed(
+    { seed_from, seed_human: proven_human, seed_unverified: unverified }: Spawn,
+    text: string,
+    peer_id: string,
+  ): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
       const note = { from_peer, to_peer: peer_id, text };
-      const requestContext = { proven_human: seed_human, unverified: spawn.seed_unverified };
-      this.#deps.notifications.notify(note, requestContext);
+      this.#deps.notifications.notify(note, { proven_human, unverified });
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);
