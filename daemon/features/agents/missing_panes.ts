@@ -1,4 +1,4 @@
-/** The panes of peers that their terminal does not have (any more): nothing reaches them there. */
+/** The panes of peers that their terminal does not have, so that no message reaches them there. */
 
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { AgentPeer } from "./adapter.ts";
@@ -23,7 +23,7 @@ export class MissingPanes {
     await Promise.all(distinct.entries().map(([key, place]) => this.#lookAt(key, place)));
   }
 
-  /** Looks for the panes of all peers, and forgets those of no peer. */
+  /** Looks for the panes of all peers, and forgets panes without a peer. */
   async refresh(places: readonly Place[]): Promise<void> {
     const keys = new Set(places.map(keyOf));
     for (const key of this.#missing) if (!keys.has(key)) this.#missing.delete(key);

@@ -22,7 +22,7 @@ const CATCH_UP_MS = 24 * 3_600_000;
  */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
-/** How long before a surface was last seen its connection may have been dead already. */
+/** Maximum time before a surface was last seen in which its connection may have been dead. */
 const UNNOTICED_MS_MAX = 120_000;
 
 const DASHBOARD = "dashboard";
@@ -110,8 +110,8 @@ export class Surfaces {
   }
 
   /**
-   * Tells connected surfaces how the ask of an item ended, so that they take away its buttons. A
-   * surface that is away hears of it when it connects.
+   * Sends the end of an item's ask to the connected surfaces, so that they remove its buttons.
+   * Other surfaces get it when they connect.
    */
   showEnd({ item_id }: Pick<InboxItem, "item_id">): void {
     this.#ctx.db.afterCommit(() => {

@@ -163,7 +163,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Tells the human and the sender of an agent that waits at a dialog before it does anything. */
+  /** Notifies the human and the sender if an agent waits at a dialog before it does anything. */
   #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
     const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
     if (turn_state !== "awaiting_input") return;

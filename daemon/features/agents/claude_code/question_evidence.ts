@@ -1,5 +1,5 @@
 /**
- * What Claude Code's session registry and session file say of a tool call that waits for
+ * Evidence from Claude Code's session registry and session file about a tool call that waits for
  * permission. As of 2.1.329.
  */
 
@@ -14,13 +14,13 @@ import { sessionFor } from "./registry.ts";
 import { claudeTranscript } from "./session_files.ts";
 import { SESSION_ID } from "./transcripts.ts";
 
-/** How much earlier a dialog may be answered than its hook has reached us. */
+/** Maximum time by which the answer of a dialog may precede the arrival of its hook. */
 const EARLY_MS_MAX = 2_000;
-/** What Claude Code writes as the result of a call that its user refused. */
+/** The result that Claude Code writes for a call that its user refused. */
 const REFUSED = "User rejected tool use";
 /**
- * The kind of a result that says nothing of the dialog: a second process that resumes the session
- * writes it for each call without a result, also for one whose dialog is still open.
+ * The kind of a result that proves nothing about the dialog: a second process that resumes the
+ * session writes it for each call without a result, even if the call's dialog is still open.
  */
 const UNKNOWN = "interrupted";
 
@@ -60,7 +60,7 @@ export function claudeEvidence(
 
 type Entry = NonNullable<ReturnType<typeof sessionFor>>;
 
-/** A state from before the question says nothing of its dialog, except that one waits. */
+/** A state from before the question proves nothing about its dialog, except `waiting`. */
 function registryEvidence(
   entry: Entry | undefined,
   { session_id }: WaitingCall,

@@ -1,4 +1,4 @@
-/** Turns that a user interrupted in Claude Code: no hook reports them, and its transcript does. */
+/** Turns that a user interrupted in Claude Code: no hook reports them, but its transcript does. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
@@ -13,7 +13,7 @@ const Interruption = z.object({
   type: z.literal("user"),
   timestamp: Timestamp,
   isSidechain: z.literal(false).optional(),
-  // What a person types is a text, and no list.
+  // Text that a person types is a string, not a list.
   message: z.object({
     content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
   }),

@@ -1,6 +1,6 @@
 /**
- * What a rollout of Codex says of a tool call that waits for permission. While our hook is held,
- * Codex shows no dialog: its user can only interrupt the turn. Tested with 0.169.0.
+ * Evidence from a rollout of Codex about a tool call that waits for permission. While our hook is
+ * held, Codex shows no dialog: its user can only interrupt the turn. Tested with 0.169.0.
  */
 
 import * as z from "zod";

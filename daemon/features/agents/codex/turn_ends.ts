@@ -1,4 +1,4 @@
-/** Turns of Codex that were interrupted, or that an error ended: its rollout has them. */
+/** Turns of Codex that were interrupted, or that an error ended: its rollout shows them. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";

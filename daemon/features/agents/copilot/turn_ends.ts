@@ -1,4 +1,4 @@
-/** Turns of Copilot CLI that were interrupted, or that an error ended: its records have them. */
+/** Turns of Copilot CLI that were interrupted, or that an error ended: its records show them. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";

@@ -1,4 +1,4 @@
-/** Turns of Gemini CLI that its user cancelled: its hook reports them like others. */
+/** Turns of Gemini CLI that its user cancelled: its hook reports them like completed ones. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";

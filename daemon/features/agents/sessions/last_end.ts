@@ -1,21 +1,21 @@
-/** How the last turn of a session ended that has no result, from the end of the session's file. */
+/** The end of a session's last turn without a result, read from the end of the session's file. */
 
 import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../adapter.ts";
 import type { ParsedEntry } from "./pages.ts";
 
-/** How much of a file is read: more than what follows an end before it is looked for. */
+/** Number of bytes that are read: more than is written after an end until it is looked for. */
 const TAIL_BYTES = 131_072;
-/** How many sessions are remembered. */
+/** Maximum number of sessions that are remembered. */
 const SESSIONS_MAX = 200;
 
 /** The end that a record shows. */
 export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text">;
 
-/** How an agent records ends and prompts, one record per line. */
+/** The form in which an agent records ends and prompts, one record per line. */
 export interface EndFormat {
   locate(session_id: string): string | undefined;
-  /** A text that is in every line that shows an end. */
+  /** Every line that shows an end contains one of these texts. */
   readonly marks: readonly string[];
   endIn(line: string): RecordedEnd | undefined;
   entriesOf(line: string): readonly ParsedEntry[];
@@ -64,7 +64,7 @@ function lastEndIn(
   }
   if (!last) return undefined;
   const { index, end } = last;
-  // What is older was written again, as agents do with their history.
+  // Older prompts belong to a history that the agent has written again.
   const prompts_since = lines.slice(index + 1).flatMap(entriesOf)
     .filter(({ kind, at }) => kind === "prompt" && (at ?? end.at) >= end.at)
     .map((entry) => entry.text);
@@ -72,8 +72,8 @@ function lastEndIn(
 }
 
 /**
- * An observation with how the last turn ended. If that end is newer than what is known of the
- * agent, and no prompt follows it, the agent is idle.
+ * Adds the end of the last turn to an observation. If that end is newer than the agent's known
+ * state, and no prompt follows it, the agent is idle.
  */
 export function withEnd(
   observed: Observation | undefined,
