@@ -95,13 +95,12 @@ export class Surfaces {
       const { seen_at = at } = pushes.getSurface(db, name) ?? {};
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
-      const closed_after = seen_at - UNNOTICED_MS_MAX;
-      for (const item_id of pushes.asksShownSince(db, name, at - CATCH_UP_MS)) {
-        const { closed_at } = rows.get(db, item_id) ?? { closed_at: null };
-        const isNews = closed_at !== null && closed_at >= closed_after;
-        if (isNews) db.afterCommit(() => this.#sendUpdate(peer_id, item_id));
+      const since = at - CATCH_UP_MS;
+      const shown = { surface: name, since, closed_after: seen_at - UNNOTICED_MS_MAX };
+      for (const item_id of pushes.closedAsksShown(db, shown)) {
+        db.afterCommit(() => this.#sendUpdate(peer_id, item_id));
       }
-      for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
+      for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, since)) {
         if (delivery_id && this.#deps.receipts.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
