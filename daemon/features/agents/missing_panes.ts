@@ -6,10 +6,10 @@ import type { AgentPeer } from "./adapter.ts";
 type Place = Pick<AgentPeer, "tmux_socket" | "pane_id">;
 
 export class MissingPanes {
-  readonly #paneObserver: Pick<PaneObserver, "at">;
+  readonly #paneObserver: Pick<PaneObserver, "stateOf">;
   readonly #missing = new Set<string>();
 
-  constructor(paneObserver: Pick<PaneObserver, "at">) {
+  constructor(paneObserver: Pick<PaneObserver, "stateOf">) {
     this.#paneObserver = paneObserver;
   }
 
@@ -32,7 +32,7 @@ export class MissingPanes {
 
   async #lookAt(key: string, { tmux_socket, pane_id }: Place): Promise<void> {
     if (pane_id === null) return;
-    const { state } = await this.#paneObserver.at(tmux_socket, pane_id);
+    const state = await this.#paneObserver.stateOf(tmux_socket, pane_id);
     if (state === "missing") this.#missing.add(key);
     if (state === "found") this.#missing.delete(key);
   }

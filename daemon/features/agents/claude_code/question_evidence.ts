@@ -10,7 +10,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { Timestamp } from "../sessions/pages.ts";
-import { sessionFor } from "./registry.ts";
+import { type Session, sessionFor } from "./registry.ts";
 import { claudeTranscript } from "./session_files.ts";
 import { SESSION_ID } from "./transcripts.ts";
 
@@ -58,11 +58,9 @@ export function claudeEvidence(
   ];
 }
 
-type Entry = NonNullable<ReturnType<typeof sessionFor>>;
-
 /** A state from before the question proves nothing about its dialog, except `waiting`. */
 function registryEvidence(
-  entry: Entry | undefined,
+  entry: Session | undefined,
   { session_id }: WaitingCall,
   now: number,
 ): readonly Evidence[] {
