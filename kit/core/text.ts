@@ -17,6 +17,11 @@ export function canonicalJson(value: unknown): string {
   });
 }
 
+/** True if two values have the same JSON, in any order of their keys. */
+export function isSameJson(left: unknown, right: unknown): boolean {
+  return canonicalJson(left) === canonicalJson(right);
+}
+
 /** Escapes text for use between HTML tags. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");

@@ -317,7 +317,7 @@ export const WORK_TARGETS: readonly Target[] = [
       ],
       [
         "another tool call of the session ends its questions",
-        "ran.tool === tool && isSame(ran.input, input)",
+        "ran.tool === tool && isSameJson(ran.input, input)",
         "ran.tool === tool",
       ],
     ],

@@ -89,6 +89,7 @@ const NO_PANES: PaneObserver = {
   all: () => Promise.resolve([]),
   everywhere: () => Promise.resolve([]),
   at: () => Promise.resolve({ state: "unknown" }),
+  stateOf: () => Promise.resolve("unknown"),
   screen: () => Promise.resolve({ state: "missing" }),
   holds: () => false,
 };

@@ -96,7 +96,7 @@ export interface TurnEnd {
   readonly how: "completed" | "interrupted" | "failed" | "killed" | "unreported";
   /** When the turn ended, in milliseconds since 1970. */
   readonly at: number;
-  /** Where this was seen, e.g. `hook`, `session file`, `app server`. */
+  /** The source, e.g. `hook`, `session file`, `app server`. */
   readonly source: string;
   /** The final message of a completed turn, or the class of the error. */
   readonly text?: string | undefined;
@@ -118,14 +118,14 @@ export interface Observation {
 }
 
 /**
- * What a source says of a tool call that waits for permission:
+ * The finding of one source about a tool call that waits for permission:
  *
  * - `waits`: a dialog of the session is open now.
- * - `allowed`, `denied`: this very call was.
+ * - `allowed`, `denied`: this very call was allowed or denied.
  * - `not_done`: this very call has no result yet.
  * - `working`: the session works, and shows no dialog.
  * - `idle`: the session's turn is over.
- * - `gone`: the process that waited is.
+ * - `gone`: the process that waited has ended.
  */
 export interface Evidence {
   /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
@@ -172,7 +172,7 @@ export function withArgs(found: ResumeResult, ...more: readonly string[]): Resum
   return found.ok ? { ok: true, args: [...found.args, ...more] } : found;
 }
 
-/** What an MCP call, or a command in an agent's shell, reveals about its caller. */
+/** Facts about the caller of an MCP call, or of a command in an agent's shell. */
 export interface CallEvidence {
   /**
    * The process that sends the call, e.g. the stdio proxy; undefined if the call names no process.
@@ -226,7 +226,7 @@ export interface Adapter {
    */
   sessionOfCall?(evidence: CallEvidence): string | undefined;
   /**
-   * What the agent's own records say now of a tool call that waits for permission, besides its
+   * Evidence from the agent's own records about a tool call that waits for permission, besides its
    * hooks and its process. Absent if it has no such records.
    */
   questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
@@ -244,14 +244,14 @@ export interface HookFacts {
   /** The hook's own process, which waits for its answer. */
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
-  /** Whether the server ran the hook that the agent's terminals share. It is in none of them. */
+  /** True if the server that the agent's terminals share ran the hook, outside of any terminal. */
   readonly by_server?: boolean;
   readonly pane_id: string | undefined;
   /** The first process of the pane. */
   readonly pane_pid?: number | undefined;
   readonly tmux_socket: string | undefined;
   readonly tmux_session: string | undefined;
-  /** The circle of the hook's pane, if it decides one. */
+  /** The circle that the hook's pane decides, if any. */
   readonly circle: string | undefined;
 }
 
@@ -308,8 +308,8 @@ export interface HookReport {
    */
   readonly after_request?: boolean | undefined;
   /**
-   * A tool that needs the user's permission; set only if the hook may answer for the user. A tool
-   * that itself asks the user is never one: its own question is the question.
+   * A tool that needs the user's permission; set only if the hook may answer for the user, and not
+   * for a tool that itself asks the user.
    */
   readonly permission?: ToolCall | undefined;
   /** A tool call that has run. */
@@ -352,8 +352,8 @@ export interface HookReader {
    */
   lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
   /**
-   * How the last turn of a session ended that has no result, from the agent's own records.
-   * Undefined if they show none.
+   * The end of a session's last turn without a result, from the agent's own records. Undefined if
+   * they show none.
    */
   lastEnd?(session_id: string): TurnEnd | undefined;
   /** What the hook prints; `context` is the text for the model, null for none. */

@@ -30,8 +30,8 @@ export interface AgentDefinition {
    */
   readonly tested_version: string | null;
   /**
-   * The transport that takes messages with a release other than the tested patch and later ones, in
-   * the place of the best one. Absent if the agent itself is asked what it supports.
+   * The transport that is used instead of the best one, unless the release is the tested patch or a
+   * later one. Absent if the agent itself is asked what it supports.
    */
   readonly untested_transport?: Transport;
   /** The transports that can reach the agent, best first. */

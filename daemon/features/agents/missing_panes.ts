@@ -1,4 +1,4 @@
-/** The panes of peers that their terminal does not have (any more): nothing reaches them there. */
+/** The panes of peers that their terminal does not have, so that no message reaches them there. */
 
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { AgentPeer } from "./adapter.ts";
@@ -6,10 +6,10 @@ import type { AgentPeer } from "./adapter.ts";
 type Place = Pick<AgentPeer, "tmux_socket" | "pane_id">;
 
 export class MissingPanes {
-  readonly #paneObserver: Pick<PaneObserver, "at">;
+  readonly #paneObserver: Pick<PaneObserver, "stateOf">;
   readonly #missing = new Set<string>();
 
-  constructor(paneObserver: Pick<PaneObserver, "at">) {
+  constructor(paneObserver: Pick<PaneObserver, "stateOf">) {
     this.#paneObserver = paneObserver;
   }
 
@@ -23,7 +23,7 @@ export class MissingPanes {
     await Promise.all(distinct.entries().map(([key, place]) => this.#lookAt(key, place)));
   }
 
-  /** Looks for the panes of all peers, and forgets those of no peer. */
+  /** Looks for the panes of all peers, and forgets panes without a peer. */
   async refresh(places: readonly Place[]): Promise<void> {
     const keys = new Set(places.map(keyOf));
     for (const key of this.#missing) if (!keys.has(key)) this.#missing.delete(key);
@@ -32,7 +32,7 @@ export class MissingPanes {
 
   async #lookAt(key: string, { tmux_socket, pane_id }: Place): Promise<void> {
     if (pane_id === null) return;
-    const { state } = await this.#paneObserver.at(tmux_socket, pane_id);
+    const state = await this.#paneObserver.stateOf(tmux_socket, pane_id);
     if (state === "missing") this.#missing.add(key);
     if (state === "found") this.#missing.delete(key);
   }

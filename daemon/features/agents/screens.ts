@@ -134,19 +134,12 @@ export function looksLikeDialog(rows: readonly string[]): boolean {
  * next.
  */
 export function withoutPlaceholder(lines: readonly string[]): string[] {
-  let style = PLAIN;
   const typed: string[] = [];
   let cursor = false;
-  // deno-lint-ignore no-control-regex -- Matches escape sequences.
-  for (const part of lines.join("\n").split(/(\x1b\[[\d;:]*m)/)) {
-    // deno-lint-ignore no-control-regex -- See above.
-    const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
-    if (codes !== undefined) style = applyCodes(style, codes.split(";"));
-    else if (part !== "") {
-      if (style.faint && cursor) typed.pop();
-      typed.push(style.faint ? part.replace(/[^\n]/g, "") : part);
-      cursor = style.inverse && part.length === 1;
-    }
+  for (const { part, style } of styledParts(lines.join("\n"))) {
+    if (style.faint && cursor) typed.pop();
+    typed.push(style.faint ? part.replace(/[^\n]/g, "") : part);
+    cursor = style.inverse && part.length === 1;
   }
   return typed.join("").split("\n");
 }
@@ -163,14 +156,9 @@ export interface DrawnCursor {
 /** The lowest drawn cursor. Ink ends a row at its cursor with an invisible character. */
 export function drawnCursor(lines: readonly string[]): DrawnCursor | undefined {
   for (const [row, line] of [...lines.entries()].reverse()) {
-    let style = PLAIN;
     let text = "", before: string | undefined, typed = "";
-    // deno-lint-ignore no-control-regex -- Matches escape sequences.
-    for (const part of line.replaceAll("\u200b", "").split(/(\x1b\[[\d;:]*m)/)) {
-      // deno-lint-ignore no-control-regex -- See above.
-      const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
-      if (codes !== undefined) style = applyCodes(style, codes.split(";"));
-      else if (before !== undefined) typed += style.faint || style.coloured ? "" : part;
+    for (const { part, style } of styledParts(line.replaceAll("\u200b", ""))) {
+      if (before !== undefined) typed += style.faint || style.coloured ? "" : part;
       else if (style.inverse && part.length === 1) [before, typed] = [text, part];
       else text += part;
     }
@@ -185,7 +173,17 @@ interface Style {
   readonly coloured: boolean;
 }
 
-const PLAIN: Style = { faint: false, inverse: false, coloured: false };
+/** The texts between the colour codes, each with its style. */
+function* styledParts(text: string): Generator<{ readonly part: string; readonly style: Style }> {
+  let style: Style = { faint: false, inverse: false, coloured: false };
+  // deno-lint-ignore no-control-regex -- Matches escape sequences.
+  for (const part of text.split(/(\x1b\[[\d;:]*m)/)) {
+    // deno-lint-ignore no-control-regex -- See above.
+    const codes = /^\x1b\[([\d;:]*)m$/.exec(part)?.[1];
+    if (codes !== undefined) style = applyCodes(style, codes.split(";"));
+    else if (part !== "") yield { part, style };
+  }
+}
 
 function applyCodes(style: Style, codes: readonly string[]): Style {
   let { faint, inverse, coloured } = style;

@@ -16,7 +16,7 @@ const ALLOW = "allow";
 export const TERMINAL = "terminal";
 const THERE: readonly (Outcome | null)[] = ["allowed_there", "denied_there", "ended_there"];
 
-/** Whether an ask was decided in the agent's own terminal. */
+/** True if an ask was decided in the agent's own terminal. */
 export function isDecidedThere(outcome: Outcome | null): boolean {
   return THERE.includes(outcome);
 }
@@ -39,8 +39,8 @@ export function alreadyClosed(
 }
 
 /**
- * Whether a question asks for a decision. A text to one that is over was meant as that decision,
- * and becomes a new ask only if the person says so (contract 11).
+ * True if a question asks for a decision. A text that replies to such a question after its end was
+ * meant as the decision. It becomes a new ask only if the person confirms that (contract 11).
  */
 export function asksForDecision(question: Pick<Question, "kind" | "scope"> | null): boolean {
   return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;

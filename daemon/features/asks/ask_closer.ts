@@ -41,7 +41,7 @@ export interface AskCloserDeps {
 export interface ClosingDetails {
   readonly responder: string | null;
   readonly proven_human?: boolean;
-  /** Whether nothing proves that the caller is the peer that closes the ask. */
+  /** True if nothing proves that the caller is the peer that closes the ask. */
   readonly unverified?: boolean | undefined;
   /** The person who closes it in the name of a peer. */
   readonly sent_by?: string | undefined;

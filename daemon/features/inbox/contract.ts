@@ -23,7 +23,7 @@ export const Push = z.object({
 });
 export type Push = z.output<typeof Push>;
 
-/** What became of the ask of an item; all null for an item that is no ask. */
+/** The state of an item's ask; all null for an item that is no ask. */
 export const ItemState = z.object({
   state: z.enum(askMachine.states).nullable(),
   close_reason: CloseReasons.nullable(),

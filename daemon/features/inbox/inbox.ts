@@ -110,8 +110,8 @@ export class Inbox {
 
   /**
    * Shows the end of an ask in its item, on every surface. If the human answered it, the item is
-   * read and replied. A decision that nobody waits for any more is nothing to read, either; another
-   * ask that nobody answered stays unread.
+   * read and replied. An unanswered item is read if it asked for a decision, which no caller waits
+   * for any more; otherwise it stays unread.
    */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;

@@ -61,14 +61,20 @@ export function unpushedSince(
   );
 }
 
-/** The asks since `since` that a surface has shown, oldest first. */
-export function asksShownSince(db: Reader, surface: string, since: number): string[] {
+/** The asks that a surface has shown, created and closed since these times, oldest first. */
+export function closedAsksShown(
+  db: Reader,
+  filter: { surface: string; since: number; closed_after: number },
+): string[] {
   return db.values(
     z.string(),
-    `select item_id from pushes join inbox_items as item using (item_id)
-     where surface = :surface and status = 'pushed' and created_at >= :since and kind = 'ask'
+    `select item.item_id from messages indexed by messages_closed
+       join inbox_items as item on item.correlation_id = messages.correlation_id
+       join pushes on pushes.item_id = item.item_id and surface = :surface and status = 'pushed'
+     where messages.closed_at >= :closed_after and messages.kind = 'ask'
+       and item.created_at >= :since and item.kind = 'ask'
      order by item.seq`,
-    { surface, since },
+    filter,
   );
 }
 

@@ -36,8 +36,8 @@ export class InboxReplies {
 
   /**
    * Answers the item's ask if that ask is open; otherwise opens an ask to the item's sender
-   * (specification 4). What was meant as a decision opens one only if the person has confirmed it
-   * (contract 11).
+   * (specification 4). A text that was meant as a decision opens one only if the person has
+   * confirmed that (contract 11).
    */
   reply(item_id: string, reply: InboxReply, by: RequestContext) {
     const { db, clock } = this.#ctx;
@@ -105,7 +105,7 @@ export class InboxReplies {
   }
 }
 
-/** The ask of an item that is older than what is kept of asks. */
+/** The ask of an item, if it was deleted because of its age. */
 function forgotten({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
   return { correlation_id: correlation_id ?? "", close_reason: null, outcome: null };
 }

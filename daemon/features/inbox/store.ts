@@ -177,7 +177,7 @@ export function remove(tx: Tx, item_id: string): void {
 }
 
 const StateRow = rowOf(ItemState);
-/** An item without an ask, and one whose ask was forgotten. */
+/** The state of an item without an ask. If the ask was deleted, only `state` differs. */
 const NO_STATE: ItemState = {
   state: null,
   close_reason: null,

@@ -22,7 +22,7 @@ const CATCH_UP_MS = 24 * 3_600_000;
  */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
-/** How long before a surface was last seen its connection may have been dead already. */
+/** Maximum time before a surface was last seen in which its connection may have been dead. */
 const UNNOTICED_MS_MAX = 120_000;
 
 const DASHBOARD = "dashboard";
@@ -95,13 +95,12 @@ export class Surfaces {
       const { seen_at = at } = pushes.getSurface(db, name) ?? {};
       pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
       if (bridge || !isReceiver(to)) return;
-      const closed_after = seen_at - UNNOTICED_MS_MAX;
-      for (const item_id of pushes.asksShownSince(db, name, at - CATCH_UP_MS)) {
-        const { closed_at } = rows.get(db, item_id) ?? { closed_at: null };
-        const isNews = closed_at !== null && closed_at >= closed_after;
-        if (isNews) db.afterCommit(() => this.#sendUpdate(peer_id, item_id));
+      const since = at - CATCH_UP_MS;
+      const shown = { surface: name, since, closed_after: seen_at - UNNOTICED_MS_MAX };
+      for (const item_id of pushes.closedAsksShown(db, shown)) {
+        db.afterCommit(() => this.#sendUpdate(peer_id, item_id));
       }
-      for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, at - CATCH_UP_MS)) {
+      for (const { item_id, delivery_id } of pushes.unpushedSince(db, name, since)) {
         if (delivery_id && this.#deps.receipts.offerAgain(delivery_id, peer_id)) continue;
         const item = rows.get(db, item_id);
         if (item) this.#send(name, to, item);
@@ -110,8 +109,8 @@ export class Surfaces {
   }
 
   /**
-   * Tells connected surfaces how the ask of an item ended, so that they take away its buttons. A
-   * surface that is away hears of it when it connects.
+   * Sends the end of an item's ask to the connected surfaces, so that they remove its buttons.
+   * Other surfaces get it when they connect.
    */
   showEnd({ item_id }: Pick<InboxItem, "item_id">): void {
     this.#ctx.db.afterCommit(() => {

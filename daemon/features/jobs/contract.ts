@@ -36,7 +36,7 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
 /** Whether a fire resumes the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
-/** Whether a job fails or waits if its turn is interrupted. */
+/** The effect of an interrupted turn on its job. */
 export const OnInterrupt = Execution.shape.on_interrupt.unwrap();
 
 const CHECKS_MAX = 16;

@@ -69,12 +69,12 @@ export class Executors {
     return { peer_id, status, addressable, turn_state, turn_at, path };
   }
 
-  /** Whether a peer is known by a process of its own, and not only by its session. */
+  /** True if a peer is known by a process of its own, and not only by its session. */
   hasProcess(peer_id: string): boolean {
     return typeof peerRows.get(this.#ctx.db, peer_id)?.agent_pid === "number";
   }
 
-  /** Since when an executor is idle, and who says so; null if it is not, or if that is unknown. */
+  /** The time since which an executor is idle, with its source; null if busy or unknown. */
   idleSince(peer_id: string): TurnEvidence["idle"] {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     return peer && peer.dropped_at === null ? idleSince(peer) : null;

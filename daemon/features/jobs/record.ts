@@ -33,7 +33,7 @@ export const Execution = z.object({
   process_scope: ProcessScope,
   continuity: Continuity,
   checks: z.array(z.string()),
-  /** What becomes of the job if its turn is interrupted, or ends without a result. */
+  /** The effect on the job if its turn is interrupted, or ends without a result. */
   on_interrupt: OnInterrupt.default("fail"),
 });
 export type Execution = z.output<typeof Execution>;

@@ -15,7 +15,7 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   look_at: Instant.nullable(),
   /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** Whether nothing proved that its caller was its sender (contract 11). */
+  /** True if nothing proved that its caller was its sender (contract 11). */
   unverified: z.boolean(),
   deadline_told: z.boolean(),
 });

@@ -8,7 +8,7 @@ import { cleanLine, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 const BRACKETS =
   "[[\\u2045\\u23a1\\u2772\\u27e6\\u27ec\\u298b\\u298d\\u298f\\u3010\\u3014\\u3016\\u3018" +
   "\\u301a\\ufe47\\ufe5d\\uff3b\\u2308\\u230a\\u23a2\\u23a3\\u2e22\\u2e24\\u2e55\\u2e57]";
-/** What a reader sees as nothing, or as part of the character before it. */
+/** Characters that a reader sees as nothing, or as part of the character before. */
 const BLANKS = "[\\s\\u2800\\u{1d159}\\p{M}]*";
 /** Letters of other alphabets that look like `m`, `e`, `s` and `h`. */
 const LOOKALIKES = {

@@ -1,7 +1,7 @@
 /** A structured question, and its tags within the frame of an ask (contract 2 and 5). */
 
 import * as z from "zod";
-import { DisplayText, Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
+import { DisplayText, Instant, INSTANT_MS_MAX, madeLate } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "./frame_markers.ts";
 
@@ -18,11 +18,13 @@ export const Question = z.object({
 });
 export type Question = z.output<typeof Question>;
 
+const partialQuestion = madeLate(() => Question.partial());
+
 /** When the asker of a blocking question stops waiting; null if that is not known. */
 function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
-  const { blocking, timeout_seconds = null } = Question.partial().safeParse(question).data ?? {};
+  const { blocking, timeout_seconds = null } = partialQuestion().safeParse(question).data ?? {};
   return blocking && timeout_seconds !== null
     ? Math.min(Math.trunc(created_at + timeout_seconds * 1000), INSTANT_MS_MAX)
     : null;

@@ -6,7 +6,7 @@ import type { Directory } from "../peers/directory.ts";
 export interface RequestContext {
   /** Whether the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
-  /** Whether nothing proves that the caller is the sender (contract 11). */
+  /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;
   /** The person who calls, as a frame names them. */
   readonly sent_by?: string | undefined;

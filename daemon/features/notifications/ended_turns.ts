@@ -1,4 +1,4 @@
-/** Tells askers that the turn in which their ask was read has ended without an answer. */
+/** Notifies askers that the turn in which their ask was read has ended without an answer. */
 
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
@@ -12,7 +12,7 @@ import { insertStage, stagesOf } from "../messages/ledger/stages.ts";
 import type { TurnEvidence } from "../peers/turn_end.ts";
 import type { Notifications } from "./notifications.ts";
 
-/** How many asks of one agent are told of at once. */
+/** Maximum number of an agent's asks that are reported at once. */
 const ASKS_MAX = 20;
 
 /** The stage of a trace, and what the asker reads, for each end without an answer. */
@@ -31,7 +31,7 @@ export class EndedTurns {
     this.#notifications = notifications;
   }
 
-  /** Called when something shows whether turns of this peer have ended. */
+  /** Called with evidence of the ends of this peer's turns. */
   turnEvidence(peer_id: string, { ends }: TurnEvidence): void {
     const { db } = this.#ctx;
     for (const end of ends) {
@@ -39,13 +39,13 @@ export class EndedTurns {
       const { prompts_since = [], how, at } = end;
       for (const ask of asks.seenBefore(db, { to_peer_id: peer_id, at, limit: ASKS_MAX })) {
         const isReadAgain = prompts_since.some((text) => text.includes(ask.correlation_id));
-        if (!isReadAgain) this.#tell(ask, ENDS[how], end);
+        if (!isReadAgain) this.#report(ask, ENDS[how], end);
       }
     }
   }
 
-  /** Each ask is told of once, also if further turns end before it is answered. */
-  #tell(
+  /** Reports each ask once, even if further turns end before it is answered. */
+  #report(
     { correlation_id, from_peer_id, to_peer_name }: Ask,
     { stage, was }: (typeof ENDS)[keyof typeof ENDS],
     { text, source }: TurnEnd,
@@ -53,8 +53,8 @@ export class EndedTurns {
     const { db, clock, log } = this.#ctx;
     const delivery_id = ledger.findMessage(db, correlation_id)?.delivery_id;
     if (delivery_id === undefined) return;
-    const known = stagesOf(db, identOf(delivery_id));
-    if (known.some((one) => Object.values(ENDS).some((end) => end.stage === one.stage))) return;
+    const reported = stagesOf(db, identOf(delivery_id)).map((known) => known.stage);
+    if (Object.values(ENDS).some((end) => reported.includes(end.stage))) return;
     const detail = text === undefined ? `by its ${source}` : text;
     db.transact((tx) => insertStage(tx, { delivery_id, stage, ts: clock.now(), detail }));
     if (from_peer_id === null) return;
@@ -66,7 +66,10 @@ export class EndedTurns {
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;
-      log.debug("An asker was not told of an ended turn", { correlation_id, code: refusal.code });
+      log.debug("An asker was not notified of an ended turn", {
+        correlation_id,
+        code: refusal.code,
+      });
     }
   }
 }

@@ -10,7 +10,7 @@ import { Schedule } from "./contract.ts";
 export const StoredSchedule = Schedule.extend({
   /** Whether the text and the recipient have a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** Whether nothing proved that its caller was its sender (contract 11). */
+  /** True if nothing proved that its caller was its sender (contract 11). */
   unverified: z.boolean(),
   /** Whether the request named the circle, so that no other one is searched. */
   circle_given: z.boolean(),

@@ -163,7 +163,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Tells the human and the sender of an agent that waits at a dialog before it does anything. */
+  /** Notifies the human and the sender if an agent waits at a dialog before it does anything. */
   #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
     const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
     if (turn_state !== "awaiting_input") return;
@@ -175,12 +175,15 @@ export class SpawnRegistrations {
   }
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */
-  #sendSeed({ seed_from, seed_human, ...spawn }: Spawn, text: string, peer_id: string): boolean {
+  #sendSeed(
+    { seed_from, seed_human: proven_human, seed_unverified: unverified }: Spawn,
+    text: string,
+    peer_id: string,
+  ): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
       const note = { from_peer, to_peer: peer_id, text };
-      const requestContext = { proven_human: seed_human, unverified: spawn.seed_unverified };
-      this.#deps.notifications.notify(note, requestContext);
+      this.#deps.notifications.notify(note, { proven_human, unverified });
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);

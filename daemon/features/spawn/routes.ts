@@ -5,6 +5,7 @@ import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { PeerQuery } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "./contract.ts";
@@ -21,14 +22,25 @@ export interface SpawnRoutesDeps {
   findForkSource(argument: string, query: PeerQuery): StoredPeer;
 }
 
+/** The proofs of a request's origin, as a spawn or a restart stores them. */
+export function originOf(
+  deps: Pick<SpawnRoutesDeps, "isProvenHuman">,
+  caller: Caller,
+  headers: Headers,
+): RequestContext {
+  return {
+    proven_human: deps.isProvenHuman(caller, headers),
+    unverified: caller.unverified,
+  };
+}
+
 export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const proven_human = deps.isProvenHuman(caller, headers);
-      const requestContext = { proven_human, unverified: caller.unverified };
+      const requestContext = originOf(deps, caller, headers);
       const launched = await spawns.launcher.launch(body, query.tmux_socket);
       return await spawns.storeOrUndo(
         launched,
@@ -61,8 +73,7 @@ export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoute
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
     route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
-      const proven_human = deps.isProvenHuman(caller, headers);
-      const requestContext = { proven_human, unverified: caller.unverified };
+      const requestContext = originOf(deps, caller, headers);
       return restarts.restart(params.id, body, requestContext);
     }),
     route(restartContracts.getRestart, ({ params, query }) => {

@@ -19,7 +19,7 @@ export const StoredSubscription = Subscription.extend({
   circle_given: z.boolean(),
   /** Whether the text and the recipient have a proven human origin. */
   proven_human: z.boolean(),
-  /** Whether nothing proved that its caller was its sender (contract 11). */
+  /** True if nothing proved that its caller was its sender (contract 11). */
   unverified: z.boolean(),
   /** Whether the condition held when it was checked last. */
   holds: z.boolean(),

@@ -29,6 +29,11 @@ export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
+/** As `PaneObservation`, with only what the terminal knows. */
+type FoundPane =
+  | { readonly state: "found"; readonly pane: Pane }
+  | { readonly state: "missing" | "unknown" };
+
 /** A pane with the rows of its screen, both of one moment; `unknown` as for observations. */
 export type ScreenObservation =
   | { readonly state: "found"; readonly pane: PaneFacts; readonly rows: readonly string[] }
@@ -56,6 +61,13 @@ export function paneObserverOf(
     }));
     return found.flat();
   };
+  const find = async (socket: string, pane_id: string): Promise<FoundPane> => {
+    const listed = await terminalServers.at(socket).panes();
+    // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
+    if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
+    const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
+    return pane ? { state: "found", pane } : { state: "missing" };
+  };
   return {
     /** All panes of these servers and of the user's own, without those of a silent server. */
     all: (sockets: readonly string[]): Promise<PaneFacts[]> => panesOf([...own, ...sockets]),
@@ -65,11 +77,12 @@ export function paneObserverOf(
     /** Observes one pane. If `tmux_socket` is null, the pane is on the user's own server. */
     async at(tmux_socket: string | null, pane_id: string): Promise<PaneObservation> {
       const socket = tmux_socket ?? own_socket;
-      const listed = await terminalServers.at(socket).panes();
-      // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
-      if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
-      const pane = listed.panes.find((pane) => pane.pane_id === pane_id);
-      return pane ? { state: "found", pane: toFacts(socket, pane) } : { state: "missing" };
+      const found = await find(socket, pane_id);
+      return found.state === "found" ? { ...found, pane: toFacts(socket, found.pane) } : found;
+    },
+    /** As `at`, without the pane's process, which costs several reads. */
+    async stateOf(tmux_socket: string | null, pane_id: string): Promise<PaneObservation["state"]> {
+      return (await find(tmux_socket ?? own_socket, pane_id)).state;
     },
     /** The screen of a pane with its colours (SGR). `tmux_socket` as for `at`. */
     async screen(tmux_socket: string | null, pane_id: string): Promise<ScreenObservation> {

@@ -105,6 +105,10 @@ export class StormTmux implements PaneObserver {
     );
   }
 
+  async stateOf(tmux_socket: string | null, pane_id: string) {
+    return (await this.at(tmux_socket, pane_id)).state;
+  }
+
   /** No test of the storm looks at a screen. */
   screen(): Promise<ScreenObservation> {
     return Promise.resolve({ state: "unknown" });

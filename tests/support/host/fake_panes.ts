@@ -73,6 +73,10 @@ export class FakePanes implements PaneObserver {
     );
   }
 
+  async stateOf(tmux_socket: string | null, pane_id: string) {
+    return (await this.at(tmux_socket, pane_id)).state;
+  }
+
   screen(tmux_socket: string | null, pane_id: string) {
     if (!this.reachable) return Promise.resolve({ state: "unknown" } as const);
     const pane = this.panes.find((pane) =>

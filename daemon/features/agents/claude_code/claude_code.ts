@@ -47,8 +47,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     waiters,
     observe: (peer) => {
       const observed = observe(options, peer);
-      const end = observed?.turn_state === "idle" ? ends.of(peer.runtime_session_id) : undefined;
-      return Promise.resolve(withEnd(observed, peer, end));
+      const isIdle = observed?.turn_state === "idle";
+      return Promise.resolve(isIdle ? withEnd(observed, peer, ends) : observed);
     },
     questionEvidence: (call, now) => Promise.resolve(claudeEvidence(options, call, now)),
     resume: (session) => resumeClaude(config_dirs, session),

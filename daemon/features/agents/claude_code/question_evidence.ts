@@ -1,24 +1,26 @@
 /**
- * What Claude Code's session registry and session file say of a tool call that waits for
+ * Evidence from Claude Code's session registry and session file about a tool call that waits for
  * permission. As of 2.1.329.
  */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
-import { canonicalJson, tryJson } from "kit/core/text.ts";
+import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
-import { sessionFor } from "./registry.ts";
-import { SESSION_ID, transcriptOf } from "./transcripts.ts";
+import { Timestamp } from "../sessions/pages.ts";
+import { type Session, sessionFor } from "./registry.ts";
+import { claudeTranscript } from "./session_files.ts";
+import { SESSION_ID } from "./transcripts.ts";
 
-/** How much earlier a dialog may be answered than its hook has reached us. */
+/** Maximum time by which the answer of a dialog may precede the arrival of its hook. */
 const EARLY_MS_MAX = 2_000;
-/** What Claude Code writes as the result of a call that its user refused. */
+/** The result that Claude Code writes for a call that its user refused. */
 const REFUSED = "User rejected tool use";
 /**
- * The kind of a result that says nothing of the dialog: a second process that resumes the session
- * writes it for each call without a result, also for one whose dialog is still open.
+ * The kind of a result that proves nothing about the dialog: a second process that resumes the
+ * session writes it for each call without a result, even if the call's dialog is still open.
  */
 const UNKNOWN = "interrupted";
 
@@ -33,7 +35,7 @@ const ToolResult = z.object({
   tool_use_id: z.string(),
 });
 const Line = z.object({
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   message: z.object({ content: z.array(z.unknown()) }),
   /** In the result of a call that was refused, such as `user-rejected`. */
   toolDenialKind: z.string().optional(),
@@ -56,11 +58,9 @@ export function claudeEvidence(
   ];
 }
 
-type Entry = NonNullable<ReturnType<typeof sessionFor>>;
-
-/** A state from before the question says nothing of its dialog, except that one waits. */
+/** A state from before the question proves nothing about its dialog, except `waiting`. */
 function registryEvidence(
-  entry: Entry | undefined,
+  entry: Session | undefined,
   { session_id }: WaitingCall,
   now: number,
 ): readonly Evidence[] {
@@ -78,9 +78,9 @@ function fileOf(
   config_dirs: readonly string[],
   { session_id, agent_id }: WaitingCall,
 ): string | undefined {
-  if (![session_id, agent_id ?? session_id].every((id) => SESSION_ID.test(id))) return undefined;
-  const file = config_dirs.map((dir) => transcriptOf(dir, session_id)).find(Boolean);
+  const file = claudeTranscript(config_dirs, session_id);
   if (file === undefined || agent_id === undefined) return file;
+  if (!SESSION_ID.test(agent_id)) return undefined;
   return join(file.slice(0, -".jsonl".length), "subagents", `agent-${agent_id}.jsonl`);
 }
 
@@ -101,7 +101,7 @@ export function fileEvidence(
     for (const block of data?.message.content ?? []) {
       const at = data?.timestamp ?? 0;
       const use = ToolUse.safeParse(block).data;
-      if (use?.name === tool && isSame(use.input, input)) {
+      if (use?.name === tool && isSameJson(use.input, input)) {
         [call, result] = [{ id: use.id, at }, undefined];
       }
       const done = ToolResult.safeParse(block).data;
@@ -114,8 +114,4 @@ export function fileEvidence(
   if (!call) return [];
   if (!result) return [{ source, says: "not_done", at: call.at }];
   return result.at < asked_at - EARLY_MS_MAX ? [] : [result];
-}
-
-function isSame(left: unknown, right: unknown): boolean {
-  return canonicalJson(left) === canonicalJson(right);
 }

@@ -6,7 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { namesIn, readHead, readTail } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
-import type { ParsedEntry } from "../sessions/pages.ts";
+import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import {
   type FoundSession,
@@ -21,7 +21,7 @@ import { usageIn } from "./usage.ts";
 /** A line of a transcript that belongs to the conversation, as of 2.1.329. */
 const Record = z.object({
   type: z.enum(["user", "assistant", "attachment"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null),
+  timestamp: Timestamp.nullable().catch(null),
   /** True for the records of a subagent. */
   isSidechain: z.boolean().optional(),
   /** True for what Claude Code itself adds. */

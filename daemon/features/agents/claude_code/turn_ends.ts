@@ -1,8 +1,9 @@
-/** Turns that a user interrupted in Claude Code: no hook reports them, and its transcript does. */
+/** Turns that a user interrupted in Claude Code: no hook reports them, but its transcript does. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { claudeTranscript, entriesOf } from "./session_files.ts";
 
 /** The text of the record, alone or followed by more, such as "for tool use" (2.1.329). */
@@ -10,9 +11,9 @@ const INTERRUPTED = "[Request interrupted by user";
 
 const Interruption = z.object({
   type: z.literal("user"),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   isSidechain: z.literal(false).optional(),
-  // What a person types is a text, and no list.
+  // Text that a person types is a string, not a list.
   message: z.object({
     content: z.array(z.looseObject({ type: z.string(), text: z.string().optional() })),
   }),

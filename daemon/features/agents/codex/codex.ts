@@ -59,8 +59,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
       if (agent_pid === null) return runtime_session_id === null ? "none" : "native";
       return pane_id === null ? "none" : "pane";
     },
-    observe: async (peer) =>
-      withEnd(await observe(options, peer), peer, ends.of(peer.runtime_session_id)),
+    observe: async (peer) => withEnd(await observe(options, peer), peer, ends),
     questionEvidence: (call) => Promise.resolve(codexEvidence(codex_home, call)),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),

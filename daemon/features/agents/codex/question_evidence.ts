@@ -1,17 +1,18 @@
 /**
- * What a rollout of Codex says of a tool call that waits for permission. While our hook is held,
- * Codex shows no dialog: its user can only interrupt the turn. Tested with 0.169.0.
+ * Evidence from a rollout of Codex about a tool call that waits for permission. While our hook is
+ * held, Codex shows no dialog: its user can only interrupt the turn. Tested with 0.169.0.
  */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { rolloutFile } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
 
 const Line = z.object({
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   payload: z.object({ type: z.enum(["turn_aborted", "task_complete"]) }),
 });
 

@@ -6,7 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
-import type { ParsedEntry } from "../sessions/pages.ts";
+import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { type FoundSession, type SessionFiles } from "../sessions/session_files.ts";
 import { rolloutFile, rolloutFiles } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
@@ -23,7 +23,7 @@ const NOT_A_PROMPT =
 /** The number of a line within its file. A line that is copied gets another one. */
 const ORDINAL = /"ordinal":\d+,/;
 
-const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);
+const Time = Timestamp.nullable().catch(null);
 const Texts = z.array(z.looseObject({ text: z.string().optional() }));
 
 const Message = z.object({

@@ -49,7 +49,7 @@ const LOADED: ReadonlySet<Activity> = new Set(["idle", "working"]);
 
 /**
  * Reads a thread without loading it. The server itself is asked what it supports, because its
- * release number does not tell.
+ * release number does not show that.
  */
 async function readThread({ server, threadId }: ThreadConnection): Promise<Thread> {
   const reply = await server.call("thread/read", { threadId });

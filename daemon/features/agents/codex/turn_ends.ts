@@ -1,16 +1,17 @@
-/** Turns of Codex that were interrupted, or that an error ended: its rollout has them. */
+/** Turns of Codex that were interrupted, or that an error ended: its rollout shows them. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "../contract.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { rolloutFile } from "./rollouts.ts";
 import { entriesOf } from "./session_files.ts";
 import { isThreadId } from "./threads.ts";
 
 /** As of 0.171.0. A turn that an error ends is complete, too. */
 const Ended = z.object({
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   type: z.literal("event_msg"),
   payload: z.discriminatedUnion("type", [
     z.looseObject({ type: z.literal("turn_aborted") }),

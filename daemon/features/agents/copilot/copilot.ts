@@ -32,7 +32,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
     backend: "copilot",
     observe: (peer) => {
       const observed = observe(peer, records, options.isAlive);
-      return Promise.resolve(withEnd(observed, peer, ends.of(peer.runtime_session_id)));
+      return Promise.resolve(withEnd(observed, peer, ends));
     },
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
     resume: (session) => resumeOf(config_dir, session),

@@ -1,18 +1,19 @@
 /**
- * What the session records of Copilot CLI say of a tool call that waits for permission. Its hook
- * stays when the turn is interrupted. Tested with 1.0.102.
+ * Evidence from the session records of Copilot CLI about a tool call that waits for permission. Its
+ * hook goes on waiting when the turn is interrupted. Tested with 1.0.102.
  */
 
 import * as z from "zod";
-import { canonicalJson, tryJson } from "kit/core/text.ts";
+import { isSameJson, tryJson } from "kit/core/text.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { recordsFileOf } from "./sessions.ts";
 
 const Fields = z.record(z.string(), z.unknown());
 const Line = z.object({
   type: z.enum(["abort", "assistant.turn_end", "tool.execution_start", "tool.execution_complete"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   /** The subagent that the record belongs to; absent for a record of the session itself. */
   agentId: z.string().optional(),
   data: z.object({
@@ -56,7 +57,5 @@ function isCall(
 ): boolean {
   const fields = Fields.safeParse(input).data ?? {};
   return data?.toolName === tool &&
-    Object.entries(fields).every(([key, value]) =>
-      canonicalJson(data.arguments?.[key]) === canonicalJson(value)
-    );
+    Object.entries(fields).every(([key, value]) => isSameJson(data.arguments?.[key], value));
 }

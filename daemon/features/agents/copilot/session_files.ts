@@ -6,10 +6,10 @@ import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
-import type { ParsedEntry } from "../sessions/pages.ts";
+import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import { type FoundSession, HEAD_BYTES, type SessionFiles } from "../sessions/session_files.ts";
-import { folderOf, SESSION_ID } from "./sessions.ts";
+import { folderOf, recordsFileOf, SESSION_ID } from "./sessions.ts";
 import { usageIn } from "./usage.ts";
 
 /** The largest description of a session that is read. */
@@ -18,7 +18,7 @@ const WORKSPACE_BYTES_MAX = 16_384;
 /** A record that belongs to the conversation, as of 1.0.102. */
 const Record = z.object({
   type: z.enum(["user.message", "assistant.message", "tool.execution_complete"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null),
+  timestamp: Timestamp.nullable().catch(null),
   /** Set for the records of a subagent. */
   agentId: z.string().optional(),
   data: z.object({
@@ -36,7 +36,10 @@ const Started = z.object({
 
 export function copilotSessionFiles(config_dir: string): SessionFiles {
   const recordsOf = (id: string) => join(folderOf(config_dir, id), "events.jsonl");
-  const locate = (id: string) => copilotRecords(config_dir, id);
+  const locate = (id: string) => {
+    const file = recordsFileOf(config_dir, id);
+    return file !== undefined && changedAt(file) !== undefined ? file : undefined;
+  };
   const list: SessionFiles["list"] = (query) => {
     const files = namesIn(join(config_dir, "session-state"))
       .filter((id) => SESSION_ID.test(id))
@@ -47,12 +50,6 @@ export function copilotSessionFiles(config_dir: string): SessionFiles {
     { locate, list },
     lineReader({ entriesOf, usageIn, keyOf: uuidKey("id") }),
   );
-}
-
-/** The records of a session; undefined if there are none. */
-export function copilotRecords(config_dir: string, id: string): string | undefined {
-  const file = SESSION_ID.test(id) ? join(folderOf(config_dir, id), "events.jsonl") : undefined;
-  return file !== undefined && changedAt(file) !== undefined ? file : undefined;
 }
 
 function describe(

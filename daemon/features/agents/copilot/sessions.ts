@@ -7,6 +7,7 @@ import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
 import { unlessMissing } from "../../../host/paths.ts";
 import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
+import { Timestamp } from "../sessions/pages.ts";
 
 /**
  * How much of a session's records is read per observation, which is more than the records of the
@@ -30,7 +31,7 @@ const ASK_USER_TOOL = "ask_user";
 
 const SessionRecord = z.object({
   type: z.string(),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   /** The subagent that the record belongs to; absent for a record of the session itself. */
   agentId: z.string().optional(),
   data: z.object({
@@ -140,8 +141,8 @@ export async function lastMessageOf(
   { id, stopped_at }: { id: string; stopped_at: number | undefined },
   clock: Clock,
 ): Promise<string> {
-  if (!SESSION_ID.test(id)) return "";
-  const path = join(folderOf(config_dir, id), "events.jsonl");
+  const path = recordsFileOf(config_dir, id);
+  if (path === undefined) return "";
   const give_up_at = clock.monotonic() + LATE_MS_MAX;
   for (;;) {
     const records = parseRecords(readTail(path, MESSAGE_TAIL_BYTES) ?? "");

@@ -1,22 +1,24 @@
-/** Turns of Copilot CLI that were interrupted, or that an error ended: its records have them. */
+/** Turns of Copilot CLI that were interrupted, or that an error ended: its records show them. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "../contract.ts";
-import { copilotRecords, entriesOf } from "./session_files.ts";
+import { Timestamp } from "../sessions/pages.ts";
+import { entriesOf } from "./session_files.ts";
+import { recordsFileOf } from "./sessions.ts";
 
 /** As of 1.0.102. */
 const Ended = z.object({
   type: z.enum(["abort", "session.error"]),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   agentId: z.undefined().optional(),
   data: z.looseObject({ errorType: ErrorClass.catch("unknown") }),
 });
 
 export function copilotEnds(config_dir: string): LastEnds {
   return new LastEnds({
-    locate: (id) => copilotRecords(config_dir, id),
+    locate: (id) => recordsFileOf(config_dir, id),
     marks: ['"abort"', '"session.error"'],
     endIn,
     entriesOf,

@@ -41,8 +41,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
   const ends = geminiEnds(options.config_dir);
   return paneAdapter(pane, {
     backend: "gemini",
-    observe: async (peer) =>
-      withEnd(await observe(peer, options), peer, ends.of(peer.runtime_session_id)),
+    observe: async (peer) => withEnd(await observe(peer, options), peer, ends),
     resume: (session) => resumeOf(options.config_dir, session),
   });
 }

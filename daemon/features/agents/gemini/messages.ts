@@ -3,11 +3,11 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
-import type { ParsedEntry, RecordSource } from "../sessions/pages.ts";
+import { type ParsedEntry, type RecordSource, Timestamp } from "../sessions/pages.ts";
 import { NOT_CONVERSATION } from "./sessions.ts";
 
 const Count = z.number().nonnegative();
-const Time = z.iso.datetime().transform((text) => Date.parse(text)).nullable().catch(null);
+const Time = Timestamp.nullable().catch(null);
 
 /** A message, as of 0.61.0. It is written again, with the same id, when its tools have run. */
 const Message = z.object({

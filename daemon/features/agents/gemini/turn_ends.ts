@@ -1,8 +1,9 @@
-/** Turns of Gemini CLI that its user cancelled: its hook reports them like others. */
+/** Turns of Gemini CLI that its user cancelled: its hook reports them like completed ones. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { Timestamp } from "../sessions/pages.ts";
 import { entriesOf, messagesIn } from "./messages.ts";
 import { geminiRecords } from "./session_files.ts";
 
@@ -11,7 +12,7 @@ const CANCELLED = "Request cancelled.";
 /** As of 0.61.0. */
 const Cancelled = z.object({
   type: z.literal("info"),
-  timestamp: z.iso.datetime().transform((text) => Date.parse(text)),
+  timestamp: Timestamp,
   content: z.literal(CANCELLED),
 });
 

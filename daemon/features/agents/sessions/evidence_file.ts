@@ -1,12 +1,12 @@
-/** Reads what a session file says of an open question, again only after the file has changed. */
+/** Reads a session file's evidence about an open question, again only after the file changed. */
 
 import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 
-/** How much of a session file is read: more than the records since any open dialog. */
+/** Number of bytes that are read: more than the records since any open dialog. */
 const TAIL_BYTES = 1_048_576;
 
-/** What was last read for a call, and when the file had changed then. */
+/** The evidence that was last read for a call, and the file's time of change then. */
 const read = new WeakMap<
   WaitingCall,
   { readonly at: number; readonly found: readonly Evidence[] }

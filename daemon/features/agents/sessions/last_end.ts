@@ -1,21 +1,21 @@
-/** How the last turn of a session ended that has no result, from the end of the session's file. */
+/** The end of a session's last turn without a result, read from the end of the session's file. */
 
 import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../adapter.ts";
 import type { ParsedEntry } from "./pages.ts";
 
-/** How much of a file is read: more than what follows an end before it is looked for. */
+/** Number of bytes that are read: more than is written after an end until it is looked for. */
 const TAIL_BYTES = 131_072;
-/** How many sessions are remembered. */
+/** Maximum number of sessions that are remembered. */
 const SESSIONS_MAX = 200;
 
 /** The end that a record shows. */
 export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text">;
 
-/** How an agent records ends and prompts, one record per line. */
+/** The form in which an agent records ends and prompts, one record per line. */
 export interface EndFormat {
   locate(session_id: string): string | undefined;
-  /** A text that is in every line that shows an end. */
+  /** Every line that shows an end contains one of these texts. */
   readonly marks: readonly string[];
   endIn(line: string): RecordedEnd | undefined;
   entriesOf(line: string): readonly ParsedEntry[];
@@ -39,12 +39,11 @@ export class LastEnds {
   of(session_id: string | null): TurnEnd | undefined {
     if (session_id === null) return undefined;
     const known = this.#known.get(session_id);
-    const file = known && changedAt(known.file) !== undefined
-      ? known.file
-      : this.#format.locate(session_id);
+    const known_at = known && changedAt(known.file);
+    if (known && known_at === known.changed_at) return known.end;
+    const file = known_at === undefined ? this.#format.locate(session_id) : known?.file;
     const changed_at = file === undefined ? undefined : changedAt(file);
     if (file === undefined || changed_at === undefined) return undefined;
-    if (known?.file === file && known.changed_at === changed_at) return known.end;
     const end = lastEndIn(readTail(file, TAIL_BYTES) ?? "", this.#format);
     if (this.#known.size >= SESSIONS_MAX) this.#known.clear();
     this.#known.set(session_id, { file, changed_at, end });
@@ -65,7 +64,7 @@ function lastEndIn(
   }
   if (!last) return undefined;
   const { index, end } = last;
-  // What is older was written again, as agents do with their history.
+  // Older prompts belong to a history that the agent has written again.
   const prompts_since = lines.slice(index + 1).flatMap(entriesOf)
     .filter(({ kind, at }) => kind === "prompt" && (at ?? end.at) >= end.at)
     .map((entry) => entry.text);
@@ -73,15 +72,16 @@ function lastEndIn(
 }
 
 /**
- * An observation with how the last turn ended. If that end is newer than what is known of the
- * agent, and no prompt follows it, the agent is idle.
+ * Adds the end of the last turn to an observation. If that end is newer than the agent's known
+ * state, and no prompt follows it, the agent is idle.
  */
 export function withEnd(
   observed: Observation | undefined,
   peer: AgentPeer,
-  end: TurnEnd | undefined,
+  ends: Pick<LastEnds, "of">,
 ): Observation | undefined {
-  if (!observed?.alive || !end) return observed;
+  const end = observed?.alive ? ends.of(peer.runtime_session_id) : undefined;
+  if (!observed || !end) return observed;
   const isNews = observed.turn_state === null && peer.turn_state !== "idle" &&
     end.at > (peer.turn_at ?? 0) && end.prompts_since?.length === 0;
   const idle = { turn_state: "idle" as const, at: end.at, source: end.source };

@@ -26,7 +26,7 @@ export class BackwardLines implements RecordSource<Line> {
   /** Where the last line ends that was not read; 0 if all lines were read. */
   unread = 0;
 
-  /** The lines that end at one of the positions `skipped` are left out. */
+  /** Lines that end at a position in `skipped` are left out. */
   constructor(
     file: string,
     end = Infinity,

@@ -38,8 +38,8 @@ export function sessionsInFiles(
 }
 
 /**
- * Reads a file with a record in each line, from its end. A record that the agent has written before
- * is left out, so that it stays where it was.
+ * Reads a file with a record in each line, from its end. Repeats of a record are left out, so that
+ * it stays at its first place.
  */
 export function lineReader(
   { entriesOf, usageIn, keyOf }: {

@@ -1,5 +1,6 @@
 /** Makes a page of a conversation out of the agent's records, which are read last to first. */
 
+import * as z from "zod";
 import { paced } from "./pacing.ts";
 import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
 import { ENTRY_CHARS_MAX } from "./session_files.ts";
@@ -9,6 +10,9 @@ export interface RecordSource<T extends { readonly end: number }> extends Iterab
   /** The `end` of the first record that was not read; 0 if none is left. Known at the end. */
   readonly unread: number;
 }
+
+/** The time of a record, in milliseconds since 1970. */
+export const Timestamp = z.iso.datetime().transform((text) => Date.parse(text));
 
 /** What a record says, before it has a position. */
 export type ParsedEntry = Pick<SessionEntry, "at" | "kind" | "text"> & { readonly tool?: string };

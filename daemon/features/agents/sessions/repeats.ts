@@ -5,40 +5,40 @@ import { tryJson } from "kit/core/text.ts";
 import { readBefore } from "../../../host/agent_files.ts";
 import { paced } from "./pacing.ts";
 
-/** How much of a file is searched. Of a longer one, the first part is left out. */
+/** Number of bytes that are searched. The first part of a longer file is left out. */
 const BYTES_MAX = 134_217_728;
 const CHUNK_BYTES = 1_048_576;
 /** A longer line is not compared. */
 const LINE_BYTES_MAX = 16_777_216;
-/** How many chunks are read before other work goes on. */
+/** Number of chunks that are read before other work goes on. */
 const CHUNKS_AT_ONCE = 4;
-/** How many files are remembered. */
+/** Maximum number of files that are remembered. */
 const FILES_MAX = 8;
 const NEWLINE = 10;
 
 /**
- * What identifies the record of a line wherever it is written again; undefined for a line that is
- * never compared.
+ * Returns a key that identifies the record of a line wherever it is written again; undefined for a
+ * line that is never compared.
  */
 export type KeyOf = (line: string) => string | undefined;
 
-interface Searched {
-  /** Up to where the file was searched: the begin of a line. */
+interface SearchState {
+  /** The position up to which the file was searched: the start of a line. */
   at: number;
-  /** The last bytes before that, by which a file is recognized that was not only added to. */
+  /** The last bytes before `at`: other bytes there show that the file was replaced. */
   before: string;
   readonly keys: Set<number>;
-  /** Where the lines end that repeat an earlier one. */
+  /** The ends of the lines that repeat an earlier one. */
   readonly repeats: Set<number>;
 }
 
-/** How many bytes before a position are compared. */
+/** Number of bytes before a position that are compared. */
 const PROBE_BYTES = 256;
 
 /** Finds repeats; of a file that has grown, only the new lines are read. */
 export class Repeats {
   readonly #keyOf: KeyOf;
-  readonly #searched = new Map<string, Searched>();
+  readonly #searched = new Map<string, SearchState>();
 
   constructor(keyOf: KeyOf) {
     this.#keyOf = keyOf;
@@ -63,7 +63,7 @@ export class Repeats {
   }
 
   /** Compares the whole lines of a chunk, and moves on behind them. */
-  #compare(bytes: Uint8Array, searched: Searched): void {
+  #compare(bytes: Uint8Array, searched: SearchState): void {
     const decoder = new TextDecoder();
     let start = 0;
     for (;;) {
@@ -82,12 +82,12 @@ export class Repeats {
   }
 }
 
-function newSearch(at: number): Searched {
+function newSearch(at: number): SearchState {
   return { at, before: "", keys: new Set(), repeats: new Set() };
 }
 
-/** The parts of a file from where it was searched last, each with at least one whole line. */
-function* chunks(file: string, searched: Searched, size: number): Generator<Uint8Array> {
+/** The parts of a file that were not searched yet, each with at least one whole line. */
+function* chunks(file: string, searched: SearchState, size: number): Generator<Uint8Array> {
   let length = CHUNK_BYTES;
   while (searched.at < size) {
     const end = Math.min(size, searched.at + length);

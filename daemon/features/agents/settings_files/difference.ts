@@ -7,9 +7,9 @@ import type { Argv } from "./shell_words.ts";
 const EDITS_MAX = 2000;
 const MASK = "…";
 
-/** What belongs to us in a settings file. */
+/** The values in a settings file that belong to us. */
 interface OwnValues {
-  /** A file that holds nothing else. */
+  /** The text of a file that holds only them. */
   readonly own: string;
   /** Our commands in the file. A value that is a word of one, or has all its words, is ours. */
   readonly commands: readonly Argv[];
@@ -51,9 +51,9 @@ const HEADER = /^[-+] \s*\[+[\w.-]+\]+\s*$/;
 function masked(edits: readonly string[], { own, commands }: OwnValues): string[] {
   const words = commands.flat().map((word) => JSON.stringify(word));
   const known = new Set([...own.match(TOKEN) ?? [], ...words]);
-  const lines = commands.filter((argv) => argv.some((word) => word.startsWith("/")));
+  const withPath = commands.filter((argv) => argv.some((word) => word.startsWith("/")));
   const isOurs = (token: string) =>
-    known.has(token) || lines.some((argv) => argv.every((word) => token.includes(word)));
+    known.has(token) || withPath.some((argv) => argv.every((word) => token.includes(word)));
   return edits.map((line) => {
     if (HEADER.test(line)) return line;
     const sign = line.slice(0, 2), text = line.slice(2);

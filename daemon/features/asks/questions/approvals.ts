@@ -3,7 +3,7 @@
  * human allows or denies, here or at the agent's own dialog.
  */
 
-import { canonicalJson } from "kit/core/text.ts";
+import { isSameJson } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
 import type {
@@ -33,7 +33,7 @@ const METADATA_INPUT_BYTES = 65_536;
  * dialog decides.
  */
 const PENDING_MAX = 20;
-/** How often the evidence of open questions is read. */
+/** Interval between two readings of the evidence about open questions. */
 const REVIEW_INTERVAL_MS = 400;
 
 export interface ApprovalsDeps {
@@ -41,7 +41,7 @@ export interface ApprovalsDeps {
   readonly directory: Directory;
   readonly questions: Questions;
   readonly transports: Pick<AgentTransports, "adapterOf">;
-  /** Whether a process runs. */
+  /** True if a process runs. */
   readonly isAlive: (pid: number, started?: string) => boolean;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
@@ -63,7 +63,7 @@ export interface ToolRequest {
   readonly input: unknown;
 }
 
-/** An open question, and what hooks have shown of it. */
+/** An open question, and the evidence from hooks. */
 interface PendingQuestion {
   readonly correlation_id: string;
   readonly call: WaitingCall;
@@ -110,9 +110,9 @@ export class Approvals {
   }
 
   /**
-   * Notes what a hook's event says of the open questions of its session, or of its subagent. A
-   * question belongs to its own call: the event of another process that has the same session says
-   * nothing of it, nor does another tool call.
+   * Records the evidence that a hook's event gives about the open questions of its session, or of
+   * its subagent. An event of another process with the same session, or of another tool call, is no
+   * evidence about a question.
    */
   noteEvent(report: HookReport, agent_pid: number | undefined): void {
     const { session_id, subagent, end_reason } = report;
@@ -128,7 +128,7 @@ export class Approvals {
   }
 
   #note(question: PendingQuestion, says: Evidence["says"]): void {
-    // Somebody may have set the clock back since the question.
+    // The clock may have been set back since the question.
     const at = Math.max(this.#ctx.clock.now(), question.call.asked_at);
     question.noted.push({ source: "hook", says, at });
     void this.#reviewInBackground(question);
@@ -146,7 +146,7 @@ export class Approvals {
     const { shutdownSignal } = this.#deps;
     while (this.#pending.size > 0 && !shutdownSignal.aborted) {
       await pause(clock, REVIEW_INTERVAL_MS, shutdownSignal);
-      await Promise.all([...this.#pending].map((one) => this.#reviewInBackground(one)));
+      await Promise.all([...this.#pending].map((question) => this.#reviewInBackground(question)));
     }
     this.#isWatching = false;
   }
@@ -155,7 +155,7 @@ export class Approvals {
     return this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
   }
 
-  /** Closes a question that does not wait any more. */
+  /** Closes a question that no longer waits. */
   async #review(question: PendingQuestion): Promise<void> {
     const { questions, transports, isAlive, shutdownSignal } = this.#deps;
     const { correlation_id, call, noted } = question;
@@ -167,7 +167,7 @@ export class Approvals {
     const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
     if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
     const ending = endingOf(evidence, { asked_at, now, settle_ms });
-    // An event from before the present dialog says nothing of it once it has gone.
+    // An event from before the present dialog proves nothing about it after its end.
     if (evidence.some(({ says }) => says === "waits")) {
       question.noted = noted.filter(({ says }) => says !== "idle");
     }
@@ -219,13 +219,13 @@ function unknownAgent(peer_id: string, runtime_session_id: string): AgentPeer {
   };
 }
 
-/** What an event says of a call; undefined if nothing. `known`: its process is that of the call. */
+/** The evidence of an event about a call, if any. `known`: the event's process is the call's. */
 function findingOf(
   { ran, interrupted, prompt, turn_state, turn_error, end_reason, source, subagent }: HookReport,
   { tool, input }: WaitingCall,
   known: boolean,
 ): Evidence["says"] | undefined {
-  if (ran) return ran.tool === tool && isSame(ran.input, input) ? "allowed" : undefined;
+  if (ran) return ran.tool === tool && isSameJson(ran.input, input) ? "allowed" : undefined;
   // Nothing ran that waited for a permission when its turn was interrupted.
   if (interrupted) return "denied";
   // A session may begin in a second process while the first one waits.
@@ -233,10 +233,6 @@ function findingOf(
   const isOver = prompt !== undefined || turn_state === "idle" || turn_error !== undefined ||
     end_reason !== undefined || subagent?.phase === "ended";
   return isOver ? "idle" : undefined;
-}
-
-function isSame(left: unknown, right: unknown): boolean {
-  return canonicalJson(left) === canonicalJson(right);
 }
 
 /** Only an answer with the option `allow` permits the tool. */

@@ -10,7 +10,7 @@ export function insertWait(tx: Tx, correlation_id: string, at_terminal: boolean)
   );
 }
 
-/** Whether the agent's own dialog asks the same, and goes on when nobody waits here any more. */
+/** True if the agent's own dialog asks the same, and goes on when no caller waits here any more. */
 export function isAtTerminal(db: Reader, correlation_id: string): boolean {
   return db.value(
     z.number(),

@@ -20,7 +20,7 @@ import type { StoredAttempt } from "./store.ts";
 export const TURN_STARTED = "turn_started";
 /** After a start, how long an executor without process, pane or session has to reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** How long an idle executor may leave a fire unread whose template is due again. */
+/** Maximum time that an idle executor may leave a fire unread whose template is due again. */
 const UNREAD_MS = 60_000;
 /**
  * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
@@ -129,7 +129,7 @@ export class Turns {
     });
   }
 
-  /** Called when something shows whether turns of this peer have ended. */
+  /** Called with evidence of the ends of this peer's turns. */
   turnEvidence(peer_id: string, evidence: TurnEvidence): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -238,8 +238,8 @@ export class Turns {
   }
 
   /**
-   * Whether a fire of a template that is due again waits in an idle executor, which has not read it
-   * for a while. It would keep its template from firing for ever.
+   * True if an idle executor has not read a fire for a while whose template is due again. Such a
+   * fire would block its template forever.
    */
   #isLeftUnread({ state, delivered_at, job_id }: StoredAttempt, idle_since: number): boolean {
     const { db, clock } = this.#ctx;

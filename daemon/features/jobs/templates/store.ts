@@ -10,7 +10,7 @@ import { type Filter, newestSql } from "../store.ts";
 export const StoredTemplate = Template.omit({ waits_for_work_id: true }).extend({
   /** Whether the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** Whether nothing proved that its caller was its sender (contract 11). */
+  /** True if nothing proved that its caller was its sender (contract 11). */
   unverified: z.boolean(),
 });
 export type StoredTemplate = z.output<typeof StoredTemplate>;

@@ -25,8 +25,8 @@ export const Attachment = z.object({
 export type Attachment = z.output<typeof Attachment>;
 
 /**
- * The media type of a hand-over. It holds what only administration gives through a relay, such as
- * an agent's turns, so it is no attachment like any other there.
+ * The media type of a hand-over. It holds data such as an agent's turns, which a relay gives only
+ * to administrators.
  */
 export const HANDOFF_TYPE = "text/vnd.mesh.handoff";
 

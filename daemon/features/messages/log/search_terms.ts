@@ -40,9 +40,9 @@ interface Term {
   readonly tokens: readonly Token[];
   /** The tokens as an FTS5 phrase. */
   readonly phrase: string;
-  /** Whether the last word of the phrase is a prefix. */
+  /** True if the last word of the phrase is a prefix. */
   readonly isPrefix: boolean;
-  /** Whether it is one word that may also be a part of a longer one. */
+  /** True if it is a single word that may also be a part of a longer word. */
   readonly isPart: boolean;
 }
 

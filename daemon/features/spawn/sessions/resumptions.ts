@@ -39,7 +39,7 @@ interface Viewer {
 
 interface ResumeOptions {
   readonly tmux_socket: string | undefined;
-  /** Why the sender of the request may not resume a session that this peer had last. */
+  /** The error if the sender of the request may not resume a session that this peer had last. */
   refusalOf(earlier: StoredPeer | undefined): Problem | undefined;
 }
 

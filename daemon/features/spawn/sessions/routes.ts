@@ -5,7 +5,7 @@ import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../../host/trusted_socket.ts";
 import type { StoredPeer } from "../../peers/store.ts";
-import type { SpawnRoutesDeps } from "../routes.ts";
+import { originOf, type SpawnRoutesDeps } from "../routes.ts";
 import type { Spawns } from "../spawns.ts";
 import { forkSession, listSessions, resumeSession } from "./contract.ts";
 import type { Forks } from "./forks.ts";
@@ -48,8 +48,7 @@ export function sessionRoutes(
   };
   return [
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
-      const proven_human = deps.isProvenHuman(caller, headers);
-      const requestContext = { proven_human, unverified: caller.unverified };
+      const requestContext = originOf(deps, caller, headers);
       const { launched, source } = await forks.launch(
         params.id,
         body,
@@ -70,10 +69,7 @@ export function sessionRoutes(
       })),
     route(resumeSession, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const requestContext = {
-        proven_human: deps.isProvenHuman(caller, headers),
-        unverified: caller.unverified,
-      };
+      const requestContext = originOf(deps, caller, headers);
       const refusalOf = (earlier: StoredPeer | undefined) =>
         deps.refusalOfResume(earlier, body.from_peer, { caller, headers });
       const { tmux_socket } = query;

@@ -48,7 +48,7 @@ Deno.test("without records that could say more, a state counts at once", () => {
 });
 
 const at = (ms: number) => new Date(ms).toISOString();
-const lines = (...records: object[]) => records.map((one) => JSON.stringify(one)).join("\n");
+const lines = (...records: object[]) => records.map((record) => JSON.stringify(record)).join("\n");
 
 const INPUT = { file_path: "/work/made.txt", content: "x" };
 const used = (id: string, input: object = INPUT, timestamp = at(ASKED - 50)) => ({
@@ -68,7 +68,7 @@ const CALL = {
 };
 const saysOf = (found: readonly Evidence[]) => found.map(({ says }) => says);
 
-Deno.test("Claude Code's session file says what became of a call", () => {
+Deno.test("Claude Code's session file shows the outcome of a call", () => {
   const refused = { toolDenialKind: "user-rejected", toolUseResult: "User rejected tool use" };
   // deno-fmt-ignore
   const cases: [says: string[], ...records: object[]][] = [

@@ -31,7 +31,7 @@ async function endedItem(w: World, end: (correlation_id: string) => Promise<unkn
 
 const asks = async (w: World) => (await get(w, "/asks")).asks.length;
 
-Deno.test("the item of a choice that is over says how it ended, and is not unread", async () => {
+Deno.test("the item of an ended choice shows how it ended, and counts as read", async () => {
   // deno-fmt-ignore
   const endings: [outcome: string, responder: string | null, end: (w: World, id: string) => Promise<unknown>][] = [
     ["cancelled", "ada", (w, id) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" })],
@@ -54,7 +54,7 @@ Deno.test("the item of a choice that is over says how it ended, and is not unrea
   }
 });
 
-Deno.test("an option for what is over is refused with its outcome, and opens nothing [c11.over.option]", async () => {
+Deno.test("an option for an ended question is refused with its outcome, and opens no ask [c11.over.option]", async () => {
   await using w = withHuman();
   const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
   const { item_id, correlation_id } = await endedItem(w, cancel);
@@ -81,7 +81,7 @@ Deno.test("an option for what is over is refused with its outcome, and opens not
   assert.equal((await post(w, `/inbox/${item_id}/reply`, {})).action, "read");
 });
 
-Deno.test("a text to what is over opens an ask only once the person has confirmed it [c11.over.text]", async () => {
+Deno.test("a text to an ended question opens an ask only once the person has confirmed it [c11.over.text]", async () => {
   await using w = withHuman();
   const cancel = (id: string) => post(w, `/asks/${id}/cancel`, { peer_id: "ada" });
   const { item_id, correlation_id } = await endedItem(w, cancel);
@@ -121,7 +121,7 @@ Deno.test("a blocking question says when it expires, in every record and event [
   assert.equal(listed.expires_at, expires_at);
 });
 
-Deno.test("a question that waits longer than instants can say expires at the last one", async () => {
+Deno.test("a question that waits beyond the last instant expires at that instant", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const question = { ...CHOICE, blocking: true, timeout_seconds: 1e300 };
@@ -130,7 +130,7 @@ Deno.test("a question that waits longer than instants can say expires at the las
   assert.equal((await get(w, "/inbox")).items[0].expires_at, "9999-12-31T23:59:59.999Z");
 });
 
-Deno.test("surfaces hear how an item ended at once, or when they connect again", async () => {
+Deno.test("surfaces get the end of an item at once, or when they connect again", async () => {
   await using w = withHuman();
   const capabilities = ["inbox_surface"];
   const phone = await connectPeer(w, "phone", { capabilities });

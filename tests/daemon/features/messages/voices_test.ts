@@ -38,7 +38,7 @@ Deno.test("a reply's author kind is in the ask's message and in the ack's frame"
   }
 });
 
-Deno.test("an inbox item marks what nothing proves to be its sender's", async () => {
+Deno.test("an inbox item is marked if nothing proves that its sender sent it", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
   await addPeer(w, "api", { runtime_session_id: "s-1" });

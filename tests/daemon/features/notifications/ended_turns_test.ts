@@ -1,4 +1,4 @@
-/** The turn in which an ask was read ends without an answer: the asker is told, once. */
+/** The turn in which an ask was read ends without an answer: the asker is notified once. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
@@ -33,7 +33,7 @@ const ENDS = [
 ] as const;
 
 for (const [error, stage, text] of ENDS) {
-  Deno.test(`an asker is told that the turn of its ask ended: ${error}`, async () => {
+  Deno.test(`an asker learns that the turn of its ask ended: ${error}`, async () => {
     await using w = world();
     const { correlation_id, report, notices, stages } = await readAsk(w);
     await report({ turn_state: "idle", error });
@@ -46,7 +46,7 @@ for (const [error, stage, text] of ENDS) {
   });
 }
 
-Deno.test("an asker is told that the answering agent's process ended within its turn", async () => {
+Deno.test("an asker learns that the answering agent's process ended within its turn", async () => {
   await using w = world();
   const { api, notices, stages } = await readAsk(w);
   await post(w, `/peers/${api.peer_id}/offline`, { reason: "agent_exited", source: "process" });
@@ -54,7 +54,7 @@ Deno.test("an asker is told that the answering agent's process ended within its 
   assert((await stages()).includes("turn_killed"));
 });
 
-Deno.test("no asker is told of a completed turn, of an ask that was not read, or of one answered", async () => {
+Deno.test("no asker is notified of a completed turn, of an unread ask or of an answered ask", async () => {
   await using w = world();
   const { correlation_id, report, notices } = await readAsk(w);
   await report({ turn_state: "idle", last_message: "I will look into it" });

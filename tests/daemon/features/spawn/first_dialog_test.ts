@@ -1,4 +1,4 @@
-/** Spawned agents that wait at a dialog before their hooks run: a person is told within seconds. */
+/** Spawned agents that wait at a dialog before their hooks run: a person learns so in seconds. */
 
 import assert from "node:assert/strict";
 import type { Backend } from "../../../../daemon/features/agents/contract.ts";
@@ -42,7 +42,7 @@ async function fixture(backend: Backend, settings: Record<string, string>) {
 }
 
 for (const backend of ["claude-code", "codex", "gemini", "opencode"] as const) {
-  Deno.test(`a spawned ${backend} that waits at its first dialog awaits input, and the human is told`, async () => {
+  Deno.test(`a spawned ${backend} that waits at its first dialog awaits input, and the human is notified`, async () => {
     await using at = await fixture(backend, { "human.name": "sam" });
     const { w, agents } = at;
     await addPeer(w, "boss");
@@ -70,7 +70,7 @@ for (const backend of ["claude-code", "codex", "gemini", "opencode"] as const) {
   });
 }
 
-Deno.test("a spawned agent without a dialog is registered by its hooks, and nobody is told", async () => {
+Deno.test("a spawned agent without a dialog is registered by its hooks, and no person is notified", async () => {
   await using at = await fixture("claude-code", { "human.name": "sam" });
   for (const reason of [undefined, "screen_unknown", "draft_present"] as const) {
     at.agents.refusalReason = reason;

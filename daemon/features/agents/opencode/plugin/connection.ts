@@ -8,7 +8,7 @@ const SILENCE_MS_MAX = 65_000;
 /** Time limit for the daemon to accept a connection. */
 const HANDSHAKE_MS_MAX = 10_000;
 const RETRY_MS = [250, 500, 1000, 2000, 5000];
-/** How many reports wait for a connection; later ones are dropped. */
+/** Maximum number of reports that wait for a connection; later ones are dropped. */
 const WAITING_MAX = 100;
 /**
  * Close codes after which no connection is opened: the peer is retired, or this process already has
@@ -84,8 +84,8 @@ export class DaemonConnection {
   }
 
   /**
-   * Sends what happened in the agent, in order, as soon as a connection takes it. While another
-   * connection is being opened, the daemon may already drop what comes on the older one.
+   * Reports an event of the agent as soon as a connection takes it, in order. While another
+   * connection is being opened, the daemon may already ignore frames on the older one.
    */
   report(frame: Frame): void {
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push(frame);

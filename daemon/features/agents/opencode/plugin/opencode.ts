@@ -60,7 +60,7 @@ export interface Info extends Model {
   readonly role?: string;
   readonly sessionID?: string;
   readonly parentID?: string;
-  /** What ended the answer, if it is not whole. */
+  /** The error that ended the answer, if it is incomplete. */
   readonly error?: { readonly name?: string };
   /** The kind of agent that a session runs. */
   readonly agent?: string;

@@ -34,7 +34,7 @@ export class Session {
   readonly #turn = new Turn();
   #id: string | undefined;
   #reported = "";
-  /** The last answer that was reported as broken off. */
+  /** The last answer that was reported as aborted. */
   #aborted: string | undefined;
   /** The prompts that a resumed session got from an earlier process. */
   #history = "";
@@ -208,7 +208,7 @@ export class Session {
     if (isDialog(type) || type === "session.status") void this.#deliver();
   }
 
-  /** An answer that its user broke off is the only sign of it, if the terminal did that. */
+  /** If the user interrupts the turn in the terminal, only the aborted answer shows it. */
   #answered(info: Info): void {
     this.#turn.beginAnswer(info);
     if (info.error?.name !== ABORTED || info.id === this.#aborted) return;
@@ -216,7 +216,7 @@ export class Session {
     this.#failed(info.error);
   }
 
-  /** The end of the turn is reported by itself. */
+  /** The end of the turn is reported separately. */
   #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
     const known = ERROR_CLASS.test(name) ? name : "unknown";
     const error = name === ABORTED ? "interrupted" : known;

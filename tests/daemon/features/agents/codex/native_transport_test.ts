@@ -41,7 +41,7 @@ const WORKING_ANSWER: Answers = { "thread/read": WORKING };
 const UNREADABLE: Answers = { "thread/read": thread({ type: "dreaming" }) };
 const NO_QUEUE: Answers = { "thread/queue/list": () => new Error("unknown method") };
 
-/** What `thread/queue/list` answers in servers whose queue could not be started again. */
+/** Answers to `thread/queue/list` from servers whose queue could not be started again. */
 const UNKNOWN_QUEUES: Readonly<Record<string, Answers>> = {
   "without a queue": NO_QUEUE,
   "that lists its queue in another form": { "thread/queue/list": () => ({ items: [] }) },

@@ -14,7 +14,7 @@ const ID = "11111111-2222-4333-8444-555555555555";
 const at = (second: number) => new Date(1_795_000_000_000 + second * 1000).toISOString();
 const time = (second: number) => Date.parse(at(second));
 
-/** How an agent records a prompt, an interruption and a failure at a second; in its release. */
+/** The records of an agent for a prompt, an interruption and a failure at a second. */
 interface Recording {
   readonly agent: string;
   readonly file: string;
@@ -23,7 +23,7 @@ interface Recording {
   readonly prompt: (second: number, text: string) => unknown;
   readonly interrupted: readonly ((second: number) => unknown)[];
   readonly failed?: (second: number) => unknown;
-  /** What looks like an end and is none. */
+  /** Records that resemble an end but show none. */
   readonly others: readonly ((second: number) => unknown)[];
 }
 
@@ -53,7 +53,7 @@ const RECORDINGS: readonly Recording[] = [
         ]),
     ],
     others: [
-      // What a person writes, and what happens in a subagent.
+      // A text of a person, and an event in a subagent.
       (second) => claudeUser(second, "[Request interrupted by user]"),
       (second) => claudeUser(second, text("[Request interrupted by user]"), { isSidechain: true }),
       (second) => ({
@@ -124,7 +124,9 @@ const RECORDINGS: readonly Recording[] = [
 for (const { agent, file, head, ends, prompt, interrupted, failed, others } of RECORDINGS) {
   const read = (...records: unknown[]) => {
     using folder = new SessionsFolder();
-    const lines = [...(head ? [head] : []), ...records].map((one) => `${JSON.stringify(one)}\n`);
+    const lines = [...(head ? [head] : []), ...records].map((record) =>
+      `${JSON.stringify(record)}\n`
+    );
     folder.write(file, lines.join(""));
     return ends(folder.path).of(ID);
   };
@@ -175,7 +177,7 @@ for (const [what, peer, end, idle] of OBSERVED) {
   Deno.test(what, () => {
     const seen = { alive: true, turn_state: null, source: "process table" };
     const found = { how: "interrupted" as const, source: "session file", ...end };
-    const observed = withEnd(seen, { ...SHARED, ...peer }, found);
+    const observed = withEnd(seen, { ...SHARED, ...peer }, { of: () => found });
     assert.equal(observed?.turn_state, idle ? "idle" : null);
     assert.deepEqual(observed?.end, found);
   });

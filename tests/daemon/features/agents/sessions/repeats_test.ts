@@ -75,7 +75,7 @@ for (const { title, id, file, recorded: text, open, again = (same: string) => sa
   });
 }
 
-Deno.test("what is new after a repeated history is read, and nothing else", async () => {
+Deno.test("after a repeated history, only new records are read", async () => {
   using folder = new SessionsFolder();
   const [agent] = AGENTS;
   assert(agent);
@@ -105,7 +105,7 @@ Deno.test("a uuid in a tool's input, in a text or of the parent identifies no re
   assert.deepEqual([...await new Repeats(uuidKey("uuid")).in(file)], []);
 });
 
-Deno.test("a file that was replaced is searched anew, and a line in the making is no repeat", async () => {
+Deno.test("a replaced file is searched again, and an unfinished line is no repeat", async () => {
   using folder = new SessionsFolder();
   const repeats = new Repeats(uuidKey("uuid"));
   const a = line({ uuid: A }), b = line({ uuid: B });

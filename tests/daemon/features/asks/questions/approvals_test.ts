@@ -123,7 +123,7 @@ Deno.test("a tool that matches no pattern is not gated; by default none is", asy
   assert.equal((await request(dots, "anything")).done, false);
 });
 
-Deno.test("a turn that goes on or ends ends the question of its dialog, at the terminal", async () => {
+Deno.test("a turn that goes on or ends closes the question of its dialog, at the terminal", async () => {
   for (
     const [event, more] of [
       ["Stop", { stop_hook_active: false }],
@@ -203,7 +203,7 @@ Deno.test("a tool that asks the person itself is not gated", async () => {
   assert.equal((await request(w, "Bash")).done, false);
 });
 
-Deno.test("a daemon that died does not say that it denied what the dialog still asks", async () => {
+Deno.test("after a crash of the daemon, a question that the dialog still asks is not denied", async () => {
   using at = restartableWorld({
     hooks: { "claude-code": claudeCodeHooks },
     settings: { "human.name": "sam", "approvals.gated_tools": "Bash" },

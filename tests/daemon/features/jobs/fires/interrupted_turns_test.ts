@@ -111,7 +111,7 @@ Deno.test("prompts that come while the agent works, and reports of its subagents
   assert.deepEqual(await endOf(w, id), ["completed", null, "Mended"]);
 });
 
-Deno.test("what the executor holds open, an interruption leaves open", async () => {
+Deno.test("an interruption ends no fire that its executor holds open", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const id = await begun(w, api);
@@ -121,7 +121,7 @@ Deno.test("what the executor holds open, an interruption leaves open", async () 
   assert.equal(await stateOf(w, id), "running");
 });
 
-Deno.test("a template fires again after an interrupted fire, and after one that nobody reads", async () => {
+Deno.test("a template fires again after an interrupted fire, and after an unread fire", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const { calendar_id } = await createRecurring(w, {

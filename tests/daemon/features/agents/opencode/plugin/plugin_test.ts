@@ -334,7 +334,7 @@ Deno.test("a plugin does not connect to the address of a daemon that has ended",
   assert.equal(other.lines.length, 0);
 });
 
-Deno.test("an answer that the user broke off in the terminal is an interruption, once", async () => {
+Deno.test("an answer that the user aborted in the terminal is reported as one interruption", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -354,7 +354,7 @@ Deno.test("an answer that the user broke off in the terminal is an interruption,
   assert.deepEqual(errors, ["interrupted", "ApiError"]);
 });
 
-Deno.test("an error that ends a turn is reported by its class, and an interruption as one", async () => {
+Deno.test("an error that ends a turn is reported by its class, and an interruption as `interrupted`", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -404,7 +404,7 @@ Deno.test("an interruption is reported by the new connection while one is being 
   assert.deepEqual(reports(daemon, before).slice(0, 4), expected);
 });
 
-Deno.test("an answer, an error and a subagent of the time without a daemon are reported, in order", async () => {
+Deno.test("an answer, an error and a subagent from a time without a daemon are reported in order", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -428,7 +428,7 @@ Deno.test("an answer, an error and a subagent of the time without a daemon are r
   assert.deepEqual(reports(daemon, before).filter((report) => !states.has(report)), expected);
 });
 
-Deno.test("a refused connection leaves its reports to the one that is still open", async () => {
+Deno.test("a refused connection leaves its reports to the connection that is still open", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
@@ -443,7 +443,7 @@ Deno.test("a refused connection leaves its reports to the one that is still open
   assert.equal(daemon.lines.length, 2);
 });
 
-Deno.test("the first hundred reports of the time without a daemon are kept", async () => {
+Deno.test("the first hundred reports from a time without a daemon are kept", async () => {
   await using daemon = new FakeDaemon();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
