@@ -178,12 +178,7 @@ export function* lineageOf(
 
 /** Whether `pid` is `ancestor` itself or a descendant of it. */
 export function isDescendant(pid: number, ancestor: number): boolean {
-  let at: number | undefined = pid;
-  for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
-    if (at === ancestor) return true;
-    at = parentOf(at);
-  }
-  return false;
+  return lineageOf({ parentOf }, pid).some((at) => at === ancestor);
 }
 
 /** The foreground process group of a pane's terminal. This group reads what is typed. */
