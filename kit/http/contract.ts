@@ -79,6 +79,11 @@ export interface OtherResponse {
   readonly returns?: z.ZodType;
 }
 
+/** True for a route that only explains why its method is refused. */
+export function refusesItsMethod({ fails = [] }: Contract): boolean {
+  return fails.includes("method_not_allowed");
+}
+
 /** Returns the contract unchanged, with its exact type. */
 export function contract<const C extends Contract>(spec: C): C {
   return spec;
