@@ -37,7 +37,7 @@ export function preflightResponse(): Response {
 }
 
 /** Opens a response to pages of any site. A 405 also allows the preflight. */
-export function opened(response: Response): Response {
+export function openToPages(response: Response): Response {
   const { headers } = response;
   for (const [name, value] of Object.entries(RESPONSE_HEADERS)) headers.set(name, value);
   const allow = headers.get("allow");
