@@ -275,7 +275,7 @@ function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
   return { required, content: { "application/json": { schema, example } } };
 }
 
-/** A mark for `allowNulls`, because the fields of a schema are complete only at its end. */
+/** Marks fields for `allowNulls`, which runs once the whole schema is complete. */
 const NULLABLE = "x-nullable";
 
 /** The fields of a body in which null means absent (see `readRequest`). */

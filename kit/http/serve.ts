@@ -60,7 +60,7 @@ function routedMethod({ method }: Request): string {
   return method === "HEAD" ? "GET" : method;
 }
 
-/** The paths that a route's path stands for. */
+/** A pattern that matches the request paths of a route. */
 export function patternOf(path: string): RegExp {
   const literal = path.replaceAll(".", "\\.");
   return new RegExp(`^${literal.replaceAll(/:\w+/g, "[^/]+").replace("*", ".*")}$`);

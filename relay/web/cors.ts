@@ -6,7 +6,7 @@
  */
 const OPEN_PATHS = /^\/(\.well-known\/.*|oauth\/(register|token|revoke)|mcp\/?)$/;
 
-/** A browser keeps what a preflight allowed for this long. Longer is cut by most browsers. */
+/** Time for which a browser keeps the answer to a preflight. Most browsers allow no more. */
 const PREFLIGHT_SECONDS = 7200;
 
 /** The wildcard stands for every header but `Authorization`. Old browsers need each name. */
@@ -18,7 +18,7 @@ const RESPONSE_HEADERS = {
   "access-control-expose-headers": "WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version",
 };
 
-/** Whether pages of any site may call this path. */
+/** True if pages of any site may call this path. */
 export function isOpenToPages(path: string): boolean {
   return OPEN_PATHS.test(path);
 }

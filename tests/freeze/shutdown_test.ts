@@ -96,7 +96,7 @@ class FrozenMachine implements AsyncDisposable {
     await until("the text in the pane", () => this.#terminal.screen(pane_id).includes("before"));
   }
 
-  /** Freezes everything, and begins what waits for each frozen program. */
+  /** Freezes everything, and begins work that waits for each frozen program. */
   async freeze(): Promise<void> {
     for (const link of [...this.#links, this.codex.link]) link.frozen = "both";
     Deno.kill(this.#tmuxPid, "SIGSTOP");
