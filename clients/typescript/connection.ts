@@ -33,7 +33,7 @@ const RETRY_MS = { min: 250, max: 5_000 };
 const HANDSHAKE_MS_MAX = 10_000;
 /** The daemon pings every 20 s. After three missing pings, the connection is taken for dead. */
 const SILENCE_MS_MAX = 65_000;
-/** How long the daemon may take to confirm the end of a connection. */
+/** Time limit for the daemon to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;
 /** Close codes after which another attempt would end in the same way (docs/websocket.md). */
 const FINAL_CODES: ReadonlySet<number> = new Set([4000, 4001, 4002, 4003, 4004, 4008, 4009]);

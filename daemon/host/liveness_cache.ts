@@ -1,4 +1,4 @@
-/** Facts about processes that run. A fact that is asked for again costs a quarter of reading it. */
+/** Facts about running processes. Reading a fact again costs a quarter of the first time. */
 
 import { unlessError } from "./paths.ts";
 import {

@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { unlessError, unlessMissing } from "./paths.ts";
 
-/** How many ancestors are followed. No pane has that many; the limit ends a cycle. */
+/** Maximum number of ancestors that are followed. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
 
 /**
@@ -155,7 +155,7 @@ export function groupOf(pid: number): number | undefined {
   return toPositive(statField(pid, "group"));
 }
 
-/** A process that runs; undefined if it does not. */
+/** The id of a running process; undefined if it does not run. */
 export function processIdOf(
   { startTimeOf }: Pick<ProcessTable, "startTimeOf">,
   pid: number | undefined,
@@ -164,7 +164,7 @@ export function processIdOf(
   return pid !== undefined && started !== undefined ? { pid, started } : undefined;
 }
 
-/** A process and its ancestors, nearest first, each read as it is asked for. */
+/** A process and its ancestors, nearest first. Reads each parent only when it is needed. */
 export function* lineageOf(
   { parentOf }: Pick<ProcessTable, "parentOf">,
   pid: number | undefined,
@@ -178,12 +178,7 @@ export function* lineageOf(
 
 /** Whether `pid` is `ancestor` itself or a descendant of it. */
 export function isDescendant(pid: number, ancestor: number): boolean {
-  let at: number | undefined = pid;
-  for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
-    if (at === ancestor) return true;
-    at = parentOf(at);
-  }
-  return false;
+  return lineageOf({ parentOf }, pid).some((at) => at === ancestor);
 }
 
 /** The foreground process group of a pane's terminal. This group reads what is typed. */
@@ -212,7 +207,7 @@ export function lastPid(): number | undefined {
   return toPositive(readProcFile("loadavg")?.trim().split(" ").at(-1));
 }
 
-/** The process of a thread, or of its first thread, which has the process's pid. */
+/** The pid of the process of a thread. The first thread of a process has the process's pid. */
 export function processOfThread(tid: number): number {
   return Number(/^Tgid:\s+(\d+)/m.exec(readProcFile(`${tid}/status`) ?? "")?.[1] ?? tid);
 }

@@ -33,8 +33,8 @@ export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => 
 }
 
 /**
- * Logs what libraries write to the console, which would otherwise stand between the JSON lines of
- * standard error. Restores the console when it is disposed.
+ * Redirects console output of libraries to the log, because it would stand between the JSON lines
+ * of standard error. Disposing the result restores the console.
  */
 export function logConsole(log: Log): Disposable {
   const levels = {

@@ -71,7 +71,7 @@ export const IdempotencyKey = z.string().regex(
   "An idempotency key is 1 to 255 printable ASCII characters",
 );
 
-/** How far a whole number in a query string may be from zero: it has 15 digits at most. */
+/** Maximum distance from zero of a whole number in a query string: 15 digits. */
 const QUERY_INTEGER_MAX = 999_999_999_999_999;
 
 /** A whole number in a query string, such as `12`. Neither `abc` nor an empty value is accepted. */

@@ -27,7 +27,7 @@ export function escapeMarkup(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
-/** An address for a message: its user name, its password and the values of its query are hidden. */
+/** Hides the user name, the password and the query values of an address, for use in messages. */
 export function hideCredentials(address: string): string {
   const at = address.lastIndexOf("@");
   const name = /^[^/\s:]+:(?!\/\/)/.exec(address)?.[0].length; // Without slashes: `user:password@host`.

@@ -1,7 +1,7 @@
 /**
- * Words of any language, for SQLite's tokenizer `unicode61`, which takes a run of letters for one
- * word. Scripts without spaces between words (and Korean, whose particles are glued to them) become
- * pairs of characters, as search engines do it; an emoji is a word.
+ * Splits text of any language into words for SQLite's tokenizer `unicode61`, which treats a run of
+ * letters as one word. Scripts without spaces between words, and Korean, whose particles are
+ * attached to words, become pairs of characters, as in search engines. An emoji is a word.
  */
 
 /** The scripts whose runs are cut into pairs. */
@@ -18,10 +18,10 @@ const UNSPACED = [
 ]
   .map((script) => `\\p{sc=${script}}`).join("");
 
-/** A shorter part of a word is not found: `test` would find `latest` and `contest`. */
+/** Minimum length of a part that finds its word: else `test` would find `latest` and `contest`. */
 export const PART_CHARS_MIN = 6;
 
-/** Marks of Japanese kana, without which a kana is another one. */
+/** Marks of Japanese kana. Without its mark, a kana is a different letter. */
 const KANA_MARKS = "\\u3099\\u309a";
 
 interface Patterns {
@@ -31,7 +31,7 @@ interface Patterns {
 }
 let patterns: Patterns | undefined;
 
-/** Built on first use: classes of Unicode take a millisecond. */
+/** Builds the patterns on first use, because classes of Unicode take a millisecond. */
 function compiled(): Patterns {
   const unspaced = `[${UNSPACED}\\u30fc\\u3005]`;
   return patterns ??= {
@@ -46,7 +46,7 @@ function compiled(): Patterns {
 
 const ASCII = /^[\0-\x7f]*$/;
 
-/** A text without case, accents, and other forms of the same letters. */
+/** Normalizes a text: lower case, no accents, and one form of each letter. */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
   return text.normalize("NFKD").replaceAll(compiled().mark, "").normalize("NFC").toLowerCase();
@@ -59,8 +59,8 @@ export interface Token {
 }
 
 /**
- * The tokens of a text. A run of an unspaced script gives each pair of neighbours, and at last its
- * last character alone, so that a token begins at each character.
+ * The tokens of a text. A run of an unspaced script gives each pair of neighbours, then its last
+ * character alone, so that a token begins at each character.
  */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
@@ -83,19 +83,19 @@ function pairsOf(characters: readonly string[]): Token[] {
   });
 }
 
-/** The text as `unicode61` is to index it. */
+/** The text in the form that `unicode61` indexes. */
 export function indexedText(text: string): string {
   return ASCII.test(text) ? text : tokensOf(text).map((token) => token.text).join(" ");
 }
 
-/** Longer words are ids, keys and encoded data. */
+/** Maximum length of a word whose ends are indexed. Longer ones are ids, keys and encoded data. */
 const WHOLE_CHARS_MAX = 40;
-/** How many characters of a text are searched for long words. */
+/** Maximum number of characters of a text that are searched for long words. */
 const CHARS_MAX = 20_000;
 
 /**
- * The ends of the long words of a text, each from another letter on: a prefix search of them finds
- * a part of a word, such as `verbindung` in `Datenbankverbindung`.
+ * The ends of the long words of a text, one from each letter on. A prefix search among them finds a
+ * part of a word, such as `verbindung` in `Datenbankverbindung`.
  */
 export function wordEnds(text: string): string {
   const words = foldText(text.slice(0, CHARS_MAX)).match(compiled().longWord) ?? [];
@@ -108,13 +108,14 @@ export function wordEnds(text: string): string {
 /** An FTS5 phrase of tokens. */
 export interface Phrase {
   readonly text: string;
-  /** Whether the last token is the beginning of an indexed one. */
+  /** True if the last token matches the beginning of an indexed token. */
   readonly isPrefix: boolean;
 }
 
 /**
- * The phrase that finds a text within indexed ones. Undefined for a text without tokens. At the end
- * of a run its last pair says all, and a single character begins a pair.
+ * The phrase that finds a text within indexed texts; undefined for a text without tokens. The last
+ * character of a run is left out, because the last pair contains it. A single character matches the
+ * beginning of a pair.
  */
 export function phraseOf(text: string): Phrase | undefined {
   const tokens = tokensOf(text);

@@ -13,7 +13,7 @@ const nullableString = z.string().nullable();
 const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
 const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
-/** When the asker of a blocking question stops waiting. */
+/** Time at which the asker of a blocking question stops waiting. */
 const expiry = { expires_at: z.string().optional() };
 const restart = { restart_id: id, peer_id: id, stage: id };
 

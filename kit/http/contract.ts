@@ -20,18 +20,18 @@ export type Tunnel = "open" | "admin" | "never";
 export type RequestPart = "params" | "query" | "body";
 
 /**
- * The peer in whose name a request acts, and who must be its caller (contract 11): a test refuses a
- * route with such a field and no actor.
+ * The peer in whose name a request acts, which must be its caller (contract 11). A test fails for a
+ * route that has such a field and no actor.
  */
 export interface Actor {
   /** The field that names the peer by its id or name. */
   readonly field?: `${RequestPart}.${string}`;
   /**
-   * Who acts if the field is absent: the recipient of the ask that the request names, the peer of
-   * its pane, the recipients of the deliveries that it settles, or who made the record.
+   * The actor if the field is absent: the recipient of the ask that the request names, the peer of
+   * its pane, the recipients of the deliveries that it settles, or the peer that made the record.
    */
   readonly otherwise?: "recipient" | "pane" | "drained" | "maker";
-  /** Whether it takes messages out of the peer's queue, which a caller without proof may not. */
+  /** True if it takes messages out of the peer's queue, which a caller without proof may not do. */
   readonly drains?: true;
 }
 
@@ -77,6 +77,11 @@ export interface OtherResponse {
   readonly description: string;
   /** Absent if the response has no body. */
   readonly returns?: z.ZodType;
+}
+
+/** True for a route that only explains why its method is refused. */
+export function refusesItsMethod({ fails = [] }: Contract): boolean {
+  return fails.includes("method_not_allowed");
 }
 
 /** Returns the contract unchanged, with its exact type. */

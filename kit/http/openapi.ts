@@ -1,7 +1,7 @@
 /** Generates an OpenAPI 3.1 document from contracts. */
 
 import * as z from "zod";
-import { type Contract, NO_ACTOR } from "kit/http/contract.ts";
+import { type Contract, NO_ACTOR, refusesItsMethod } from "kit/http/contract.ts";
 import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
 import { mayBeNull } from "kit/http/route.ts";
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
@@ -154,9 +154,8 @@ function operation(contract: Contract, draft: Draft) {
 }
 
 function toResponses(contract: Contract, { info, schemas }: Draft): Record<string, unknown> {
-  const { returns, responseType = "application/json", idempotent, fails } = contract;
-  // A route that only explains why it refuses its own method.
-  if (fails?.includes("method_not_allowed")) return {};
+  const { returns, responseType = "application/json", idempotent } = contract;
+  if (refusesItsMethod(contract)) return {};
   if (responseType === "websocket") {
     const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
     return {
@@ -276,7 +275,7 @@ function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
   return { required, content: { "application/json": { schema, example } } };
 }
 
-/** A mark for `allowNulls`, because the fields of a schema are complete only at its end. */
+/** Marks fields for `allowNulls`, which runs once the whole schema is complete. */
 const NULLABLE = "x-nullable";
 
 /** The fields of a body in which null means absent (see `readRequest`). */

@@ -19,9 +19,9 @@ export interface Caller {
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
   readonly via?: "page" | "relay" | "machine";
-  /** Whether nothing proves that the caller is the peer in whose name it acts (contract 11). */
+  /** True if nothing proves that the caller is the peer in whose name it acts (contract 11). */
   readonly unverified?: true;
-  /** Set for a caller through the relay whom `relay.allow_admin` does not let administer. */
+  /** True for a caller through the relay who may not administer: `relay.allow_admin` is off. */
   readonly admin_refused?: true;
 }
 
@@ -100,7 +100,7 @@ export interface RouteGuard {
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /**
    * Checks that the caller may act as the contract's actor; returns the caller with what is proved.
-   * Absent where nobody names an actor.
+   * Absent if no route has an actor.
    */
   checkActor?(actor: Actor, parts: RequestParts): Caller | Promise<Caller>;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
@@ -328,7 +328,7 @@ function readBodyOf(schema: z.ZodType, value: unknown): unknown {
 }
 
 /**
- * Whether null in an optional field means absent. Not for durations (JSON writes NaN as null) or
+ * True if null in an optional field means absent. Not for durations (JSON writes NaN as null) or
  * message texts.
  */
 export function mayBeNull(field: string): boolean {

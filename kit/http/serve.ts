@@ -2,6 +2,7 @@
 
 import { Hono } from "hono";
 import { EVENT_STREAM, Problem } from "kit/core/problem.ts";
+import { refusesItsMethod } from "kit/http/contract.ts";
 import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
 
 type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -59,7 +60,7 @@ function routedMethod({ method }: Request): string {
   return method === "HEAD" ? "GET" : method;
 }
 
-/** The paths that a route's path stands for. */
+/** A pattern that matches the request paths of a route. */
 export function patternOf(path: string): RegExp {
   const literal = path.replaceAll(".", "\\.");
   return new RegExp(`^${literal.replaceAll(/:\w+/g, "[^/]+").replace("*", ".*")}$`);
@@ -126,13 +127,8 @@ function wrongMethod(request: Request, methods: Methods): Problem {
   return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
 }
 
-/**
- * A path with `GET` also serves `HEAD`. Leaves out routes that refuse their own method: they exist
- * only to explain why.
- */
+/** A path with `GET` also serves `HEAD`. */
 function allowedMethods(methods: Methods): string[] {
-  const taken = [...methods].filter(([, { contract }]) =>
-    !contract.fails?.includes("method_not_allowed")
-  );
+  const taken = [...methods].filter(([, { contract }]) => !refusesItsMethod(contract));
   return taken.flatMap(([method]) => method === "GET" ? ["GET", "HEAD"] : [method]).sort();
 }

@@ -10,7 +10,7 @@ import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { RunMark } from "./run_mark.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
-import { isOpenToPages, opened, preflightResponse } from "../web/cors.ts";
+import { isOpenToPages, openToPages, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "./contract.ts";
 import { Sessions } from "../sign_in/sessions.ts";
@@ -99,15 +99,15 @@ export class Relay implements AsyncDisposable {
     };
     const handled = telemetry ? telemetry.requests.traced(limited) : limited;
     this.fetch = async (request, remote) => {
-      // Refused first: with a malformed Host the URL cannot be parsed, and every later step needs
-      // it.
-      if (URL.canParse(request.url)) {
-        if (!isOpenToPages(new URL(request.url).pathname)) return await handled(request, remote);
-        if (oauth && request.method === "OPTIONS") return preflightResponse();
-        return opened(await handled(request, remote));
+      const url = URL.parse(request.url);
+      // With a malformed Host the URL cannot be parsed, and every later step needs it.
+      if (!url) {
+        this.metrics.refused("malformed_host");
+        return new Problem("malformed_host", { host: hostOf(request) }).toResponse();
       }
-      this.metrics.refused("malformed_host");
-      return new Problem("malformed_host", { host: hostOf(request) }).toResponse();
+      if (!isOpenToPages(url.pathname)) return await handled(request, remote);
+      if (oauth && request.method === "OPTIONS") return preflightResponse();
+      return openToPages(await handled(request, remote));
     };
   }
 
@@ -158,7 +158,7 @@ export class Relay implements AsyncDisposable {
 
   /** Refuses new requests, ends the open ones, and closes the tunnels. */
   shutDown(): void {
-    this.#shutdown.abort(new Problem("shutting_down", {})); // The answer of what still waits.
+    this.#shutdown.abort(new Problem("shutting_down", {})); // Requests that wait get this answer.
     this.features.shutDown();
     this.machines.endAll("going_away");
   }

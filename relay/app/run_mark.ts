@@ -17,7 +17,7 @@ import { revokeAll } from "../oauth/grants/store.ts";
 
 const MARK_BYTES = 16;
 
-/** `mark_before` was in the file, if the relay was killed before it wrote the file. */
+/** If the relay was killed before it wrote the file, the file still contains `mark_before`. */
 const Marks = z.object({ mark: z.string(), mark_before: z.string().nullable() });
 
 export interface RunMarkDeps {
@@ -34,7 +34,7 @@ export class RunMark {
   #isInFile = false;
   #hasFailed = false;
 
-  /** Revokes every grant if the database went back: nothing tells which of them changed since. */
+  /** Revokes every grant if the database went back, because it lacks later changes of grants. */
   constructor(deps: RunMarkDeps) {
     this.#deps = deps;
     const { db, path, log } = deps;
@@ -77,7 +77,7 @@ export class RunMark {
     });
   }
 
-  /** Until the file is written, the mark stays the same: the database knows one before it only. */
+  /** Until the file is written, the mark stays the same: the database has only one earlier mark. */
   #writeFile(): void {
     const { path, log } = this.#deps;
     try {

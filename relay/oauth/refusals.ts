@@ -108,7 +108,7 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
     return new OAuthRefusal("foreign_form");
   }
-  // A request that was open longer than the shutdown waits for.
+  // The request was still open when the time limit of the shutdown ended.
   if (isProblem(thrown, "shutting_down")) return new OAuthRefusal("shutting_down");
   log.error("An OAuth request failed", { thrown });
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");

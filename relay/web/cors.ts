@@ -6,7 +6,7 @@
  */
 const OPEN_PATHS = /^\/(\.well-known\/.*|oauth\/(register|token|revoke)|mcp\/?)$/;
 
-/** A browser keeps what a preflight allowed for this long. Longer is cut by most browsers. */
+/** Time for which a browser keeps the answer to a preflight. Most browsers allow no more. */
 const PREFLIGHT_SECONDS = 7200;
 
 /** The wildcard stands for every header but `Authorization`. Old browsers need each name. */
@@ -18,7 +18,7 @@ const RESPONSE_HEADERS = {
   "access-control-expose-headers": "WWW-Authenticate, Mcp-Session-Id, Mcp-Protocol-Version",
 };
 
-/** Whether pages of any site may call this path. */
+/** True if pages of any site may call this path. */
 export function isOpenToPages(path: string): boolean {
   return OPEN_PATHS.test(path);
 }
@@ -37,7 +37,7 @@ export function preflightResponse(): Response {
 }
 
 /** Opens a response to pages of any site. A 405 also allows the preflight. */
-export function opened(response: Response): Response {
+export function openToPages(response: Response): Response {
   const { headers } = response;
   for (const [name, value] of Object.entries(RESPONSE_HEADERS)) headers.set(name, value);
   const allow = headers.get("allow");

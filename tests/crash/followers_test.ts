@@ -1,4 +1,4 @@
-/** Commands that follow the daemon end in order at any moment, whoever ends first. */
+/** Commands that follow the daemon end cleanly at any moment, before the daemon or with it. */
 
 import assert from "node:assert/strict";
 import { DENO_DIR, RealDaemon, temporary } from "../support/programs/child.ts";
@@ -10,7 +10,7 @@ const ROUNDS = 4;
 const MOMENT_MS_MAX = 900;
 const SETTINGS = { MESH_HUMAN__NAME: "sam" };
 const COMMANDS = [["watch"], ["inbox", "watch"], ["top"], ["watch", "--json", "--replay", "9"]];
-/** How a shell shows the signals. */
+/** Exit codes: success, and the signals SIGINT and SIGTERM in a shell. */
 const CODES = [0, 130, 143];
 
 /** A follower with what it prints; `top` draws only on a terminal, which `script` makes. */
@@ -27,7 +27,7 @@ function follow(args: readonly string[], env: Record<string, string>) {
 }
 
 Deno.test({
-  name: "watch, inbox watch and top end in order at any moment, with the daemon or before it",
+  name: "watch, inbox watch and top end cleanly at any moment, with the daemon or before it",
   ignore: Deno.build.os !== "linux",
   async fn() {
     for (let seed = 0; seed < ROUNDS; seed++) {

@@ -1,4 +1,4 @@
-/** Programs of this machine that freeze: each call of them ends in time, and each connection. */
+/** Frozen programs on this machine: each call and each connection to them ends in time. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";

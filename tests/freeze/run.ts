@@ -31,7 +31,7 @@ const DOWN_MS_MAX = 15_000;
 /** Longer than the pause between two batches of spans. */
 const TRACES_MS_MAX = 10_000;
 
-/** One end of a link. Tells whether this end believes that the link is connected. */
+/** One end of a link, with its own view of the connection. */
 interface End {
   readonly name: string;
   readonly isConnected: () => boolean | Promise<boolean>;
@@ -44,7 +44,7 @@ const PINGED_MS = 85_000;
 
 await using stack = new AsyncDisposableStack();
 const network = stack.use(await RealNetwork.start({ tls: true }));
-// Also takes traces; an answer that is no OTLP counts as taken.
+// Also the collector of traces: an answer that is not OTLP counts as success.
 const secure = stack.use(await SecureServer.start());
 const relay = stack.use(new RealRelay(0, secure.tls));
 const busLink = stack.use(new FrozenProxy(network.server.port));
@@ -149,7 +149,7 @@ async function joinFrozen(name: string): Promise<RealMachine> {
   return machine;
 }
 
-/** Whether the collector has lately confirmed spans. Each poll of this test makes some. */
+/** True if the collector has lately confirmed spans. Each poll of this test makes some. */
 async function tracesPass(): Promise<boolean> {
   const metrics = await (await fetch(`${laptop.base}/metrics`)).text();
   const count = /^mesh_telemetry_spans_total\{[^}]*"sent"\} (\d+)/m.exec(metrics)?.[1];

@@ -25,6 +25,7 @@ class FrozenMachine implements AsyncDisposable {
   readonly codex = this.#stack.use(new FrozenCodex());
   #machine: RealMachine | undefined;
   #paneName = "";
+  #serverPid: number | undefined;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
@@ -35,12 +36,10 @@ class FrozenMachine implements AsyncDisposable {
     return this.#machine;
   }
 
-  get #link() {
-    return (port: number | (() => { port: number })) => {
-      const link = this.#stack.use(new FrozenProxy(port));
-      this.#links.push(link);
-      return link;
-    };
+  #link(port: number | (() => { port: number })): FrozenProxy {
+    const link = this.#stack.use(new FrozenProxy(port));
+    this.#links.push(link);
+    return link;
   }
 
   async start(): Promise<void> {
@@ -97,7 +96,7 @@ class FrozenMachine implements AsyncDisposable {
     await until("the text in the pane", () => this.#terminal.screen(pane_id).includes("before"));
   }
 
-  /** Freezes everything, and begins what waits for each frozen program. */
+  /** Freezes everything, and begins work that waits for each frozen program. */
   async freeze(): Promise<void> {
     for (const link of [...this.#links, this.codex.link]) link.frozen = "both";
     Deno.kill(this.#tmuxPid, "SIGSTOP");
@@ -114,11 +113,9 @@ class FrozenMachine implements AsyncDisposable {
     Deno.kill(this.#tmuxPid, "SIGCONT");
   }
 
-  #pid: number | undefined;
-
-  /** Known from before it is stopped. */
+  /** Read before the server is stopped, because a stopped server does not answer. */
   get #tmuxPid(): number {
-    return this.#pid ??= Number(this.#terminal.cli("display-message", "-p", "#{pid}"));
+    return this.#serverPid ??= Number(this.#terminal.cli("display-message", "-p", "#{pid}"));
   }
 
   async #post(path: string, body: unknown): Promise<void> {

@@ -101,7 +101,7 @@ export const DATA_TARGETS: readonly Target[] = [
       ["Allow leaves out HEAD", '["GET", "HEAD"]', '["GET"]'],
       [
         "Allow names methods that are refused",
-        '!contract.fails?.includes("method_not_allowed")',
+        "!refusesItsMethod(contract)",
         "contract !== undefined",
       ],
     ],

@@ -35,8 +35,8 @@ export const Machine = z.lazy(() =>
     /** When the oldest of them was accepted here. */
     oldest_waiting_at: Instant.nullable(),
     /**
-     * When this machine last found that its database or the other one's had gone back to an earlier
-     * state, and how many messages and reports it sent again; null if it never did.
+     * The last time at which this machine found that its database or the other one's had gone back
+     * to an earlier state, and the number of messages and reports that it sent again; null if none.
      */
     went_back: z.object({ at: Instant, sent_again: z.number().int() }).nullable().optional(),
     /** Whether `mesh.bus.allow_admin` names it: it may administer this machine, as its human. */

@@ -30,7 +30,7 @@ export interface Sockets {
   find(connection: TcpConnection): SocketEnd | undefined;
   /** Whether the process `pid`, or one of its first `max` descendants, holds the client's end. */
   ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
-  /** A process that holds the client's end. Undefined if none of this user does, and on macOS. */
+  /** A process of this user that holds the client's end. Undefined without one, and on macOS. */
   holderOf(connection: TcpConnection): number | undefined;
 }
 
@@ -42,10 +42,10 @@ const PARSED_MAX = 100;
 /** The maximum number of connections whose holder is kept. */
 const HOLDERS_MAX = 1000;
 
-/** How many processes are kept that had started long before a connection of theirs. */
+/** Maximum number of remembered processes that had started long before their connection. */
 const RECENT_MAX = 32;
 
-/** How many of the last pids and threads are searched before all others. */
+/** Number of the newest pids, of processes and threads, that are searched before all others. */
 const NEWEST_MAX = 16;
 
 /** How many processes of one tree are searched for a socket by default. */
@@ -68,8 +68,8 @@ class LinuxSockets implements Sockets {
   /** The descriptors of sockets by inode, each searched for once; undefined if none was found. */
   readonly #holders = new Map<number, Descriptor | undefined>();
   /**
-   * One descriptor of each process that had started long before its connection. Its next one often
-   * has the same number.
+   * One descriptor of each process that had started long before its connection. The next connection
+   * of the process often has the same number.
    */
   #recent: readonly Descriptor[] = [];
 
@@ -102,7 +102,7 @@ class LinuxSockets implements Sockets {
   ownsSocket(pid: number, connection: TcpConnection, max = TREE_PROCESSES_MAX): boolean {
     const socketEnd = this.find(connection);
     if (!socketEnd) return false;
-    return treeOf(pid, max).some((one) => descriptorOf(one, socketEnd.inode) !== undefined);
+    return treeOf(pid, max).some((each) => descriptorOf(each, socketEnd.inode) !== undefined);
   }
 
   holderOf(connection: TcpConnection): number | undefined {
@@ -110,15 +110,15 @@ class LinuxSockets implements Sockets {
     if (inode === undefined) return undefined;
     const known = this.#holders.get(inode);
     if (known ? holds(known, inode) : this.#holders.has(inode)) return known?.pid;
-    this.#recent = this.#recent.filter((one) => linkOf(one) !== undefined);
-    const found = this.#recent.find((one) => holds(one, inode)) ??
+    this.#recent = this.#recent.filter((descriptor) => linkOf(descriptor) !== undefined);
+    const found = this.#recent.find((descriptor) => holds(descriptor, inode)) ??
       findAmong(newestPids(), inode) ?? this.#searchAll(inode);
     if (this.#holders.size >= HOLDERS_MAX) this.#holders.clear();
     this.#holders.set(inode, found);
     return found?.pid;
   }
 
-  /** Searches all processes, first those that were found in this way before. */
+  /** Searches all processes, beginning with the recent ones. */
   #searchAll(inode: number): Descriptor | undefined {
     const found = findAmong(this.#recent.map(({ pid }) => pid), inode) ??
       findAmong(processIds(), inode);
@@ -128,7 +128,7 @@ class LinuxSockets implements Sockets {
   }
 }
 
-/** The last processes and threads: a program with a new connection has most often just started. */
+/** The newest processes and threads: a program usually connects just after its start. */
 function newestPids(): number[] {
   const last = lastPid() ?? 0;
   return Array.from({ length: Math.min(NEWEST_MAX, last) }, (_, n) => last - n);
@@ -161,7 +161,7 @@ class ParsedAddresses {
   }
 }
 
-/** The process's descriptor of a socket: the last opened ones have most often the last numbers. */
+/** The process's descriptor of a socket. The newest ones usually have the highest numbers. */
 function descriptorOf(pid: number, inode: number): string | undefined {
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;
@@ -171,7 +171,7 @@ function holds(descriptor: Descriptor, inode: number): boolean {
   return linkOf(descriptor) === `socket:[${inode}]`;
 }
 
-/** What a descriptor is; undefined if it is not open. */
+/** The file of a descriptor; undefined if it is not open. */
 function linkOf({ pid, fd }: Descriptor): string | undefined {
   return unlessError(isUnreadable, () => Deno.readLinkSync(`/proc/${pid}/fd/${fd}`));
 }

@@ -23,7 +23,7 @@ export interface Pane {
   readonly written_s: number;
   /** E.g. `@7`. */
   readonly window: string;
-  /** The name of its session or of that one's group, which stays (`session_names.ts`). */
+  /** The stable name of its session or session group (`session_names.ts`). */
   readonly session: string;
   /** The short name of the foreground program, with tabs replaced by spaces. */
   readonly command: string;
@@ -96,8 +96,8 @@ export function parsePane(line = ""): ListedPane | undefined {
 }
 
 /**
- * Each pane once. A window may be linked into several sessions. Its pane belongs to the session in
- * which it was made, which its process was told, else to the oldest of them.
+ * Each pane once, although a window may be linked into several sessions. The pane belongs to the
+ * session in which it was made, which its process has in its environment, else to the oldest one.
  */
 export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
   return [...Map.groupBy(listed, ({ pane_id }) => pane_id).values()].flatMap((same) => {

@@ -1,6 +1,6 @@
-/** Names of tmux sessions that stay: peers of one session or group have one circle by them. */
+/** Stable names of tmux sessions, so that the peers of a session or group share one circle. */
 
-/** How many sessions are known at once. The oldest entry is dropped first. */
+/** Maximum number of names. The oldest entry is dropped first. */
 const SESSIONS_MAX = 10_000;
 
 /** A session as tmux reports it. */
@@ -19,8 +19,8 @@ export class SessionNames {
   readonly #names = new Map<string, string>();
 
   /**
-   * Gives each session its name: the one under which it, or a session of its group, was first seen.
-   * A group's first name is its own, which a rename of its sessions leaves as it is.
+   * Gives each session its stable name: the name under which it, or a session of its group, was
+   * first seen. A new group begins with its own name, which stays when its sessions are renamed.
    */
   nameAll<S extends ReportedSession>(reported: readonly S[]): S[] {
     const known = reported.filter((each) => this.#names.has(sessionKey(each)));

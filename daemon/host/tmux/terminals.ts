@@ -97,7 +97,7 @@ export class Panes {
   }
 
   /**
-   * Opens a window in the session that `isNamed`; creates one of this name if there is none. Runs
+   * Opens a window in the session whose name satisfies `isNamed`; creates it if necessary. Runs
    * exclusively per session name: otherwise two concurrent calls would create the session.
    */
   openWindow(
@@ -206,7 +206,7 @@ export class Panes {
     return isDescendant(pid, pane_pid);
   }
 
-  /** Whether a process is that of a shell's job, or a descendant in the same process group. */
+  /** True if a process is that of a shell's job, or a descendant in the same process group. */
   isSameJob(pid: number, job_pid: number): boolean {
     return isDescendant(pid, job_pid) && groupOf(pid) === groupOf(job_pid);
   }
@@ -306,7 +306,7 @@ function markOf(mark: string): string {
 
 /**
  * A condition in tmux's format language: true if the pane still runs the process that was seen, or
- * keeps its end. Since tmux 3.8, a pane whose process has ended has no pid.
+ * remains after its end. Since tmux 3.8, a pane whose process has ended has no pid.
  */
 function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
   const hasEnded = "#{&&:#{pane_dead},#{==:#{pane_pid},}}";

@@ -218,7 +218,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return { ok: true, pane: listed.panes.find((pane) => pane.pane_id === pane_id) };
   }
 
-  /** The sessions by their ids, with the names that stay. */
+  /** The sessions of the server, with their stable names. */
   async sessions(): Promise<{ ok: true; sessions: readonly ReportedSession[] } | Failure> {
     const result = await this.query(["list-sessions", "-F", SESSION_FORMAT]);
     if (!result.ok) return result;
@@ -226,7 +226,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return { ok: true, sessions: this.#sessionNames.nameAll(reported) };
   }
 
-  /** The pane of a line that a command has printed. */
+  /** Parses the pane that a command has printed. */
   opened(line: string | undefined): Pane | undefined {
     const pane = parsePane(line);
     return pane && this.#sessionNames.nameAll([pane])[0];

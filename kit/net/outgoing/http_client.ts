@@ -41,8 +41,8 @@ export function outgoingFetch(env: Env, now: () => number): Fetch {
 }
 
 /**
- * Only HTTP/1: a request that is aborted ends its connection there. A connection of HTTP/2 stays,
- * and if it is frozen, every later request to its server fails as well.
+ * Uses only HTTP/1, where an aborted request ends its connection. A connection of HTTP/2 stays
+ * open, and if it is frozen, every later request to its server fails as well.
  */
 function makeClient(caCerts: readonly string[], proxy: Proxy | undefined): Deno.HttpClient {
   return Deno.createHttpClient({

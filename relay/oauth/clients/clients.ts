@@ -46,9 +46,9 @@ export class Clients {
   }
 
   /**
-   * Registers a public client. `json` has the format of RFC 7591. The response names what was
-   * registered: the redirect URIs that are allowed, and no authentication, whatever was requested
-   * (RFC 7591 3.2.1).
+   * Registers a public client. `json` has the format of RFC 7591. The response has the registered
+   * values, which may differ from the requested ones: only redirect URIs that are allowed, and no
+   * authentication (RFC 7591 3.2.1).
    */
   register(json: string): Registration {
     const { db, clock, ids } = this.#deps;
@@ -118,7 +118,7 @@ function metadataOf(json: string): z.output<typeof Metadata> {
   return { ...read.data, redirect_uris };
 }
 
-/** The redirect URIs that may be registered. Throws if there is none. */
+/** The requested redirect URIs that are allowed. Throws if no URI is allowed. */
 function allowedRedirects(requested: readonly string[]): string[] {
   const allowed = requested.filter((uri) => redirectProblem(uri) === undefined);
   const [uri = ""] = requested;

@@ -55,7 +55,7 @@ export function redirectTo(uri: string, params: Readonly<Record<string, string |
   return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams(present)}`;
 }
 
-/** Whether the URI leads to a program on the person's own computer. */
+/** True if the URI leads to a program on the person's own computer. */
 export function isLoopback(uri: string): boolean {
   return loopbackOf(uri) !== undefined;
 }

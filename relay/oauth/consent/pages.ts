@@ -58,7 +58,7 @@ const SECRET_FIELD = html`
 const READS = "see machines and agents, and read the replies to its own requests";
 const WRITES = "ask agents to work, and send them messages";
 
-/** What the app may do. If it requests to send, the person may allow it to read only. */
+/** The requested access. If the app requests to send, the person may allow it only to read. */
 function accessOf({ scope, chosen }: ConsentPage): Markup {
   if (!scope.includes(WRITE)) {
     return html`
@@ -91,7 +91,7 @@ function destinationOf(redirect_uri: string): string {
   return protocol === "http:" ? `a program on this computer (${host})` : host;
 }
 
-/** A page for a refusal that is not redirected to the app. `answer` is where the app expects it. */
+/** A page for a refusal that is not redirected. `answer`: the address where the app expects it. */
 export function refusalPage(refusal: OAuthRefusal, answer?: string): Response {
   const { description, error } = refusal;
   const back = answer !== undefined &&

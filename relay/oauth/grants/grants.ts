@@ -199,7 +199,7 @@ export class Grants {
     return rows.connections(db, { namespace, now: clock.now(), max: CONNECTIONS_MAX });
   }
 
-  /** Whether a person has allowed this client: it has exchanged a code, or may do so now. */
+  /** True if a person has allowed this client: it has exchanged a code, or may do so now. */
   isAllowed({ client_id, state }: Client): boolean {
     return state === "used" || rows.hasGrant(this.#deps.db, client_id);
   }

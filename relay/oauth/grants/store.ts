@@ -73,7 +73,7 @@ export function isAsker(db: Reader, asker: string): boolean {
   return db.get(Exists, `select 1 from oauth_grants where asker = :asker`, { asker }) !== undefined;
 }
 
-/** Whether a person has allowed this client, and the grant is stored. */
+/** True if a person has allowed this client, and the grant is stored. */
 export function hasGrant(db: Reader, client_id: string): boolean {
   const sql = `select 1 from oauth_grants where client_id = :client_id limit 1`;
   return db.get(Exists, sql, { client_id }) !== undefined;

@@ -72,7 +72,7 @@ Deno.test("a line that cannot be written fails nothing, and the next one counts 
   ]);
 });
 
-Deno.test("what a library writes to the console is a line of the log, while it is captured", () => {
+Deno.test("console output of a library is a line of the log, while the console is captured", () => {
   const { lines, log } = capturedLog();
   const { console: library } = globalThis;
   const { warn, error } = library;

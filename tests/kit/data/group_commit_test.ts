@@ -105,7 +105,7 @@ Deno.test("transactions of consecutive turns share a commit, which waits for 8 t
   assert.deepEqual(waits, [16, 32]);
 });
 
-Deno.test("what an effect writes as the database closes is committed and published, too", async () => {
+Deno.test("writes of an effect that runs as the database closes are committed and published, too", async () => {
   using t = open();
   t.insertWord("ask");
   t.db.transact(() => t.db.afterCommit(() => t.insertWord("answer")));

@@ -89,14 +89,14 @@ Deno.test("a whole number in a query is described as one, with its bounds", () =
   const query = z.object({ limit: queryInteger(1, 500).default(50), after: queryInteger() });
   const document = openapi(INFO, [{ ...wait, query }]);
   const { parameters = [] } = operationOf(document, "/asks/{id}/wait", "post");
-  const most = 999_999_999_999_999;
+  const max = 999_999_999_999_999;
   assert.deepEqual(parameters.map(({ schema }) => schema).slice(1), [
     { type: "integer", minimum: 1, maximum: 500 },
-    { type: "integer", minimum: -most, maximum: most },
+    { type: "integer", minimum: -max, maximum: max },
   ]);
 });
 
-/** A value with null in one place, and whether a route takes it. */
+/** Bodies with null in one place; `taken` is true if a route accepts the body. */
 // deno-fmt-ignore
 const NULLS: readonly [what: string, body: unknown, taken: boolean][] = [
   ["an optional field",             { needed: 1, note: null },                     true],

@@ -1,4 +1,4 @@
-/** CORS: which paths of the relay a page of another site may call, and what it may read. */
+/** CORS: the paths of the relay that a page of another site may call, and its answers. */
 
 import assert from "node:assert/strict";
 import { jsonLog } from "kit/core/log.ts";
@@ -85,7 +85,7 @@ for (const path of OPEN_PATHS) {
   });
 }
 
-Deno.test("no other path has a CORS header, whatever it answers [c11.oauth.cors]", async () => {
+Deno.test("no answer of another path has a CORS header [c11.oauth.cors]", async () => {
   await using at = openRelay();
   const { features, oauth } = at.relay;
   const paths = [...features.routes, ...oauth?.routes ?? []].map(({ contract }) => contract.path);

@@ -1,4 +1,4 @@
-/** The way back of a relay: the copy of its database from before an update. */
+/** Going back to an older relay: the copy of its database that was made before an update. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -8,7 +8,7 @@ import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { ISSUER } from "../../support/relay/oauth_world.ts";
 
-Deno.test("an older relay refuses a newer database, and opens the copy of before in its place", () => {
+Deno.test("an older relay refuses a newer database, and opens the copy that replaces it", () => {
   const dir = Deno.makeTempDirSync();
   try {
     const path = `${dir}/relay.db`;

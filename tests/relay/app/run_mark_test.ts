@@ -17,7 +17,7 @@ class RelayRuns implements Disposable {
   readonly path = join(this.root, "oauth.db");
   readonly mark = `${this.path}.mark`;
 
-  /** Starts a relay. `hasRevoked`: whether it found that its database went back. */
+  /** Starts a relay. `hasRevoked`: true if it found that its database went back. */
   start(path = this.path) {
     const { clock, ids } = this;
     const logged: string[] = [];

@@ -1,4 +1,4 @@
-/** A relay logs no error when it shuts down, at any moment, and answers what is open. */
+/** A relay that shuts down at any moment logs no error, and answers open requests. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";

@@ -50,7 +50,7 @@ export class DaemonRuns implements AsyncDisposable {
   /** Agents are spawned here. The name of the folder is the same in every storm. */
   readonly directory = join(this.#root, "project");
   readonly #ids: Ids;
-  /** Whether runs skip numbers, which they do once the database has gone back. */
+  /** True if runs skip numbers: once the database has gone back. */
   #skips = false;
   #terminals!: StormTerminals;
   #run = 0;
@@ -112,7 +112,7 @@ export class DaemonRuns implements AsyncDisposable {
     return this.w;
   }
 
-  /** Puts an earlier image in the place of the database; returns the daemon that lost it. */
+  /** Replaces the database by an earlier image; returns the daemon that lost it. */
   goBack(image: DatabaseImage): World {
     this.#skips = true;
     return this.cutPower(image);

@@ -1,6 +1,6 @@
 /**
- * The database goes back to an earlier copy, while clients, processes and panes go on. What was
- * given to anybody in the lost time is never given again.
+ * The database goes back to an earlier copy, while clients, processes and panes go on. Ids of the
+ * lost time are never given again.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ export function copyDatabase(storm: Storm): Promise<void> {
   return Promise.resolve();
 }
 
-/** Puts a copy in the place of the database: nothing there remembers what came later. */
+/** Replaces the database by a copy, which lacks all later changes. */
 export async function goBack(storm: Storm): Promise<void> {
   const { copies, runs, chance, leases, actors } = storm;
   if (copies.length === 0) return await copyDatabase(storm);
@@ -35,7 +35,7 @@ export async function goBack(storm: Storm): Promise<void> {
   for (const [id, reason] of copy.ended) storm.ended.set(id, reason);
   const lateLeases = [...leases];
   storm.startAgain();
-  leases.push(...lateLeases); // Their receipts come all the same.
+  leases.push(...lateLeases); // Their receipts still come.
   await old[Symbol.asyncDispose]();
   const now = takeSnapshot(storm.w.daemon);
   for (const { id } of lostEvents) storm.lost.add(`event ${id}`);
@@ -49,7 +49,7 @@ export async function goBack(storm: Storm): Promise<void> {
   storm.before = now;
 }
 
-/** Forgets what the restore itself has removed: it is no loss. */
+/** Forgets records that the restore itself has removed: they are no loss. */
 function forgetLost(
   storm: Storm,
   { byIdent }: Snapshot,
@@ -85,7 +85,7 @@ function idsOf({ messages, inboxItems, jobs, attempts, templates }: Snapshot): S
   ]);
 }
 
-/** No id of the lost time is given again, to whatever. */
+/** Checks that no id of the lost time is given again. */
 export function checkLost(storm: Storm, now: Snapshot): void {
   if (storm.lost.size === 0) return;
   for (const id of idsOf(now)) assert.ok(!storm.lost.has(id), `${id} is given twice`);

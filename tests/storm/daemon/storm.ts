@@ -101,7 +101,7 @@ export class Storm extends Expectations implements Simulation {
     return this.runs.processes;
   }
 
-  /** The deliveries of which transports have written bytes. */
+  /** The deliveries whose bytes a transport has written. */
   get written(): Set<string> {
     return this.#events.written;
   }

@@ -149,7 +149,9 @@ export class MachineDirectory {
     }
     const isTaken = this.#take(from, card, entry);
     if (!isTaken) return NOTHING;
-    if (parsed.skipped > 0) this.#leaveOut(from, card, entry, "peers_skipped");
+    if (parsed.skipped > 0) {
+      this.#leaveOut(from, "peers_skipped", { name: card.name, run: entry.run });
+    }
     const clock_ahead_ms = entry.at - this.#ctx.clock.now();
     return { cameOnline: before === undefined, clock_ahead_ms };
   }
@@ -248,7 +250,9 @@ export class MachineDirectory {
         peers,
         entry.human,
       );
-      for (const other of deprived) this.#deprive(other);
+      for (const other of deprived) {
+        this.#leaveOut(other, "peer_id_taken", this.#online.get(other));
+      }
       trust.touch(tx, daemon_id);
       const lease = {
         daemon_id,
@@ -268,7 +272,9 @@ export class MachineDirectory {
       this.#set(from, lease);
       this.refusals.accept(from);
       this.#missing.delete(from);
-      if (refused.length > 0) this.#leaveOut(from, card, entry, "peer_id_taken");
+      if (refused.length > 0) {
+        this.#leaveOut(from, "peer_id_taken", { name: card.name, run: entry.run });
+      }
       return true;
     });
   }
@@ -424,20 +430,16 @@ export class MachineDirectory {
   }
 
   /** Records that a part of an accepted entry is left out. */
-  #leaveOut(from: string, { name }: SignedCard, { run }: Entry, reason: EntryRefusal): void {
+  #leaveOut(
+    from: string,
+    reason: EntryRefusal,
+    machine: Pick<Lease, "name" | "run"> | undefined,
+  ): void {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
-    this.refusals.refuse(from, text, { name, can_hear: run !== undefined, is_partial: true });
-  }
-
-  /** Records that a machine had announced peers of another one, which are taken from it. */
-  #deprive(daemon_id: string): void {
-    const lease = this.#online.get(daemon_id);
-    const text: RefusalText = { reason: "peer_id_taken", ...describe("peer_id_taken") };
-    this.#logOnce(daemon_id, text.reason, text);
-    this.refusals.refuse(daemon_id, text, {
-      name: lease?.name ?? null,
-      can_hear: lease?.run !== undefined,
+    this.refusals.refuse(from, text, {
+      name: machine?.name ?? null,
+      can_hear: machine?.run !== undefined,
       is_partial: true,
     });
   }

@@ -16,7 +16,7 @@ const ENTRY_OVERHEAD_BYTES = 256;
 
 /** The kind of the entry that reports a refused entry to its sender. */
 export const REFUSED = "refused";
-/** The kind of an entry that was refused, and waits for a confirmation of those before it. */
+/** The kind of a refused entry that keeps its place until the entries before it are confirmed. */
 export const ENDED = "ended";
 
 const Tag = z.string().regex(/^[0-9a-f]{16}$/);

@@ -19,9 +19,9 @@ import { isOwn, ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 
 /**
- * After this time an entry is not sent any more, and not applied. An entry may be ahead by as much:
- * one of the two clocks may have been set back since it was written, and reports of a state are not
- * repeated.
+ * Maximum age of an entry that is sent or applied. An entry may be ahead of this machine's clock by
+ * the same time: one of the two clocks may have been set back since it was written, and reports of
+ * a state are not repeated.
  */
 export const ENTRY_MS_MAX = 30 * DAY_MS;
 
@@ -39,7 +39,7 @@ const LOSSES_MS = 60_000;
 const LOSS_ENTRIES_MAX = 10_000;
 /** Margin before the start of a loss that a machine reports: clocks are compared only roughly. */
 const LOST_MARGIN_MS = 600_000;
-/** How many refusals are repeated after a loss, the newest ones. */
+/** Maximum number of refusals that are repeated after a loss, newest first. */
 const REFUSED_AGAIN_MAX = 10_000;
 
 /** How often it is logged that an entry of the machine is refused. */
@@ -125,7 +125,7 @@ export class IncomingLink {
 
   /**
    * The other machine has what it applied before this time. An entry that it applied after its last
-   * known confirmation is unknown here because this database went back; then its time does not tell
+   * known confirmation is unknown here because this database went back. Then its time does not show
    * what the other machine lost before, and everything counts as lost.
    */
   #startOfLoss(db: Reader, applied_at: number | null): number {
@@ -186,8 +186,8 @@ export class IncomingLink {
 
   /**
    * True if the new entries of a batch do not follow the last one that was applied: the sender has
-   * lost the entries in between, because its database was restored. Earlier versions, which know
-   * of no `applied_at`, begin each chain with null.
+   * lost the entries in between, because its database was restored. Earlier versions, which do
+   * not send `applied_at`, begin each chain with null.
    */
   #hasForgotten(tx: Tx, batch: Batch, known: ReadonlySet<string>): boolean {
     const { previous, entries, applied_at } = batch;

@@ -127,7 +127,7 @@ export class Links {
     };
   }
 
-  /** When one of the two databases last went back, and how many entries were sent again. */
+  /** The last time at which one of the two databases went back, and the entries sent again. */
   lossOf(db: Reader, daemonId: string): { at: number; sent_again: number } | null {
     return store.lossOf(db, daemonId) ?? null;
   }

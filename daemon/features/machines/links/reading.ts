@@ -24,7 +24,7 @@ export function toLinkEntry({ tag, kind, body, created_at: at }: store.StoredEnt
   return { tag, kind, body, at };
 }
 
-/** Whether the owner of the links appended an entry and has not learned its end. */
+/** True if the owner of the links appended the entry, and has not learned its end. */
 export function isOwn({ kind }: Pick<store.StoredEntry, "kind">): boolean {
   return kind !== REFUSED && kind !== ENDED;
 }

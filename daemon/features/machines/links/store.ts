@@ -162,7 +162,7 @@ export function deleteEntry(tx: Tx, entry_id: number): void {
   tx.run("delete from link_entries where entry_id = :entry_id", { entry_id });
 }
 
-/** Leaves only the place of an entry. */
+/** Removes the content of an entry, which keeps its place. */
 export function endEntry(tx: Tx, entry_id: number): void {
   tx.run("update link_entries set kind = 'ended', body = 'null' where entry_id = :entry_id", {
     entry_id,
@@ -192,12 +192,12 @@ export function knownTags(db: Reader, daemon_id: string, tags: readonly string[]
 const Refusal = z.object({ tag: z.string(), reason: z.string() });
 type Refusal = z.output<typeof Refusal>;
 
-/** Entries of a machine that were refused, except those whose refusal waits to be confirmed. */
+/** Refused entries of a machine, except entries whose refusal still waits for a confirmation. */
 const REFUSALS = `select tag, refused as reason from link_receipts
   where daemon_id = :daemon_id and refused is not null and tag not in
     (select body ->> 'tag' from link_entries where daemon_id = :daemon_id and kind = 'refused')`;
 
-/** The refused ones of these entries. */
+/** The refusals of these entries. */
 export function refusalsOf(db: Reader, daemon_id: string, tags: readonly string[]): Refusal[] {
   const sql = `${REFUSALS} and tag in (select value from json_each(:tags))`;
   return db.all(Refusal, sql, { daemon_id, tags: JSON.stringify(tags) });
@@ -279,7 +279,7 @@ export function confirmedTag(db: Reader, daemon_id: string): string | undefined 
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-/** When a machine last confirmed an entry of ours. */
+/** The last time at which a machine confirmed an entry of ours. */
 export function confirmedAt(db: Reader, daemon_id: string): number | undefined {
   const sql = "select confirmed_at from link_positions where daemon_id = :daemon_id";
   return db.value(z.number().nullable(), sql, { daemon_id }) ?? undefined;

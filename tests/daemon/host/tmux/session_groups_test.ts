@@ -39,7 +39,7 @@ async function withDaemon(
   await work(w);
 }
 
-/** The circle of a peer that registers in a pane, as a program does that knows no more. */
+/** The circle of a peer that registers with its pane and names no circle. */
 async function circleIn(w: World, terminal: Terminal, pane_id: string): Promise<string> {
   const place = { pane_id, tmux_socket: terminal.socket };
   const body = { path: "/work", backend: "sdk", name: `p${pane_id.slice(1)}`, ...place } as const;

@@ -129,7 +129,7 @@ Deno.test("the redirect URIs that are allowed are registered and returned [c11.o
   assert.equal((await new Person(w).visit(refused.authorizePath())).status, 400);
 });
 
-Deno.test("whatever way of authentication is requested, the client is public [c11.oauth.registration]", async () => {
+Deno.test("a client is public, also if it requests a way of authentication [c11.oauth.registration]", async () => {
   using w = oauthWorld();
   for (const method of ["client_secret_basic", "client_secret_post", "private_key_jwt", "", "x"]) {
     const body = { ...uris(CALLBACK), token_endpoint_auth_method: method };

@@ -37,7 +37,8 @@ const WORK: readonly Work[] = [
 ];
 
 /**
- * Verbs that may run beside a copy: they take no time, in which the first run would lose its place.
+ * Verbs that may run beside a copy. They take no time, because over time the first run would lose
+ * its place.
  */
 const COPIED: readonly Work[] = [
   (storm) => send(storm, "ask"),

@@ -1,4 +1,4 @@
-/** An id of a peer belongs to the machine that made it, whoever announces it first. */
+/** An id of a peer belongs to the machine that made it, even if another announces it first. */
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";

@@ -57,7 +57,7 @@ Deno.test("an answer that the asker's machine lost is told to it again", async (
   assert.doesNotMatch(JSON.stringify(mesh.got("buildbox", "notify")), /not delivered/);
 });
 
-Deno.test("a peer whose answer was refused is told again after both machines went back", async () => {
+Deno.test("a peer whose answer was refused is notified again after both machines went back", async () => {
   await using mesh = await restorableMachines();
   await mesh.backUp("laptop");
   await mesh.ask("laptop", "Which port?");
