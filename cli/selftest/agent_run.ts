@@ -2,6 +2,7 @@
 
 import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/text.ts";
 import { ApiError } from "kit/http/client.ts";
 import { runSetup } from "../setup/setup_command.ts";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -117,5 +118,5 @@ export function failureDetail(error: unknown, signal: AbortSignal): string {
   ) {
     return error.message;
   }
-  return `Unexpected error: ${error instanceof Error ? error.message : String(error)}`;
+  return `Unexpected error: ${messageOf(error)}`;
 }
