@@ -37,7 +37,7 @@ export interface StartResult {
   readonly started: boolean;
   /** The file of the service that runs the daemon, and starts it again after a crash. */
   readonly service: string | null;
-  /** Why an installed service does not run the daemon. */
+  /** The reason why an installed service does not run the daemon; null if it does. */
   readonly service_unused: string | null;
 }
 
@@ -128,7 +128,7 @@ export async function startDaemon(
 
 type ServiceUse = Pick<StartResult, "service" | "service_unused">;
 
-/** Has the service manager start the daemon, unless it would run with other settings. */
+/** Lets the service manager start the daemon, unless it would run with other settings. */
 async function startService(found: DaemonService | undefined, env: Env): Promise<ServiceUse> {
   const settings = found?.settingsNotIn(env) ?? [];
   const service_unused = settings.length > 0

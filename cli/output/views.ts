@@ -186,7 +186,7 @@ export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Cloc
   }, { whole: ["ID"], empty: "Your inbox is empty." });
 }
 
-/** With how its ask ended: who reads the list does not answer what is over. */
+/** The kind of an item and how its ask ended, so that nobody answers an item that is over. */
 function formatItemKind({ kind, replied, state, outcome }: InboxItem): string {
   if (replied) return `${kind}, replied`;
   return state === "closed" ? `${kind}, ${(outcome ?? "over").replaceAll("_", " ")}` : kind;

@@ -32,7 +32,7 @@ const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
 const NOT_SENT = "Your text was not sent.";
 const FORGOTTEN = "I do not have that text any more. Reply once more, then confirm it.";
 const NO_EDITS = "I do not forward changes: what you sent first counts.";
-/** How many texts wait for the person to confirm that they are new questions. */
+/** Maximum number of texts that wait for the person to confirm that they are new questions. */
 const UNCONFIRMED_MAX = 100;
 const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
 const ALREADY_CLOSED = "This is already closed.";
