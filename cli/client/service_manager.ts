@@ -168,7 +168,7 @@ export class DaemonService {
     return failures.join("; ");
   }
 
-  /** Stops the service, or its next start after a crash. After a failure, its process still runs. */
+  /** Stops the service, or its next start after a crash. After a failure its process still runs. */
   async stop(state: "running" | "waiting"): Promise<void> {
     await this.#host.run(this.#manager.stop[state]);
   }
