@@ -101,7 +101,7 @@ export function leftovers(sources: Sources): string[] {
   );
 }
 
-/** Why a file starts programs itself. */
+/** The reasons for which a file starts programs itself. */
 type Exceptions = Readonly<Record<string, string>>;
 
 /**
