@@ -18,9 +18,7 @@ export function endingOfItem(
 }
 
 /** True if the question was decided, or ended, in the terminal of the agent that asked it. */
-export function endedInTerminal(
-  outcome: Ask["outcome"],
-): outcome is Extract<Ask["outcome"], `${string}_there`> {
+export function endedInTerminal(outcome: string | null): outcome is `${string}_there` {
   return outcome?.endsWith("_there") ?? false;
 }
 
