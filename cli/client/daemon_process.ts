@@ -37,7 +37,7 @@ export interface StartResult {
   readonly started: boolean;
   /** The file of the service that runs the daemon, and starts it again after a crash. */
   readonly service: string | null;
-  /** Why an installed service does not run the daemon. */
+  /** The reason why an installed service does not run the daemon; null if it does. */
   readonly service_unused: string | null;
 }
 
@@ -54,17 +54,26 @@ export function selfCommand(...more: string[]): { command: string; args: string[
 /** What a daemon answers if it cannot reach the machine whose health was asked for. */
 const Refusal = z.looseObject({ error: z.string(), detail: z.string() });
 
+/** Gets the whole answer of a path. Throws `DaemonUnreachable` if it takes longer than `ms_max`. */
+export async function getWhole(
+  { url, get }: Pick<DaemonClient, "url" | "get">,
+  path: string,
+  clock: Clock,
+  ms_max: number,
+): Promise<Pick<Response, "ok" | "status"> & { readonly text: string }> {
+  const answer = await timeout(clock, ms_max, async (signal) => {
+    const response = await get(path, { signal });
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  });
+  if (answer) return answer;
+  throw new DaemonUnreachable(url, new Error(`no answer within ${ms_max / 1000} s`));
+}
+
 /** Returns the daemon's health. Throws `DaemonUnreachable` if the answer has another shape. */
-export async function mustGetHealth({ url, get }: DaemonClient): Promise<Health> {
-  const exchange = async (signal: AbortSignal) => {
-    const found = await get("/health", { signal });
-    return { ok: found.ok, status: found.status, answer: tryJson(await found.text()) };
-  };
-  const response = await timeout(briefClock, HEALTH_MS_MAX, exchange);
-  if (!response) {
-    throw new DaemonUnreachable(url, new Error(`no answer within ${HEALTH_MS_MAX / 1000} s`));
-  }
-  const { ok, status, answer } = response;
+export async function mustGetHealth(daemon: DaemonClient): Promise<Health> {
+  const { url } = daemon;
+  const { ok, status, text } = await getWhole(daemon, "/health", briefClock, HEALTH_MS_MAX);
+  const answer = tryJson(text);
   const health = Health.safeParse(answer);
   const refusal = ok ? undefined : Refusal.safeParse(answer).data;
   if (refusal) throw new ApiError(status, refusal);
@@ -128,7 +137,7 @@ export async function startDaemon(
 
 type ServiceUse = Pick<StartResult, "service" | "service_unused">;
 
-/** Has the service manager start the daemon, unless it would run with other settings. */
+/** Lets the service manager start the daemon, unless it would run with other settings. */
 async function startService(found: DaemonService | undefined, env: Env): Promise<ServiceUse> {
   const settings = found?.settingsNotIn(env) ?? [];
   const service_unused = settings.length > 0

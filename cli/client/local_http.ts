@@ -40,25 +40,21 @@ export async function sendLocally(request: LocalRequest): Promise<LocalResponse>
   // A stopped daemon takes no connection once many wait for it.
   const connecting = Deno.connect({ hostname, port: Number(url.port || 80) });
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => {
-    reject(new Error("The request was aborted"));
+  const abort = (why: string) => {
+    reject(new Error(why));
     void connecting.then(close, () => undefined);
   };
-  signal?.addEventListener("abort", abort, { once: true });
-  let isLate = false;
-  const cancel = deadline?.clock.setTimer(deadline.ms, () => {
-    isLate = true;
-    abort();
-  });
+  const onAbort = () => abort("The request was aborted");
+  signal?.addEventListener("abort", onAbort, { once: true });
+  const cancel = deadline?.clock.setTimer(
+    deadline.ms,
+    () => abort(`The daemon has not answered within ${deadline.ms / 1000} s`),
+  );
   try {
     return await Promise.race([exchange(connecting, request), aborted]);
-  } catch (error) {
-    if (!isLate) throw error;
-    const seconds = (deadline?.ms ?? 0) / 1000;
-    throw new Error(`The daemon has not answered within ${seconds} s`, { cause: error });
   } finally {
     cancel?.();
-    signal?.removeEventListener("abort", abort);
+    signal?.removeEventListener("abort", onAbort);
   }
 }
 

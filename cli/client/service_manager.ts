@@ -25,35 +25,35 @@ export interface ServiceHost {
   run(argv: Argv): Promise<Ran>;
 }
 
-/** What a program of the service manager answered. */
+/** The result of a command of the service manager. */
 export interface Ran {
   readonly stdout: string;
-  /** Why it failed; undefined if it did not. */
+  /** The reason of a failure; undefined if the command succeeded. */
   readonly failure: string | undefined;
 }
 
-/** How a service manager keeps the daemon's service. */
+/** The file and the commands of the daemon's service. */
 export interface ServiceManager {
   /** The service's file. */
   readonly path: string;
-  /** The environment that a service's file sets. */
+  /** Parses the environment that a service's file sets. */
   environmentIn(text: string): Record<string, string>;
-  /** Start a service whose file is new, now and at every login. */
+  /** Commands that start a new service, now and at every login. */
   readonly enable: readonly Argv[];
-  /** Undo `enable`. */
+  /** Commands that undo `enable`. */
   readonly disable: readonly Argv[];
-  /** Run when the file is gone. */
+  /** Commands to run after the file is removed. */
   readonly forget: readonly Argv[];
-  /** Start a service that is enabled; the next command is tried if one fails. */
+  /** Commands that start an enabled service; each is tried only if the one before it fails. */
   readonly start: readonly Argv[];
-  /** Stop one whose process runs, and one that waits to be started again after a crash. */
+  /** Stops a service whose process runs, or one that waits to be started again after a crash. */
   readonly stop: { readonly running: Argv; readonly waiting: Argv };
   /** Prints the pid of its main process, which `pid` finds in the output. */
   readonly show: Argv;
   readonly pid: RegExp;
 }
 
-/** The service manager of this user; undefined where there is none that is known. */
+/** The service manager of this user; undefined if no known one exists. */
 export function serviceManagerOf(
   { os, uid }: Pick<ServiceHost, "os" | "uid">,
   env: Env,
@@ -129,7 +129,10 @@ export class DaemonService {
     this.#environment = environment;
   }
 
-  /** Undefined if no service is installed, or one of another state directory or configuration. */
+  /**
+   * Finds the service. Undefined if none is installed, or if it has another state directory or
+   * configuration.
+   */
   static find(env: Env, host: ServiceHost): DaemonService | undefined {
     const manager = serviceManagerOf(host, env);
     const text = manager && readTextOrNothing(manager.path);
@@ -147,7 +150,7 @@ export class DaemonService {
     );
   }
 
-  /** Whether the service manager runs this process. */
+  /** True if the service manager runs this process. */
   async runs(pid: number): Promise<boolean> {
     const { stdout } = await this.#host.run(this.#manager.show);
     const main = this.#manager.pid.exec(stdout)?.[1];
@@ -165,7 +168,7 @@ export class DaemonService {
     return failures.join("; ");
   }
 
-  /** Stops the service, or its next start after a crash. A failure leaves a process to be ended. */
+  /** Stops the service, or its next start after a crash. After a failure its process still runs. */
   async stop(state: "running" | "waiting"): Promise<void> {
     await this.#host.run(this.#manager.stop[state]);
   }

@@ -79,7 +79,7 @@ function copiesOf({ env, stat }: Machine): MigrationCopy[] {
   return stat(statePath(env))?.isDirectory ? migrationCopies(databaseOf(env)) : [];
 }
 
-/** How to use a copy, which only a version with its schema opens without changing it. */
+/** The way to use a copy: only a version with its schema opens it without changing it. */
 function wayBack(version: number, path: string): string {
   const install = version !== migrations.length ? "install the version that wrote it, then: " : "";
   return `${install}mesh restore "${path}"`;

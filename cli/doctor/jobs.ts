@@ -1,11 +1,11 @@
-/** The doctor's check of the jobs: reports those that an idle executor has, and what is due. */
+/** The doctor's check of jobs: running jobs of idle executors, and templates that have to wait. */
 
 import { listJobs } from "../client/endpoints.ts";
 import { formatDuration } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Peers } from "./snapshot.ts";
 
-/** A shorter time passes between the end of a turn and its report. */
+/** Longer than the time between the end of a turn and its report. */
 const IDLE_MS_MIN = 60_000;
 
 export const JOBS: Check = {
@@ -17,7 +17,7 @@ export const JOBS: Check = {
     const stuck = work.flatMap(({ job_id, state, phase, runner, updated_at }): CheckResult[] => {
       const name = idle.get(runner?.attempts.at(-1)?.executor_peer_id ?? "");
       const age_ms = clock.now() - Date.parse(updated_at);
-      // What the executor holds open with a phase of its own may wait for as long as it likes.
+      // A job that the executor has set to a phase of its own may wait for any time.
       const isInTurn = state === "delivered" || state === "running" && phase === "turn_started";
       if (name === undefined || !isInTurn || age_ms < IDLE_MS_MIN) return [];
       const detail = `${job_id} is ${state} since ${

@@ -4,6 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "../../daemon/features/messages/log/contract.ts";
 import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import { sentenceOf } from "kit/core/reasons.ts";
+import { endedInTerminal } from "../../dashboard/state/derived/endings.ts";
 
 type Message = WireResponse<typeof getMessage>;
 type Trace = WireResponse<typeof getTrace>;
@@ -103,7 +104,7 @@ function closedSentence(
     case "declined":
       return `${responderName} declined${replyText}`;
     case "cancelled":
-      if (outcome?.endsWith("_there")) {
+      if (endedInTerminal(outcome)) {
         return `It was ${outcome.replace("_there", "")} in the terminal of ${from_peer_name}.`;
       }
       return `${from_peer_name} cancelled it${replyText}`;

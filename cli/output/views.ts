@@ -7,7 +7,7 @@ import type { getTrace } from "../../daemon/features/messages/contract.ts";
 import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
 import type { describePeer } from "../../daemon/features/peers/contract.ts";
 import type { Health } from "../../daemon/api/events/contract.ts";
-import { endingOfItem } from "../../dashboard/state/derived/endings.ts";
+import { endedInTerminal, endingOfItem } from "../../dashboard/state/derived/endings.ts";
 import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { shortIds } from "./short_ids.ts";
 import { formatCloseReason } from "./message_explanation.ts";
@@ -138,9 +138,8 @@ export function formatAskState(
   { state, close_reason, outcome }: Pick<Ask, "state" | "close_reason" | "outcome">,
 ): string {
   if (close_reason === null) return state;
-  // Its own dialog was answered, so that the close reason would say less.
-  const isDecidedThere = outcome?.endsWith("_there") ?? false;
-  const reason = isDecidedThere ? undefined : formatCloseReason(close_reason);
+  // After a decision in the agent's own terminal, the outcome says more than the close reason.
+  const reason = endedInTerminal(outcome) ? undefined : formatCloseReason(close_reason);
   const parts = [reason, outcome?.replaceAll("_", " ")].filter(Boolean);
   return `${state}: ${[...new Set(parts)].join(", ")}`;
 }
@@ -187,7 +186,7 @@ export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Cloc
   }, { whole: ["ID"], empty: "Your inbox is empty." });
 }
 
-/** With how its ask ended: who reads the list does not answer what is over. */
+/** The kind of an item and how its ask ended, so that nobody answers an item that is over. */
 function formatItemKind({ kind, replied, state, outcome }: InboxItem): string {
   if (replied) return `${kind}, replied`;
   return state === "closed" ? `${kind}, ${(outcome ?? "over").replaceAll("_", " ")}` : kind;

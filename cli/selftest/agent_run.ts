@@ -2,6 +2,7 @@
 
 import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
+import { messageOf } from "kit/core/text.ts";
 import { ApiError } from "kit/http/client.ts";
 import { runSetup } from "../setup/setup_command.ts";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -20,7 +21,7 @@ export interface TestOptions {
   readonly scenarios: readonly Scenario[];
   /** Called with each result as it arrives. */
   onResult(result: Result): void;
-  /** Called if something of the test could not be ended or removed, which is no result. */
+  /** Called if a process or file of the test could not be ended or removed. That is no result. */
   onLeftBehind(error: unknown): void;
 }
 
@@ -107,8 +108,8 @@ export async function runScenario(
 }
 
 /**
- * The text of a failure; rethrows an interruption. An error that nobody expected is a result, too:
- * those of the other agents are to be kept.
+ * The text of a failure; rethrows an interruption. An unexpected error is a result, too, so that
+ * the results of other agents are kept.
  */
 export function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
@@ -117,5 +118,5 @@ export function failureDetail(error: unknown, signal: AbortSignal): string {
   ) {
     return error.message;
   }
-  return `Unexpected error: ${error instanceof Error ? error.message : String(error)}`;
+  return `Unexpected error: ${messageOf(error)}`;
 }

@@ -309,7 +309,7 @@ function remove(path: string): void {
   }
 }
 
-/** Removes a folder in which ended processes may still write. Refuses one that stays. */
+/** Removes a folder in which ended processes may still write. Throws if it cannot be removed. */
 export async function removeFolder(
   dir: string,
   clock: Clock,
@@ -325,7 +325,7 @@ export function isRemoved(dir: string, remove = Deno.removeSync): boolean {
     remove(dir, { recursive: true });
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // A file that the process itself removes meanwhile is not found.
+    // ENOENT: the process itself has removed a file meanwhile.
     if (code !== "ENOTEMPTY" && code !== "ENOENT") throw error;
   }
   return !existsSync(dir);

@@ -1,5 +1,6 @@
 /** `mesh selftest`: starts each installed agent on a scripted model and tests message delivery. */
 
+import { messageOf } from "kit/core/text.ts";
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
@@ -56,8 +57,8 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
     throw new CommandError("tmux is not installed; install it, as the agents run in its panes");
   }
   const onLeftBehind = (error: unknown) => {
-    const what = error instanceof Error ? error.message : String(error);
-    terminal.printError(styled("yellow", `The self-test left something behind: ${what}`));
+    const text = `The self-test left something behind: ${messageOf(error)}`;
+    terminal.printError(styled("yellow", text));
   };
   const found = await Promise.all(
     selected.map((agent) => detectAgent(agent, machine, onLeftBehind)),
@@ -69,7 +70,7 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
       const fixture = await agent.fixture?.();
       if (version === undefined || !fixture) continue;
       if (!json) terminal.print(styled("dim", `${agent.title} ${version}`));
-      const onResult = (one: Result) => json || terminal.print(...formatResult(one));
+      const onResult = (result: Result) => json || terminal.print(...formatResult(result));
       const options = { env, clock, signal, version, scenarios, onResult, onLeftBehind };
       try {
         const outcomes = await testAgent({ agent, fixture }, options);
@@ -80,9 +81,17 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
       } catch (error) {
         if (signal.aborted) return true;
         const detail = failureDetail(error, signal);
-        const failure = { agent: agent.id, version, scenario: "run", transport: null, ms: null };
-        results.push({ ...failure, result: "failed", detail });
-        onResult({ ...failure, result: "failed", detail });
+        const failure: Result = {
+          agent: agent.id,
+          version,
+          scenario: "run",
+          transport: null,
+          result: "failed",
+          ms: null,
+          detail,
+        };
+        results.push(failure);
+        onResult(failure);
       }
     }
     return false;

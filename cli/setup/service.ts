@@ -1,10 +1,14 @@
 /** The service that starts the daemon at login: a systemd user unit, or a launchd agent. */
 
 import { dirname } from "kit/core/path.ts";
-import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import {
+  type Env,
+  readTextOrNothing,
+  removeIfPresent,
+  statePath,
+} from "../../daemon/host/paths.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
-import { removeIfPresent } from "../../daemon/host/paths.ts";
 import { logPath } from "../client/daemon_process.ts";
 import { CommandError } from "../client/failures.ts";
 import {

@@ -104,7 +104,7 @@ export function nextSteps(report: SetupReport, isDaemonRunning: boolean): string
   const start = service
     ? "mesh status             the daemon runs, and starts again at every login"
     : needsRestart
-    ? "mesh restart    restart the daemon, which uses the new settings then"
+    ? "mesh restart            restart the daemon, which uses the new settings then"
     : isDaemonRunning
     ? "mesh status             the daemon is running"
     : "mesh up                 start the daemon";

@@ -6,6 +6,7 @@ import { Attachments, PeerLink, To } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
+import { endedInTerminal } from "../state/derived/endings.ts";
 import * as at from "../state/endpoints.ts";
 import type { Ask } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
@@ -158,8 +159,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
   );
 }
 
-/** What was decided in the agent's own terminal says more than that the question was withdrawn. */
+/** After a decision in the agent's own terminal, the outcome says more than the close reason. */
 function endOf({ outcome, close_reason }: Ask): string {
-  const isDecidedThere = outcome?.endsWith("_there") ?? false;
-  return (isDecidedThere ? outcome : close_reason) ?? "closed";
+  return (endedInTerminal(outcome) ? outcome : close_reason) ?? "closed";
 }

@@ -1,4 +1,4 @@
-/** Faults in who somebody is: who has a pane, a session, a name and what belongs to them. */
+/** Faults in identities: the peers of panes, sessions and names, and what belongs to them. */
 
 import type { Target } from "./target.ts";
 

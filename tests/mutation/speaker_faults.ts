@@ -1,4 +1,4 @@
-/** Faults in who speaks, in names, in ids of peers and in searches. */
+/** Faults in senders, names, ids of peers and searches. */
 
 import type { Target } from "./target.ts";
 

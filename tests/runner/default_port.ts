@@ -1,21 +1,23 @@
 /** Holds the daemon's default port while the tests run, so that no test can use it. */
 
-import { readTextOrNothing } from "../../daemon/host/paths.ts";
+import { argumentsOf } from "../../daemon/host/processes.ts";
+import { machineSockets } from "../../daemon/host/sockets/sockets.ts";
 
 export const DEFAULT_PORT = 8377;
-/** How many callers are named. */
+const HOSTNAME = "127.0.0.1";
+/** Maximum number of callers that are named. */
 const CALLERS_MAX = 5;
-const LOOPBACK = "0100007F";
 
 export class DefaultPort implements Disposable {
   readonly #listener: Deno.TcpListener | undefined;
   readonly #callers = new Set<string>();
-  /** True if a program of this machine has the port, so that nothing can be said. */
+  readonly #sockets = machineSockets();
+  /** True if another program has the port, so that no caller can be observed. */
   readonly isTaken: boolean;
 
   constructor(port = DEFAULT_PORT) {
     try {
-      this.#listener = Deno.listen({ hostname: "127.0.0.1", port });
+      this.#listener = Deno.listen({ hostname: HOSTNAME, port });
     } catch (error) {
       if (!(error instanceof Deno.errors.AddrInUse)) throw error;
     }
@@ -39,32 +41,15 @@ export class DefaultPort implements Disposable {
   async #watch(): Promise<void> {
     if (!this.#listener) return;
     for await (const connection of this.#listener) {
-      this.#callers.add(commandAt(connection.remoteAddr.port) ?? "a program that has ended");
+      this.#callers.add(this.#commandOf(connection.remoteAddr) ?? "a program that has ended");
       connection.close();
     }
   }
-}
 
-/** The command line of the process with this port; on Linux only. */
-function commandAt(port: number): string | undefined {
-  const address = `${LOOPBACK}:${port.toString(16).toUpperCase().padStart(4, "0")}`;
-  const row = readTextOrNothing("/proc/net/tcp")?.split("\n")
-    .map((line) => line.trim().split(/\s+/)).find((fields) => fields[1] === address);
-  if (!row) return undefined;
-  for (const { name } of Deno.readDirSync("/proc")) {
-    if (/^\d+$/.test(name) && hasSocket(name, `socket:[${row[9]}]`)) {
-      return readTextOrNothing(`/proc/${name}/cmdline`)?.replaceAll("\0", " ").trim();
-    }
-  }
-  return undefined;
-}
-
-function hasSocket(pid: string, target: string): boolean {
-  try {
-    return [...Deno.readDirSync(`/proc/${pid}/fd`)].some(({ name }) =>
-      Deno.readLinkSync(`/proc/${pid}/fd/${name}`) === target
-    );
-  } catch { // It has ended, or belongs to another user.
-    return false;
+  /** The command line of the process that holds the other end; on Linux only. */
+  #commandOf(remote: Deno.NetAddr): string | undefined {
+    const connection = { remote, local_port: this.port, local_host: HOSTNAME };
+    const pid = this.#sockets.holderOf(connection);
+    return pid === undefined ? undefined : argumentsOf(pid)?.join(" ").trim();
   }
 }

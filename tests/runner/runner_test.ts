@@ -99,7 +99,7 @@ Deno.test("the lines of batches are not mixed, and none is lost", async () => {
   assert.deepEqual(at.printed, ["a1", "a2", "b1", "c1", "c2"]);
 });
 
-Deno.test("who calls the default port while the tests run is named, and no daemon starts there", async () => {
+Deno.test("a caller of the default port is named while the tests run, and no daemon starts there", async () => {
   using held = new DefaultPort(0);
   assert.deepEqual([held.callers, held.isTaken], [[], false]);
   const code = `await fetch("http://127.0.0.1:${held.port}").catch(() => 0)`;

@@ -106,7 +106,7 @@ export interface WorldOptions {
   readonly ids?: Ids;
   /** How ids are made from message numbers; plain hex digits by default. */
   readonly idCodec?: Platform["idCodec"];
-  /** How ids of peers are made; they count up by default, and prove nothing. */
+  /** Makes the ids of peers; by default they count up, and prove nothing. */
   readonly peerIds?: Platform["peerIds"];
   readonly processes?: FakeProcesses;
   readonly paneObserver?: PaneObserver;

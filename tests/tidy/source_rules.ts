@@ -101,7 +101,7 @@ export function leftovers(sources: Sources): string[] {
   );
 }
 
-/** Why a file starts programs itself. */
+/** The files that start programs themselves, each with its reason. */
 type Exceptions = Readonly<Record<string, string>>;
 
 /**

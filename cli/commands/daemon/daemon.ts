@@ -129,7 +129,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   ...CONFIG_COMMANDS,
 ];
 
-/** Which service runs the daemon, or why an installed one does not; undefined without a service. */
+/** The service that runs the daemon, or why an installed one does not; undefined without one. */
 function serviceText({ service, service_unused }: StartResult): string | undefined {
   if (service_unused === null) return service ?? undefined;
   return `not used, so a crash ends the daemon: ${service_unused}`;

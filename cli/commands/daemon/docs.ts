@@ -1,7 +1,6 @@
 /** `mesh docs`: shows the daemon's list of routes, which needs the token. */
 
 import { join } from "kit/core/path.ts";
-import { timeout } from "kit/core/timeout.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import {
   answerCommand,
@@ -10,7 +9,7 @@ import {
   type CommandContext,
 } from "../../command/command.ts";
 import { CommandError } from "../../client/failures.ts";
-import { DaemonUnreachable } from "../../client/daemon_client.ts";
+import { getWhole } from "../../client/daemon_process.ts";
 import { ANSWER_MS_MAX } from "../../client/local_http.ts";
 import { styled } from "../../output/terminal.ts";
 import { openInBrowser } from "./open.ts";
@@ -39,16 +38,9 @@ export const DOCS_COMMAND: Command = answerCommand({
 /** A browser has no token, so it gets a copy of the page. */
 async function saveDocument({ clock, daemon, env }: CommandContext, args: Args) {
   const { path, file } = args.flag("openapi") ? DOCUMENTS.openapi : DOCUMENTS.page;
-  const answer = await timeout(clock, ANSWER_MS_MAX, async (signal) => {
-    const response = await daemon.get(path, { signal });
-    return { ok: response.ok, status: response.status, text: await response.text() };
-  });
-  if (!answer) {
-    const why = new Error(`no answer within ${ANSWER_MS_MAX / 1000} s`);
-    throw new DaemonUnreachable(daemon.url, why);
-  }
-  if (!answer.ok) throw new CommandError(`The daemon refused ${path}: HTTP ${answer.status}`);
+  const { ok, status, text } = await getWhole(daemon, path, clock, ANSWER_MS_MAX);
+  if (!ok) throw new CommandError(`The daemon refused ${path}: HTTP ${status}`);
   const target = join(statePath(env), file);
-  Deno.writeTextFileSync(target, answer.text, { mode: 0o600 });
+  Deno.writeTextFileSync(target, text, { mode: 0o600 });
   return { file: target };
 }

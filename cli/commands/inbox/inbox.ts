@@ -128,7 +128,7 @@ async function reply(
   const params = { id: args.text("id") };
   const item = await context.call(getInboxItem, { params });
   const option_id = args.get("option"), text = args.get("text");
-  // The daemon refuses an option for what is over, and says how it ended.
+  // The daemon itself refuses an option for an item that is over, and says how it ended.
   const mayAsk = option_id !== undefined || args.flag("again") ||
     await confirmsNewAsk(context, item);
   if (!mayAsk) return { action: "nothing sent", correlation_id: item.correlation_id };
@@ -143,8 +143,8 @@ async function reply(
 }
 
 /**
- * Whether a text to an item goes to its sender as a new question. In a terminal the person is asked
- * about a decision that nobody waits for any more; otherwise `--again` says so.
+ * True if a text to an item may be sent. If nobody waits for the decision any more, the text would
+ * be a new question: in a terminal the person confirms that; elsewhere `--again` is required.
  */
 async function confirmsNewAsk({ terminal }: CommandContext, item: InboxItem): Promise<boolean> {
   if (item.replied) {

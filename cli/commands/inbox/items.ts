@@ -27,13 +27,13 @@ export function aboutItem(
   ].join("\n");
 }
 
-/** Whether nobody waits any more for the permission or the choice that an item asked for. */
+/** True if nobody waits any more for the permission or the choice that an item asked for. */
 export function isDecisionOver({ state, question }: InboxItem): boolean {
   return state === "closed" && question !== null &&
     (question.kind === "choice" || question.scope === "tool_permission");
 }
 
-/** What a person is told who is about to answer such an item. */
+/** The text for a person who is about to answer such an item. */
 export function overText(item: InboxItem): string {
   const { item_id, from } = item;
   return `${item_id} is over: ${endingOfItem(item)} A text would ask ${

@@ -93,7 +93,7 @@ export function peerRow(
   ];
 }
 
-/** How messages reach a peer. What is degraded or blocked for now is a way in all the same. */
+/** The transport of messages to a peer, also while it is degraded or blocked. */
 function viaOf({ transport }: Peer): string {
   return transport === "none" ? "no way in" : transport;
 }

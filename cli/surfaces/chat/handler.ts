@@ -3,7 +3,14 @@
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
 import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import type { Button, ChatStyle, IncomingEdit, IncomingMessage, IncomingTap } from "./chat.ts";
+import type {
+  Button,
+  ChatStyle,
+  IncomingEdit,
+  IncomingMessage,
+  IncomingTap,
+  TapAnswer,
+} from "./chat.ts";
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
 import { FileRefused, IncomingFiles } from "./incoming_files.ts";
@@ -25,7 +32,7 @@ const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
 const NOT_SENT = "Your text was not sent.";
 const FORGOTTEN = "I do not have that text any more. Reply once more, then confirm it.";
 const NO_EDITS = "I do not forward changes: what you sent first counts.";
-/** How many texts wait for the person to confirm that they are new questions. */
+/** Maximum number of texts that wait for the person to confirm that they are new questions. */
 const UNCONFIRMED_MAX = 100;
 const FORWARDED_AS_ASK = "Sent as a new question; the answer will appear here.";
 const ALREADY_CLOSED = "This is already closed.";
@@ -87,13 +94,9 @@ export class ChatHandler {
     const { chat } = this.#deps;
     const confirmed = parseConfirmation(data);
     if (confirmed !== undefined) return await this.#confirmNewAsk(tap, confirmed, signal);
-    const { surface, tap_units_max } = chat.style;
-    const answer = (text: string, alert: boolean) => {
-      const [short = ""] = splitText(cleanText(text), tap_units_max);
-      return tryChat(this.#deps, () => chat.answerTap({ id, text: short, alert }, signal));
-    };
-    const setButtons = (buttons: readonly Button[]) =>
-      tryChat(this.#deps, () => chat.setButtons(ref, buttons, signal));
+    const { surface } = chat.style;
+    const answer = (text: string, alert: boolean) => this.#answerTap({ id, text, alert }, signal);
+    const setButtons = (buttons: readonly Button[]) => this.#setButtons(ref, buttons, signal);
     const choice = parseChoice(data);
     if (!choice) return await answer(ALREADY_CLOSED, false);
     const { item_id } = choice;
@@ -130,56 +133,72 @@ export class ChatHandler {
     return item instanceof ApiError || !item.outcome ? undefined : item;
   }
 
+  async #answerTap({ text, ...answer }: TapAnswer, signal: AbortSignal): Promise<void> {
+    const { chat } = this.#deps;
+    const [short = ""] = splitText(cleanText(text), chat.style.tap_units_max);
+    await tryChat(this.#deps, () => chat.answerTap({ ...answer, text: short }, signal));
+  }
+
+  async #setButtons(
+    ref: string,
+    buttons: readonly Button[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    await tryChat(this.#deps, () => this.#deps.chat.setButtons(ref, buttons, signal));
+  }
+
   /** Shows in place of an item's buttons how its ask ended, unless a tap here answered it. */
   async end(item: ShownItem, signal: AbortSignal): Promise<void> {
     const { chat, pushes } = this.#deps;
     const { item_id, question, outcome } = item;
     if (this.#tapped.delete(item_id) || !question || !outcome) return;
     const sent = pushes.buttonRefs(item_id);
+    const buttons = endedButtons(item, chat.style);
     for (const ref of sent.length > 0 ? sent : lastTextRef(item, chat.style)) {
-      await tryChat(
-        this.#deps,
-        () => chat.setButtons(ref, endedButtons(item, chat.style), signal),
-      );
+      await this.#setButtons(ref, buttons, signal);
     }
+  }
+
+  /** The id of the item that a reply is for, if it is known here or to the daemon. */
+  async #itemOf(
+    { reply_to, item_id }: Pick<IncomingEdit, "reply_to" | "item_id">,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (item_id !== undefined || reply_to === undefined) return item_id;
+    return this.#deps.pushes.getItemId(reply_to) ??
+      (await getItemByRef(this.#deps, reply_to, signal))?.item_id;
   }
 
   /** The person changed a reply after it was sent. */
   async edit({ ref, reply_to, item_id }: IncomingEdit, signal: AbortSignal): Promise<void> {
     if (reply_to === undefined && item_id === undefined) return;
-    const id = item_id ?? (reply_to && this.#deps.pushes.getItemId(reply_to)) ??
-      (reply_to && (await getItemByRef(this.#deps, reply_to, signal))?.item_id);
-    const ended = id ? await this.#endOf(id, signal) : undefined;
+    const id = await this.#itemOf({ reply_to, item_id }, signal);
+    const ended = id === undefined ? undefined : await this.#endOf(id, signal);
     const text = ended ? `${NO_EDITS} ${endingText(ended)}` : NO_EDITS;
     await tellNotSent(this.#deps, { text, reply_to: ref }, signal);
   }
 
   /** Asks whether a text to a decision that is over becomes a new question. */
   async #askToConfirm(reply: Reply, refusal: ApiError, signal: AbortSignal): Promise<void> {
-    const { pushes, chat } = this.#deps;
-    const { ref, reply_to } = reply;
-    const id = reply.item_id ?? pushes.getItemId(reply_to) ??
-      (await getItemByRef(this.#deps, reply_to, signal))?.item_id;
+    const { ref } = reply;
+    const id = await this.#itemOf(reply, signal);
     const ended = id === undefined ? undefined : await this.#endOf(id, signal);
     this.#unconfirmed.set(ref, { ...reply, item_id: id });
     const [oldest] = this.#unconfirmed.keys();
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest) this.#unconfirmed.delete(oldest);
     const text = `${ended ? endingText(ended) : refusal.problem.detail} ${NOT_SENT}`;
-    const buttons = confirmButtons(ref, chat.style);
+    const buttons = confirmButtons(ref, this.#deps.chat.style);
     await tellNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
   }
 
   /** Sends a text as a new question, because the person has confirmed it. */
   async #confirmNewAsk(tap: IncomingTap, ref: string, signal: AbortSignal): Promise<void> {
-    const { chat } = this.#deps;
+    const { id } = tap;
     const reply = this.#unconfirmed.get(ref);
-    const answer = (text: string, alert: boolean) =>
-      tryChat(this.#deps, () => chat.answerTap({ id: tap.id, text, alert }, signal));
-    const setButtons = (buttons: readonly Button[]) =>
-      tryChat(this.#deps, () => chat.setButtons(tap.ref, buttons, signal));
+    const answer = (text: string, alert: boolean) => this.#answerTap({ id, text, alert }, signal);
     if (!reply) {
       await answer(FORGOTTEN, true);
-      return void await setButtons([]);
+      return await this.#setButtons(tap.ref, [], signal);
     }
     const done = await catchRefusal(() =>
       this.#forwardOnce({ ...reply, as_new_ask: true }, signal)
@@ -189,7 +208,9 @@ export class ChatHandler {
     const isSent = done !== undefined && !(done instanceof Error);
     const failure = done instanceof ApiError ? done.problem.detail : NOT_SENT;
     await answer(isSent ? FORWARDED_AS_ASK : failure, !isSent);
-    await setButtons(isSent ? chosenButtons("Sent", reply.item_id ?? ref, chat.style) : []);
+    const { style } = this.#deps.chat;
+    const buttons = isSent ? chosenButtons("Sent", reply.item_id ?? ref, style) : [];
+    await this.#setButtons(tap.ref, buttons, signal);
   }
 
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
@@ -229,15 +250,15 @@ export class ChatHandler {
    * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
    */
   async #forwardWithKey(
-    { ref, text, files, as_new_ask }: Reply,
+    reply: Reply,
     id: string,
     attachments: string[],
     signal: AbortSignal,
   ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat: { style: { surface } } } = this.#deps;
+    const { ref, files } = reply;
     const headers = { "idempotency-key": `${surface}-reply-${ref}` };
-    const files_field = attachments.length > 0 && { attachments };
-    const body = { surface, text, ref, ...files_field, ...(as_new_ask && { as_new_ask }) };
+    const body = { surface, ...contentOf(reply, attachments), ref };
     try {
       return await call(replyInboxItem, { params: { id }, body, headers, signal });
     } catch (error) {
@@ -254,14 +275,13 @@ export class ChatHandler {
    * daemon does not have that message's receipt yet, the push queue supplies the item's id.
    */
   async #forwardReply(
-    { reply_to, text, as_new_ask }: Reply,
+    reply: Reply,
     attachments: string[],
     signal: AbortSignal,
   ): Promise<WireResponse<typeof replyByRef>> {
     const { call, chat, pushes } = this.#deps;
-    const { surface } = chat.style;
-    const files_field = attachments.length > 0 && { attachments };
-    const body = { surface, text, ...files_field, ...(as_new_ask && { as_new_ask }) };
+    const { reply_to } = reply;
+    const body = { surface: chat.style.surface, ...contentOf(reply, attachments) };
     try {
       return await call(replyByRef, { body: { ...body, surface_ref: reply_to }, signal });
     } catch (error) {
@@ -308,6 +328,15 @@ type Reply = Pick<IncomingMessage, "ref" | "written_at" | "files" | "item_id"> &
   /** The person has confirmed that it is a new question. */
   readonly as_new_ask?: true;
 };
+
+/** The fields of a request that a reply fills. */
+function contentOf({ text, as_new_ask }: Reply, attachments: string[]) {
+  return {
+    text,
+    ...(attachments.length > 0 && { attachments }),
+    ...(as_new_ask && { as_new_ask }),
+  };
+}
 
 /**
  * The message with the buttons of an item that an earlier process has sent: that of its last text,

@@ -214,7 +214,7 @@ function toButton(label: string, data: string, { button_columns_max }: ChatStyle
   return { text: truncate(label, button_columns_max), data };
 }
 
-/** How the ask of an item ended, as a sentence. */
+/** A sentence on how the ask of an item ended. */
 export function endingText(item: ShownItem): string {
   const { from, question, outcome = null, close_reason = null, responder = null } = item;
   const { option_id = null } = item;
@@ -222,7 +222,7 @@ export function endingText(item: ShownItem): string {
   return endingOfItem({ from, question, outcome, close_reason, responder, option_id });
 }
 
-/** What replaces the buttons of an item that was not answered in this chat. */
+/** The button that replaces those of an item that was not answered in this chat. */
 export function endedButtons(item: ShownItem, style: ChatStyle): Button[] {
   return [toButton(`⏹ ${clean(endingText(item))}`, `e:${item.item_id}`, style)];
 }
@@ -242,7 +242,7 @@ export function chosenButtons(label: string, item_id: string, style: ChatStyle):
   return [toButton(`✓ ${label}`, `d:${item_id}`, style)];
 }
 
-/** Whether a button shows what the person has chosen. */
+/** True if a button shows what the person has chosen. */
 export function isChosen({ data }: Button): boolean {
   return data.startsWith("d:");
 }

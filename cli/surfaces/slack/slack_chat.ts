@@ -153,7 +153,7 @@ export class SlackChat implements Chat {
     const range = { limit: 1, pages_max: 1 };
     const { api } = this.#deps;
     const found = await unlessGone(() => api.replies(channel, ts, range, signal));
-    return found?.messages.find((one) => one.ts === ts);
+    return found?.messages.find((message) => message.ts === ts);
   }
 
   /** An answer without an alert is what the message shows in place of its buttons. */

@@ -17,6 +17,11 @@ export function endingOfItem(
   return sentence(item, { asker: item.from, said: titleOf(item.question, item.option_id) ?? null });
 }
 
+/** True if the question was decided, or ended, in the terminal of the agent that asked it. */
+export function endedInTerminal(outcome: string | null): outcome is `${string}_there` {
+  return outcome?.endsWith("_there") ?? false;
+}
+
 function titleOf(question: Ask["question"], option_id: string | null | undefined) {
   return question?.options?.find(({ id }) => id === option_id)?.title;
 }

@@ -1,4 +1,4 @@
-/** What it costs to find who somebody is, among as many peers as a busy machine has. */
+/** The cost of finding the peer behind a caller, among as many peers as a busy machine has. */
 
 import { type Effort, type Figure, interleaved } from "../report/figures.ts";
 import { addPeer } from "../../support/daemon/peer_clients.ts";
@@ -6,14 +6,14 @@ import { SOCKET } from "../../support/host/fake_panes.ts";
 import { world } from "../../support/world.ts";
 
 const PEERS = 500;
-/** For each timed message of an effort. */
+/** Number of look-ups for each timed message of an effort. */
 const LOOKUPS_EACH = 10;
-/** In an order that no cache foresees. */
+/** Distance between the peers of two look-ups, so that no cache foresees the order. */
 const STRIDE = 197;
-/** A command, a shell and the tool's program, which are no peers. */
+/** Pids of a command, a shell and the tool's program, which are no peers. */
 const BELOW_AGENT = [11, 12, 13];
 
-/** The peer of a hook, of a command in an agent's shell, and of a pane. */
+/** Finds the peer of a hook, of a command in an agent's shell, and of a pane. */
 export async function identities({ rounds, count }: Effort): Promise<Figure[]> {
   await using w = world();
   for (let n = 0; n < PEERS; n++) {

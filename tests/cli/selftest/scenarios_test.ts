@@ -59,7 +59,7 @@ Deno.test("after a failure the agent is restarted, and the next scenario runs", 
   assert.equal(found["detached"], "passed native: null");
 });
 
-Deno.test("an error that nobody expected is a result, so that those of other agents are kept", async () => {
+Deno.test("an unexpected error is a result, so that the results of other agents are kept", async () => {
   await using agent = new FakeAgent();
   const [scenario] = SCENARIOS;
   assert(scenario);

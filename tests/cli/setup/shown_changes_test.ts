@@ -41,7 +41,7 @@ async function shown(home: SetupHome, ...args: string[]): Promise<string> {
   return text + JSON.stringify(answer);
 }
 
-Deno.test("what setup shows of a file on one line holds no value of other programs", async () => {
+Deno.test("the shown changes of a file on one line hold no value of other programs", async () => {
   using home = new SetupHome();
   for (const [, path, text] of FILES) home.write(path, text);
   for (const agent of new Set(FILES.map(([agent]) => agent))) {
@@ -80,7 +80,7 @@ Deno.test("a file that another program rewrote is removed from without its value
   assert.doesNotMatch(text, SECRET);
 });
 
-Deno.test("our own lines are shown whole, those of an older place of mesh too", async () => {
+Deno.test("our own lines are shown whole, also those of an older installation of mesh", async () => {
   using home = new SetupHome();
   await home.setup("claude-code");
   const old = home.read(".claude/settings.json").replaceAll("/main.ts", "/old/main.ts");

@@ -59,6 +59,14 @@ class ApprovalFixture implements AsyncDisposable {
     });
   }
 
+  /** The ask of a question, once it is closed. */
+  closed(correlation_id: string | null) {
+    return until("the end of the question", async () => {
+      const ask = await this.call(getAsk, { params: { id: correlation_id ?? "" } });
+      return ask.state === "closed" && ask;
+    });
+  }
+
   /** Answers with Enter or Escape in the pane; returns how the question ended, and when. */
   async decidedInPane(
     claude: Claude,
@@ -79,11 +87,7 @@ class ApprovalFixture implements AsyncDisposable {
       return !isOpen;
     });
     const decided_at = Date.now();
-    const params = { id: correlation_id ?? "" };
-    const ask = await until("the end of the question", async () => {
-      const ask = await this.call(getAsk, { params });
-      return ask.state === "closed" && ask;
-    });
+    const ask = await this.closed(correlation_id);
     assert(Date.now() - decided_at < 2_000, `${Date.now() - decided_at} ms`);
     return ask;
   }
@@ -215,11 +219,7 @@ withLab(import.meta.url, "a permission whose agent is killed is over", async () 
   const claude = await fixture.start();
   const { correlation_id } = await fixture.asked(claude);
   Deno.kill(claude.pid, "SIGKILL");
-  const params = { id: correlation_id ?? "" };
-  const ask = await until("the end of the question", async () => {
-    const ask = await fixture.call(getAsk, { params });
-    return ask.state === "closed" && ask;
-  });
+  const ask = await fixture.closed(correlation_id);
   assert.deepEqual([ask.outcome, ask.responder], ["ended_there", "terminal"]);
 });
 

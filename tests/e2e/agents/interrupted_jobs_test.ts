@@ -27,7 +27,7 @@ const RULES: readonly ScriptedReply[] = [
   { match: /Name the lake/, steps: [{ say: "Too late" }] },
 ];
 
-/** What each agent shows while a turn can be interrupted. */
+/** The text that each agent shows while a turn can be interrupted. */
 const AT_WORK = /esc to cancel|esc interrupt/;
 
 type Call = Lab["mesh"]["call"];
@@ -103,8 +103,8 @@ interface Case {
 }
 
 /**
- * It takes two Escapes in a short time, and shows the effect of each. One that it has not read
- * when the next prompt is typed would make Alt and its first letter.
+ * opencode needs two Escapes in a short time, and shows the effect of each. An Escape that it has
+ * not read when the next prompt is typed would become Alt with the first letter of that prompt.
  */
 async function interruptOpencode(fixture: AgentFixture<Scripted>): Promise<void> {
   const hasEnded = () => fixture.screen.includes("· interrupted");
@@ -113,7 +113,7 @@ async function interruptOpencode(fixture: AgentFixture<Scripted>): Promise<void>
   if (!hasEnded()) await fixture.press("Escape", hasEnded);
 }
 
-// Copilot CLI takes two as well, and two more undo the whole turn: its records are read in
+// Copilot CLI needs two as well, and two more undo the whole turn. Its records are tested in
 // `tests/daemon/features/agents/sessions/last_end_test.ts`.
 const CASES: readonly Case[] = [
   {

@@ -1,4 +1,4 @@
-/** Which releases of an agent are tried, and the table of what `mesh selftest` found in them. */
+/** The releases of an agent that are tried, and the table of the results of `mesh selftest`. */
 
 import type { Result } from "../../../cli/selftest/verdicts.ts";
 
@@ -18,7 +18,7 @@ export function versionsOf(times: Readonly<Record<string, string>>, now: number)
   return [...new Set([newest, older])].filter((version) => version !== undefined);
 }
 
-/** A row for each release and transport, with the time of each scenario; then what failed. */
+/** A row for each release and transport, with the time of each scenario; then the failures. */
 export function renderReleases(results: readonly Result[], day: string): string {
   const tested = results.filter(({ result }) => result !== "not tested");
   const scenarios = [...new Set(tested.map(({ scenario }) => scenario))];
@@ -26,16 +26,16 @@ export function renderReleases(results: readonly Result[], day: string): string 
     tested,
     ({ agent, version, transport }) => `${agent} ${version} | ${transport ?? "–"}`,
   );
-  const lines = Array.from(rows, ([row, found]) => {
+  const lines = Array.from(rows, ([label, found]) => {
     const cells = scenarios.map((scenario) => {
-      const one = found.find((result) => result.scenario === scenario);
-      if (!one) return "–";
-      if (one.result === "failed") return "**failed**";
-      return one.ms === null ? "passed" : `${(one.ms / 1000).toFixed(1)} s`;
+      const row = found.find((result) => result.scenario === scenario);
+      if (!row) return "–";
+      if (row.result === "failed") return "**failed**";
+      return row.ms === null ? "passed" : `${(row.ms / 1000).toFixed(1)} s`;
     });
-    return `| ${[row, ...cells].join(" | ")} |`;
+    return `| ${[label, ...cells].join(" | ")} |`;
   });
-  const failures = tested.filter((one) => one.result === "failed")
+  const failures = tested.filter(({ result }) => result === "failed")
     .map(({ agent, version, scenario, detail }) => `- ${agent} ${version}, ${scenario}: ${detail}`);
   const head = ["agent, version", "transport", ...scenarios];
   const rule = head.map(() => "---");
@@ -44,7 +44,7 @@ export function renderReleases(results: readonly Result[], day: string): string 
   return [`Run on ${day}.`, "", ...table, ...list].join("\n");
 }
 
-/** The page with this table in the place of the last one. */
+/** Replaces the last table of the page by this one. */
 export function withTable(page: string, table: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error(`The page lacks "${BEGIN}" or "${END}"`);

@@ -1,4 +1,4 @@
-/** Which releases are tried, and how their results are written. */
+/** The choice of releases that are tried, and the table of their results. */
 
 import assert from "node:assert/strict";
 import { renderReleases, versionsOf, withTable } from "./releases.ts";
@@ -23,7 +23,7 @@ Deno.test("the newest stable release is tried, and the newest of two months ago"
 
 const result = { agent: "codex", version: "0.171.0", transport: "native", ms: 234, detail: null };
 
-Deno.test("a release has a row for each transport, with its times and with what failed", () => {
+Deno.test("a release has a row for each transport, with its times and its failures", () => {
   const table = renderReleases([
     { ...result, scenario: "idle", result: "passed" },
     { ...result, scenario: "draft", result: "failed", ms: null, detail: "The draft was lost" },

@@ -77,7 +77,7 @@ export class FakeDaemon implements AsyncDisposable {
     await this.#server?.shutdown();
   }
 
-  /** Accepts the newest connection, if it was mute when that was opened. */
+  /** Accepts the newest connection, which was opened while the server was mute. */
   accept(): void {
     this.isMute = false;
     this.sendFrame({ type: "connected" });

@@ -33,7 +33,7 @@ interface ReceivedRequest {
 }
 type Answers = Record<string, (received: ReceivedRequest) => unknown>;
 
-/** What a command asks that has a sender: which peer it is. */
+/** The request of a command that has a sender, for the peer that runs it. */
 const WHO_CALLS = "GET /peers/identity/caller";
 
 /**

@@ -12,7 +12,7 @@ import { connected, PeerProgram, type Runtime, startExample } from "./peer_progr
 
 type ClientTest = (runtime: Runtime, state: string) => Promise<void>;
 
-/** How long a program may take to close its connection, and to end. */
+/** Time limit for a program to close its connection and to end. */
 const CLOSE_MS_MAX = 10_000;
 
 const TESTS: Readonly<Record<string, ClientTest>> = {

@@ -11,12 +11,12 @@ export function addPeer(w: World, name: string, more: Record<string, unknown> = 
   return w.call(registerPeer, { body: { name, path: "/work", backend: "sdk", ...more } });
 }
 
-/** The peer of an agent's session, of several the one that was seen last. */
+/** The peer of an agent's session; if there are several, the one that was seen last. */
 export function peerOfSession(w: World, session: string) {
   return peerRows.bySession(w.daemon.ctx.db, session)[0];
 }
 
-/** Every agent has reported its session, as its hooks do. */
+/** Marks the session of every agent as reported, as its hooks do. */
 export function reportSessions(w: World): void {
   w.daemon.ctx.db.transact((tx) => tx.run("update peers set session_proved = 1", {}));
 }

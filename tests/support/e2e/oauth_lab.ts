@@ -11,7 +11,7 @@ import { trustedProxiesOf } from "../../../relay/web/net/client_address.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "./relay_lab.ts";
 import { until } from "../waiting.ts";
 
-/** How a person allows an app. */
+/** The way in which a person allows an app. */
 interface Consent {
   readonly fetch?: typeof globalThis.fetch;
   readonly access?: "read" | "write";

@@ -59,7 +59,7 @@ export const reversing: LinkSealing = {
 export class LinkedMachine implements Disposable {
   readonly name: string;
   readonly errors: string[] = [];
-  /** How often it repaired what a machine had lost. */
+  /** Number of repairs of a loss. */
   losses = 0;
   /** Called in each transaction that applies an entry. */
   beforeApply: () => void = () => undefined;

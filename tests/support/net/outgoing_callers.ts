@@ -1,4 +1,4 @@
-/** What dials out with requests, each as a call of `fetch` on a server of a test. */
+/** The parts of the daemon and the CLI that send requests, each as a call of a test's server. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -14,7 +14,7 @@ import { temporary } from "../programs/child.ts";
 
 const SECRET = `mesh_sk_${"e".repeat(43)}`;
 
-/** An answer that each caller takes for its server's. */
+/** An answer that each caller accepts. */
 export const ANSWER = { ok: true, result: [], peer: "api", secret: SECRET };
 
 export interface CallerDeps {

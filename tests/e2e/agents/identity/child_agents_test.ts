@@ -47,14 +47,14 @@ const INSTALLED = { "claude-code": claudeCode, codex: codexCli, gemini: geminiCl
 type Agent = keyof typeof INSTALLED;
 const AGENTS: readonly Agent[] = ["claude-code", "codex", "gemini"];
 
-/** What the model calls to run a command line. */
+/** The prompt by which the model of each agent runs a command line. */
 const SHELL: Readonly<Record<Agent, (line: string) => string>> = {
   "claude-code": (command) => `@@TOOL Bash ${JSON.stringify({ command, description: "Runs" })}`,
   codex: (cmd) => `@@TOOL exec_command ${JSON.stringify({ cmd, yield_time_ms: 30_000 })}`,
   gemini: (command) => `@@TOOL run_shell_command ${JSON.stringify({ command })}`,
 };
 
-/** How each is started without a terminal, and what it does there. */
+/** The command that starts each agent without a terminal, with its prompt. */
 const HEADLESS: Readonly<Record<Agent, string>> = {
   "claude-code": "claude -p 'Hold on'",
   codex: "codex exec --skip-git-repo-check --dangerously-bypass-hook-trust 'Hold on'",
@@ -209,7 +209,7 @@ class Family implements AsyncDisposable {
   }
 }
 
-/** All three are installed, or the first reason why one cannot be. */
+/** The first reason why an agent cannot be installed; else one of the installed agents. */
 function allInstalled(): Installed {
   const found = AGENTS.map((agent) => INSTALLED[agent]());
   return found.find((installed) => "reason" in installed) ?? found[0] ?? { reason: "no agents" };
