@@ -273,8 +273,8 @@ var DaemonConnection = class {
     this.#current.send(JSON.stringify(frame));
   }
   /**
-   * Sends what happened in the agent, in order, as soon as a connection takes it. While another
-   * connection is being opened, the daemon may already drop what comes on the older one.
+   * Reports an event of the agent as soon as a connection takes it, in order. While another
+   * connection is being opened, the daemon may already ignore frames on the older one.
    */
   report(frame) {
     if (this.#waiting.length < WAITING_MAX) this.#waiting.push(frame);
@@ -706,7 +706,7 @@ var Session = class {
   #turn = new Turn();
   #id;
   #reported = "";
-  /** The last answer that was reported as broken off. */
+  /** The last answer that was reported as aborted. */
   #aborted;
   /** The prompts that a resumed session got from an earlier process. */
   #history = "";
@@ -868,14 +868,14 @@ var Session = class {
     this.#reportTurn();
     if (isDialog(type) || type === "session.status") void this.#deliver();
   }
-  /** An answer that its user broke off is the only sign of it, if the terminal did that. */
+  /** If the user interrupts the turn in the terminal, only the aborted answer shows it. */
   #answered(info) {
     this.#turn.beginAnswer(info);
     if (info.error?.name !== ABORTED || info.id === this.#aborted) return;
     this.#aborted = info.id;
     this.#failed(info.error);
   }
-  /** The end of the turn is reported by itself. */
+  /** The end of the turn is reported separately. */
   #failed({ name = "" } = {}) {
     const known = ERROR_CLASS.test(name) ? name : "unknown";
     const error = name === ABORTED ? "interrupted" : known;
