@@ -100,16 +100,19 @@ interface Result {
   readonly counts: Counts | undefined;
   readonly skipped: readonly string[];
   readonly failures: readonly string[];
+  /** Names of temporary files that the tests did not remove. */
+  readonly leftovers: readonly string[];
   readonly times: FileTimes;
   readonly success: boolean;
 }
 
 /** Runs one batch; passes its output on, and reads skips, failures and counts from it. */
 async function run({ files }: Batch, show: (line: string) => void): Promise<Result> {
+  const temporary = await Deno.makeTempDir({ prefix: "mesh-t" });
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", ...FLAGS, ...files],
     cwd: ROOT,
-    env: { NO_COLOR: "1" },
+    env: { NO_COLOR: "1", TMPDIR: temporary },
     stdout: "piped",
     stderr: "piped",
   }).spawn();
@@ -134,7 +137,10 @@ async function run({ files }: Batch, show: (line: string) => void): Promise<Resu
     show(`Ended after ${BATCH_MS_MAX / 60_000} minutes: ${files.join(" ")}`);
     child.kill("SIGKILL");
   }
-  return { files, counts, skipped, failures, times, success: (await child.status).success };
+  const { success } = await child.status;
+  const leftovers = [...Deno.readDirSync(temporary)].map(({ name }) => name);
+  await Deno.remove(temporary, { recursive: true });
+  return { files, counts, skipped, failures, leftovers, times, success };
 }
 
 function isGood({ success, counts }: Result): boolean {
@@ -202,7 +208,8 @@ async function main(): Promise<number> {
   const unsteady = new Set(first.flatMap((result) => result.failures)).difference(failures);
   for (const what of unsteady) print(`failed beside other tests, passed alone: ${what}`);
   for (const what of failures) print(`failed: ${what}`);
-  for (const { files, counts, success } of results) {
+  for (const { files, counts, success, leftovers } of results) {
+    if (leftovers.length) print(`failed: ${files.join(" ")} left behind: ${leftovers.join(" ")}`);
     if (!counts) print(`The runner stopped before it could count: ${files.join(" ")}`);
     else if (!success && counts.failed === 0) print(`The runner failed: ${files.join(" ")}`);
   }

@@ -99,7 +99,7 @@ Deno.test("the sender is --from, else the peer that calls, else the human, else 
     "GET /peers/identity/caller": () => caller(),
     "GET /inbox": () => inbox(),
   });
-  const tmux = { TMUX: "/tmp/tmux,0/default,123,0", TMUX_PANE: "%3" };
+  const tmux = { TMUX: "/missing/tmux,0/default,123,0", TMUX_PANE: "%3" };
   const runAs = async (args: string[], interactive: boolean, env = {}) => {
     const { code, err } = await p.mesh(["notify", "api", "hi", ...args], { interactive }, env);
     assert.equal(code, 0, err);

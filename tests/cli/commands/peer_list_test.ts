@@ -142,7 +142,7 @@ Deno.test("a command about one peer looks its name up in the circle of the peer 
         : { peer_id: null, name: null, proof: "none" },
     "DELETE /peers/api": () => ({ ok: true }),
   });
-  const env = { TMUX: "/tmp/none,1,0", TMUX_PANE: "%3" };
+  const env = { TMUX: "/missing/none,1,0", TMUX_PANE: "%3" };
   assert.equal((await p.mesh(["peer", "close", "api"], {}, env)).code, 0);
   assert.equal((await p.mesh(["peer", "close", "api"])).code, 0, "no peer calls");
   const closed = p.received.map(({ route }) => route).filter((route) => route.startsWith("DELETE"));

@@ -75,14 +75,14 @@ function fakeDaemon(home: Home, answer: () => Response | Promise<Response>, more
 Deno.test("a hook forwards its event with its identity, and prints the answer", async () => {
   using home = new Home();
   await using daemon = fakeDaemon(home, () => Response.json({ answered: true }));
-  const env = { CLAUDE_PID: "4242", TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" };
+  const env = { CLAUDE_PID: "4242", TMUX_PANE: "%7", TMUX: "/missing/sock,1,0" };
   const { code, out } = await hook(home, env);
   assert.deepEqual([code, JSON.parse(out)], [0, { answered: true }]);
   const [request] = daemon.requests;
   assert.deepEqual(request?.body, PAYLOAD);
   const headerNames = ["authorization", "x-mesh-agent-pid", "x-mesh-pane", "x-mesh-tmux"];
   assert.deepEqual(headerNames.map((name) => request?.headers.get(name)), [
-    ...["Bearer tok-hook", "4242", "%7", "/tmp/sock,1,0"],
+    ...["Bearer tok-hook", "4242", "%7", "/missing/sock,1,0"],
   ]);
 });
 
@@ -90,7 +90,7 @@ Deno.test("a hook in a kitty window names the window, also if kitty was started 
   using home = new Home();
   await using daemon = fakeDaemon(home, () => Response.json({}));
   const kitty = { KITTY_LISTEN_ON: "unix:/run/kitty", KITTY_WINDOW_ID: "3", TERM: "xterm-kitty" };
-  await hook(home, { ...kitty, TMUX_PANE: "%7", TMUX: "/tmp/sock,1,0" });
+  await hook(home, { ...kitty, TMUX_PANE: "%7", TMUX: "/missing/sock,1,0" });
   const [request] = daemon.requests;
   const headerNames = ["x-mesh-pane", "x-mesh-kitty", "x-mesh-tmux"];
   const headers = headerNames.map((name) => request?.headers.get(name));

@@ -11,7 +11,7 @@ import { paneRecord } from "../../support/host/fake_panes.ts";
 import type { FakeProcesses } from "../../support/world.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 
-export const SOCKET = "/tmp/tmux-1/default";
+export const SOCKET = "/missing/tmux-1/default";
 /** Few, so that pids are reused. */
 const PIDS = [201, 202, 203, 204, 205, 206];
 

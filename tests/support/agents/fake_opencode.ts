@@ -140,7 +140,7 @@ export class FakeOpencode {
   }
 
   async start(daemon: FakeDaemon, args: readonly string[] = ["opencode"]): Promise<void> {
-    const env = { MESH_STATE: daemon.state, TMUX: "/tmp/tmux-1/own,12,0", TMUX_PANE: "%4" };
+    const env = { MESH_STATE: daemon.state, TMUX: "/missing/tmux-1/own,12,0", TMUX_PANE: "%4" };
     this.#hooks = await this.#plugin({ client: this.#client(), directory: "/work/api" }, {
       env,
       args,

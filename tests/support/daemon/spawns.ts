@@ -12,7 +12,7 @@ import { paneRecord } from "../host/fake_panes.ts";
 import { post } from "./peer_clients.ts";
 import { FakeProcesses, type World, world, type WorldOptions } from "../world.ts";
 
-export const SOCKET = "/tmp/tmux-test/default";
+export const SOCKET = "/missing/tmux-test/default";
 
 /** Panes whose programs run until the test or a signal ends them. */
 export class FakeTerminals implements Terminals {

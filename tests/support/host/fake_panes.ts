@@ -10,7 +10,7 @@ import type { Reason } from "../../../kit/core/reasons.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import type { Backend } from "../../../daemon/features/agents/contract.ts";
 
-export const SOCKET = "/tmp/tmux-1/default";
+export const SOCKET = "/missing/tmux-1/default";
 
 /** A pane in which an agent may run. */
 export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {

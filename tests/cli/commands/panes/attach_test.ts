@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { answeringDaemon, PEER } from "../../../support/cli/answering_daemon.ts";
 
-const SOCKET = "/tmp/tmux-1/default";
+const SOCKET = "/missing/tmux-1/default";
 const IN_PANE = { ...PEER, pane_id: "%3", tmux_socket: SOCKET };
 
 Deno.test("attach selects the peer's pane, and switches the client of the same tmux server", async () => {
@@ -24,7 +24,7 @@ Deno.test("attach refuses a peer without a pane, and from within another tmux se
   });
   const none = await p.mesh(["attach", "web"]);
   assert.deepEqual([none.code, /web has no pane/.test(none.err)], [1, true]);
-  const other = await p.mesh(["attach", "api"], {}, { TMUX: "/tmp/tmux-1/other,1,0" });
+  const other = await p.mesh(["attach", "api"], {}, { TMUX: "/missing/tmux-1/other,1,0" });
   assert.deepEqual([other.code, /runs on another tmux server/.test(other.err)], [1, true]);
 });
 

@@ -80,8 +80,8 @@ Deno.test("history starts after `since`, in any UTC offset", async () => {
 
 Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.history-pane] [c3.history.one-of]", async () => {
   await using w = world();
-  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/one" });
-  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/two" });
+  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/missing/one" });
+  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/missing/two" });
   const one = await closed(w, "ada", "bob");
   const two = await closed(w, "ada", "eve");
   const queries = [
@@ -97,7 +97,7 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
     const { status, error } = await get(w, `/asks/history?${query}`);
     assert.deepEqual([status, error], [422, "invalid_request"], query);
   }
-  for (const [socket, id] of [["/tmp/one", one], ["/tmp/two", two]]) {
+  for (const [socket, id] of [["/missing/one", one], ["/missing/two", two]]) {
     const query = `pane_id=%253&tmux_socket=${socket}&since=${LONG_AGO}`;
     assert.deepEqual(await threads(w, query), [id]);
   }

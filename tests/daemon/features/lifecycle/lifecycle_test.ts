@@ -39,7 +39,7 @@ Deno.test("a pane with the same number on another tmux server is not taken over"
   await using w = world();
   const here = await addPeer(w, "ada", PANE);
   const there = await addPeer(w, "bob", { ...PANE, machine: "elsewhere" });
-  const other = await addPeer(w, "eve", { ...PANE, tmux_socket: "/tmp/other" });
+  const other = await addPeer(w, "eve", { ...PANE, tmux_socket: "/missing/other" });
   const unknown = await addPeer(w, "joe", { pane_id: "%3" });
   for (const { peer_id } of [here, there, other, unknown]) {
     const { status, pane_id } = w.daemon.records.mustGet(peer_id);

@@ -33,7 +33,7 @@ async function known(w: World) {
 Deno.test("GET /panes/orphans lists the panes without a live peer on all tmux servers [4.panes.orphans]", async () => {
   await using at = fixture();
   const { w, paneObserver } = at;
-  const other = "/tmp/other";
+  const other = "/missing/other";
   paneObserver.open("%4", {
     command: "bash",
     foreground: { pid: 8, started: "2", args: ["-bash"] },
@@ -145,8 +145,8 @@ Deno.test("a link to a missing pane is 404, and to a pane with a peer 409", asyn
   };
   assert.deepEqual(await errorOf("/panes/%258/link"), [404, "unknown_pane"]);
   assert.deepEqual(await errorOf("/panes/x/link"), [404, "unknown_pane"]);
-  assert.deepEqual(await errorOf(LINK, { tmux_socket: "/tmp/none" }), [404, "unknown_pane"]);
-  const other = "/tmp/other";
+  assert.deepEqual(await errorOf(LINK, { tmux_socket: "/missing/none" }), [404, "unknown_pane"]);
+  const other = "/missing/other";
   await addPeer(w, "far", { tmux_socket: other });
   paneObserver.open("%3", { tmux_socket: other, foreground: { pid: 9, started: "1", args: [] } });
   assert.deepEqual(await errorOf(LINK), [404, "unknown_pane"], "it could be either");

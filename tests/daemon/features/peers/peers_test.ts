@@ -319,12 +319,12 @@ Deno.test("the inventory is complete, and each filter narrows it [4.peers.list] 
 
 Deno.test("a peer is found by its pane on the named tmux server", async () => {
   await using w = world();
-  const here = await addPeer(w, "ada", { pane_id: "%3", tmux_socket: "/tmp/a" });
-  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/tmp/b" });
-  const found = await get(w, "/peers/by-pane/%253?tmux_socket=/tmp/a");
+  const here = await addPeer(w, "ada", { pane_id: "%3", tmux_socket: "/missing/a" });
+  await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/missing/b" });
+  const found = await get(w, "/peers/by-pane/%253?tmux_socket=/missing/a");
   assert.equal(found.peer_id, here.peer_id);
   assert.equal((await get(w, "/peers/by-pane/%254")).status, 404);
-  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/tmp/a" });
+  await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/missing/a" });
   const [taken] = eventData(w, "peer_offline");
   assert.deepEqual([taken?.["name"], taken?.["reason"]], ["ada", "pane_takeover"]);
 });

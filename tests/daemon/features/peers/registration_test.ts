@@ -75,7 +75,7 @@ Deno.test("the human's aliases and the relay's prefix are no names for peers [c2
 
 Deno.test("with circle_boundary machine, every peer that names no circle is in default [c1.circle]", async () => {
   await using w = world({ settings: { "daemon.circle_boundary": "machine" } });
-  const pane = { tmux_session: "work", pane_id: "%3", tmux_socket: "/tmp/none" };
+  const pane = { tmux_session: "work", pane_id: "%3", tmux_socket: "/missing/none" };
   assert.equal((await addPeer(w, "ada", { tmux_session: "work" })).circle, "default");
   assert.equal((await addPeer(w, "bob", { ...pane, tmux_socket: undefined })).circle, "default");
   assert.equal((await addPeer(w, "eve", { tmux_session: "work", circle: "red" })).circle, "red");

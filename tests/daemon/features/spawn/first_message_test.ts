@@ -51,7 +51,7 @@ Deno.test("a spawn's message goes to no other pane, tmux server or backend", asy
   const { w, folder } = fixture;
   const spawned = await post(w, "/spawn", { path: folder, backend: "codex", message: "Hi" });
   await registerSpawned(w, "%9");
-  await registerSpawned(w, spawned.pane_id, { tmux_socket: "/tmp/another" });
+  await registerSpawned(w, spawned.pane_id, { tmux_socket: "/missing/another" });
   await registerSpawned(w, spawned.pane_id, { backend: "generic" });
   await w.tick();
   assert.equal(eventData(w, "notification").length, 0);

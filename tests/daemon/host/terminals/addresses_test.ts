@@ -8,9 +8,9 @@ import {
   socketPathOf,
 } from "../../../../daemon/host/terminals/addresses.ts";
 
-const TMUX = { TMUX: "/tmp/tmux,0/default,12,0", TMUX_PANE: "%4" };
+const TMUX = { TMUX: "/missing/tmux,0/default,12,0", TMUX_PANE: "%4" };
 const KITTY = { KITTY_LISTEN_ON: "unix:/run/user/1/kitty-9", KITTY_WINDOW_ID: "3" };
-const IN_TMUX = { pane_id: "%4", tmux_socket: "/tmp/tmux,0/default" };
+const IN_TMUX = { pane_id: "%4", tmux_socket: "/missing/tmux,0/default" };
 const IN_KITTY = { pane_id: "3", tmux_socket: "kitty:/run/user/1/kitty-9" };
 
 // deno-fmt-ignore
@@ -32,9 +32,9 @@ for (const [what, env, pane] of CASES) {
 }
 
 Deno.test("an address names its terminal and the path of its socket", () => {
-  const addresses = ["/tmp/s", "kitty:/tmp/s"];
+  const addresses = ["/missing/s", "kitty:/missing/s"];
   assert.deepEqual(addresses.map(kindOf), ["tmux", "kitty"]);
-  assert.deepEqual(addresses.map(socketPathOf), ["/tmp/s", "/tmp/s"]);
+  assert.deepEqual(addresses.map(socketPathOf), ["/missing/s", "/missing/s"]);
 });
 
 Deno.test("a window's id is looked up in the kitty around it, and a pane's is not", () => {

@@ -197,7 +197,7 @@ withTmux("a pane on another machine is not looked up on this one", async ({ dir 
 
 Deno.test("a socket is named by an absolute path without control characters", async () => {
   await using w = world();
-  for (const tmux_socket of ["", "default", "./default", "/tmp/a\nb", "/tmp/a\u001b[0m"]) {
+  for (const tmux_socket of ["", "default", "./default", "/missing/a\nb", "/missing/a\u001b[0m"]) {
     const said = await post(w, "/peers", { path: "/", backend: "generic", tmux_socket });
     assert.partialDeepStrictEqual(said, refusal);
   }

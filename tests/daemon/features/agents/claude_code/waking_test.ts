@@ -129,7 +129,7 @@ Deno.test("if nobody confirms the write, the delivery is unclear, and the text i
 });
 
 Deno.test("no hook waits for a session that has a pane or a socket", async () => {
-  const paned = await fixture({ "x-mesh-pane": "%1", "x-mesh-tmux": "/tmp/tmux,1,0" });
+  const paned = await fixture({ "x-mesh-pane": "%1", "x-mesh-tmux": "/missing/tmux,1,0" });
   await using _paned = paned.w;
   assert.equal((await waiting(paned.w)).hookAnswer?.["then"], "end");
   const { w, socket } = await fixture();
@@ -160,7 +160,7 @@ Deno.test("a waiting hook is handed nothing once its peer takes no messages from
 });
 
 Deno.test("a hook waits for a session in a kitty window that nobody can type into", async () => {
-  const kitty = { "x-mesh-pane": "3", "x-mesh-kitty": "kitty:/tmp/none/kitty" };
+  const kitty = { "x-mesh-pane": "3", "x-mesh-kitty": "kitty:/missing/none/kitty" };
   const { w } = await fixture(kitty);
   await using _ = w;
   const { peers } = await get(w, "/peers");

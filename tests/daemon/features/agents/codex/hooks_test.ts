@@ -26,7 +26,7 @@ const [API, WEB] = [
 ];
 /** The shared server, a hook and an MCP server of it; and a session with its own process. */
 const [SERVER, HOOK, PROXY, OWN, OWN_HOOK] = [500, 501, 502, 600, 601];
-const PANE = { "x-mesh-pane": "%0", "x-mesh-tmux": "/tmp/tmux-0/default,1,0" };
+const PANE = { "x-mesh-pane": "%0", "x-mesh-tmux": "/missing/tmux-0/default,1,0" };
 
 function above(pid: number): CodexHost | undefined {
   if (pid === HOOK || pid === PROXY) return { pid: SERVER, kind: "server" };

@@ -34,7 +34,7 @@ async function connectPlugin(w: World, more: Record<string, unknown> = {}): Prom
     agent_pid: PID,
     capabilities: ["delivery_receipts", "framed_text"],
     pane_id: "%4",
-    tmux_socket: "/tmp/tmux-1/own",
+    tmux_socket: "/missing/tmux-1/own",
     ...more,
   });
   return socket;
@@ -53,7 +53,7 @@ Deno.test("a plugin registers its agent with process, pane and session, under th
   const peer = peerOf(w);
   assert.equal(peer?.name, "api-opencode");
   assert.equal(peer?.pane_id, "%4");
-  assert.equal(peer?.tmux_socket, "/tmp/tmux-1/own");
+  assert.equal(peer?.tmux_socket, "/missing/tmux-1/own");
   assert.equal(peer?.transport, "websocket");
 });
 

@@ -16,7 +16,7 @@ Deno.test("a plugin connects as the agent of its process, folder and pane", asyn
   assert.equal(greeting["path"], "/work/api");
   assert.equal(greeting["agent_pid"], Deno.pid);
   assert.equal(greeting["pane_id"], "%4");
-  assert.equal(greeting["tmux_socket"], "/tmp/tmux-1/own");
+  assert.equal(greeting["tmux_socket"], "/missing/tmux-1/own");
   assert.equal(greeting["auth_token"], "of-hooks");
   assert.equal(greeting["runtime_session_id"], undefined);
   assert.deepEqual(greeting["capabilities"], ["delivery_receipts", "framed_text"]);
