@@ -3,7 +3,7 @@
 import type { Call } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
 import { reportChat } from "../client/endpoints.ts";
-import type { TurnState } from "../../daemon/features/agents/contract.ts";
+import type { TurnState } from "protocol/agents/contract.ts";
 import type { TypedFrame } from "../client/daemon_connection.ts";
 import type { AcpAgent } from "./agent.ts";
 import { Inbound, type Message } from "./inbound.ts";

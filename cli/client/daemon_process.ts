@@ -10,7 +10,7 @@ import { onFile } from "kit/host/file_errors.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
-import { Health } from "../../daemon/api/events/contract.ts";
+import { Health } from "protocol/api/events.ts";
 import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes.ts";
 import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 import { readSettings } from "./settings.ts";

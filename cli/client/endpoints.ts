@@ -1,30 +1,30 @@
 /** The routes that commands call, with the types of their contracts: no command loads a schema. */
 
 import { endpoint } from "kit/http/client.ts";
-import type * as callers from "../../daemon/api/callers/contract.ts";
-import type * as ids from "../../daemon/api/ids/contract.ts";
-import type * as pages from "../../daemon/api/pages/contract.ts";
-import type * as asks from "../../daemon/features/asks/contract.ts";
-import type * as many from "../../daemon/features/asks/many/contract.ts";
-import type * as questions from "../../daemon/features/asks/questions/contract.ts";
-import type * as federation from "../../daemon/features/federation/contract.ts";
-import type * as handoffs from "../../daemon/features/handoffs/contract.ts";
-import type * as inbox from "../../daemon/features/inbox/contract.ts";
-import type * as jobs from "../../daemon/features/jobs/contract.ts";
-import type * as lifecycle from "../../daemon/features/lifecycle/contract.ts";
-import type * as panes from "../../daemon/features/lifecycle/panes/contract.ts";
-import type * as messages from "../../daemon/features/messages/contract.ts";
-import type * as log from "../../daemon/features/messages/log/contract.ts";
-import type * as notifications from "../../daemon/features/notifications/contract.ts";
-import type * as peers from "../../daemon/features/peers/contract.ts";
-import type * as groups from "../../daemon/features/peers/groups/contract.ts";
-import type * as schedules from "../../daemon/features/schedules/contract.ts";
-import type * as shares from "../../daemon/features/shares/contract.ts";
-import type * as subscriptions from "../../daemon/features/subscriptions/contract.ts";
-import type * as transcripts from "../../daemon/features/transcripts/contract.ts";
-import type * as spawn from "../../daemon/features/spawn/contract.ts";
-import type * as sessions from "../../daemon/features/spawn/sessions/contract.ts";
-import type * as restarts from "../../daemon/features/spawn/restarts/contract.ts";
+import type * as callers from "protocol/api/callers.ts";
+import type * as ids from "protocol/api/ids.ts";
+import type * as pages from "protocol/api/pages.ts";
+import type * as asks from "protocol/asks/contract.ts";
+import type * as many from "protocol/asks/many.ts";
+import type * as questions from "protocol/asks/questions.ts";
+import type * as federation from "protocol/machines.ts";
+import type * as handoffs from "protocol/handoffs.ts";
+import type * as inbox from "protocol/inbox.ts";
+import type * as jobs from "protocol/jobs/contract.ts";
+import type * as lifecycle from "protocol/lifecycle.ts";
+import type * as panes from "protocol/panes.ts";
+import type * as messages from "protocol/messages/contract.ts";
+import type * as log from "protocol/messages/log.ts";
+import type * as notifications from "protocol/notifications.ts";
+import type * as peers from "protocol/peers/contract.ts";
+import type * as groups from "protocol/peers/groups.ts";
+import type * as schedules from "protocol/schedules/contract.ts";
+import type * as shares from "protocol/shares.ts";
+import type * as subscriptions from "protocol/subscriptions/contract.ts";
+import type * as transcripts from "protocol/transcripts.ts";
+import type * as spawn from "protocol/spawn/contract.ts";
+import type * as sessions from "protocol/spawn/sessions.ts";
+import type * as restarts from "protocol/spawn/restarts.ts";
 
 export const completeId = endpoint<typeof ids.completeId>("GET", "/ids/:short");
 

@@ -3,7 +3,7 @@
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { type Clock, randomIds, systemClock } from "kit/core/clock.ts";
 import { Silence } from "kit/net/silence.ts";
-import { uploadAttachment } from "../../daemon/features/messages/attachments/contract.ts";
+import { uploadAttachment } from "protocol/messages/attachments.ts";
 import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
 import { ANSWER_MS_MAX } from "./local_http.ts";
 

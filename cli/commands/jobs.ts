@@ -15,14 +15,14 @@ import {
   runJob,
   updateJob,
 } from "../client/endpoints.ts";
-import { Backend } from "../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import {
   Continuity,
   listJobs,
   OnInterrupt,
   REPORTED,
   TERMINAL_STATES,
-} from "../../daemon/features/jobs/contract.ts";
+} from "protocol/jobs/contract.ts";
 import {
   answerCommand,
   type Args,

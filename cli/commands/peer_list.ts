@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { listPeers, prunePeers } from "../client/endpoints.ts";
-import type { KeptReason } from "../../daemon/features/lifecycle/contract.ts";
+import type { KeptReason } from "protocol/lifecycle.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";

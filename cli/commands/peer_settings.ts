@@ -1,7 +1,7 @@
 /** `mesh tag`, `mesh peer set`, `move` and `kill`: commands that change peers that are running. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
-import type { GivenSettings } from "../../daemon/features/peers/groups/contract.ts";
+import type { GivenSettings } from "protocol/peers/groups.ts";
 import { getPeer, killPeer, listGroup, setPeer } from "../client/endpoints.ts";
 import {
   answerCommand,

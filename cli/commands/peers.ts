@@ -11,7 +11,7 @@ import {
   renamePeer,
 } from "../client/endpoints.ts";
 import { addressFor } from "../../daemon/host/terminals/addresses.ts";
-import { Backend } from "../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import {
   answerCommand,
   type Args,

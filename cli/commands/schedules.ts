@@ -8,7 +8,7 @@ import {
   getSchedule,
   listSchedules,
 } from "../client/endpoints.ts";
-import { ScheduleKind, ScheduleState } from "../../daemon/features/schedules/contract.ts";
+import { ScheduleKind, ScheduleState } from "protocol/schedules/contract.ts";
 import {
   answerCommand,
   type Args,

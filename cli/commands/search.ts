@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
 import type { Call, WireResponse } from "kit/http/client.ts";
 import { getAsk, getInboxItem, getMessage, getTrace, listMessages } from "../client/endpoints.ts";
-import { Kind } from "../../daemon/features/messages/contract.ts";
+import { Kind } from "protocol/messages/contract.ts";
 import { toAskHandle, waitForReply } from "./waiting/reply_wait.ts";
 import { answerCommand, type Args, type Command, type CommandContext } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";

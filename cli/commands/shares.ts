@@ -1,7 +1,7 @@
 /** `mesh share`: creates, lists and revokes links that let a guest watch one peer. */
 
 import { createShare, listShares, revokeShare } from "../client/endpoints.ts";
-import { Permissions } from "../../daemon/features/shares/contract.ts";
+import { Permissions } from "protocol/shares.ts";
 import { answerCommand, type Command } from "../command/command.ts";
 import { styled } from "../output/terminal.ts";
 import { formatInstant } from "../output/time.ts";

@@ -1,9 +1,9 @@
 /** `mesh spawn`, `mesh peer restart` and `mesh peer fork`: the commands that start agents. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { Backend } from "../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
-import type { Spawned } from "../../daemon/features/spawn/contract.ts";
+import type { Spawned } from "protocol/spawn/contract.ts";
 import {
   answerCommand,
   type Args,

@@ -7,7 +7,7 @@ import { messageOf } from "kit/core/text.ts";
 import {
   ATTACHMENTS_MAX,
   type uploadAttachment,
-} from "../../daemon/features/messages/attachments/contract.ts";
+} from "protocol/messages/attachments.ts";
 import { uploadContent } from "../client/uploads.ts";
 import { answerCommand, type CommandContext } from "../command/command.ts";
 import { CommandError, UsageError } from "../client/failures.ts";

@@ -7,7 +7,7 @@ import {
   lineOf,
 } from "../../daemon/features/agents/definition.ts";
 import { findMesh, type MeshPart, planEdit } from "../../daemon/features/agents/install.ts";
-import { parseVerdicts, VERDICTS_FILE } from "../../daemon/features/agents/selftest/contract.ts";
+import { parseVerdicts, VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { InvalidPath, statePath } from "../../daemon/host/paths.ts";
 import { refusalOf } from "../../daemon/features/agents/settings_files/json.ts";
 import type { Argv } from "../../daemon/features/agents/settings_files/shell_words.ts";

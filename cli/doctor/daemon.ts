@@ -11,7 +11,7 @@ import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf } from "../../daemon/host/processes.ts";
 import { formatHeard } from "../output/time.ts";
 import { type Check, type CheckResult } from "./finding.ts";
-import type { Health } from "../../daemon/api/events/contract.ts";
+import type { Health } from "protocol/api/events.ts";
 import type { Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
 

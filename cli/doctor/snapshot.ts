@@ -8,7 +8,7 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { FileRefusal } from "kit/host/file_errors.ts";
 import { listDeliveries, listMachines, listPeers } from "../client/endpoints.ts";
-import type { Health } from "../../daemon/api/events/contract.ts";
+import type { Health } from "protocol/api/events.ts";
 import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
 import { readSettings } from "../client/settings.ts";

@@ -3,7 +3,7 @@
 import { randomIds } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import { getPeer, killPeer, notifyPeer, openAsk } from "../client/endpoints.ts";
-import type { replyInboxItem } from "../../daemon/features/inbox/contract.ts";
+import type { replyInboxItem } from "protocol/inbox.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type CommandContext } from "../command/command.ts";
 import { paneOf, showPane } from "../commands/panes/attach.ts";

@@ -2,10 +2,10 @@
 
 import type { EventType } from "kit/data/events.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import type { pendingAsks } from "../../daemon/features/asks/contract.ts";
-import type { listInbox } from "../../daemon/features/inbox/contract.ts";
-import type { listMessages } from "../../daemon/features/messages/log/contract.ts";
-import type { listPeers } from "../../daemon/features/peers/contract.ts";
+import type { pendingAsks } from "protocol/asks/contract.ts";
+import type { listInbox } from "protocol/inbox.ts";
+import type { listMessages } from "protocol/messages/log.ts";
+import type { listPeers } from "protocol/peers/contract.ts";
 
 export type Peer = WireResponse<typeof listPeers>["peers"][number];
 export type Ask = WireResponse<typeof pendingAsks>["asks"][number];

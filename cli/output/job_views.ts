@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import type { getJob, jobResult, listJobs } from "../../daemon/features/jobs/contract.ts";
+import type { getJob, jobResult, listJobs } from "protocol/jobs/contract.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import { formatDuration, formatInstant } from "./time.ts";
 

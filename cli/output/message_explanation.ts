@@ -1,9 +1,9 @@
 /** Explains a message's trace in plain English, for `mesh why`. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import type { getMessage } from "../../daemon/features/messages/log/contract.ts";
-import type { getTrace } from "../../daemon/features/messages/contract.ts";
-import { sentenceOf } from "kit/core/reasons.ts";
+import type { getMessage } from "protocol/messages/log.ts";
+import type { getTrace } from "protocol/messages/contract.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import { endedInTerminal } from "../../dashboard/state/derived/endings.ts";
 
 type Message = WireResponse<typeof getMessage>;

@@ -2,11 +2,11 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import type { getAsk, waitAsk } from "../../daemon/features/asks/contract.ts";
-import type { getTrace } from "../../daemon/features/messages/contract.ts";
-import type { getInboxItem } from "../../daemon/features/inbox/contract.ts";
-import type { describePeer } from "../../daemon/features/peers/contract.ts";
-import type { Health } from "../../daemon/api/events/contract.ts";
+import type { getAsk, waitAsk } from "protocol/asks/contract.ts";
+import type { getTrace } from "protocol/messages/contract.ts";
+import type { getInboxItem } from "protocol/inbox.ts";
+import type { describePeer } from "protocol/peers/contract.ts";
+import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "../../dashboard/state/derived/endings.ts";
 import { isSubagent } from "../../dashboard/state/derived/subagents.ts";
 import { shortIds } from "./short_ids.ts";

@@ -1,8 +1,8 @@
 /** Drives one agent under test: starts it, types in its terminal, and sends it messages. */
 
-import { getTrace } from "../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../daemon/features/peers/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { CommandError } from "../client/failures.ts";
 import type { ScriptedModel } from "./model/scripted_model.ts";
 import type { Pane, TestHarness } from "./harness.ts";

@@ -1,6 +1,6 @@
 /** The scenarios of the self-test in order: each sends a message and checks how it arrives. */
 
-import type { TransportName } from "../../daemon/features/agents/contract.ts";
+import type { TransportName } from "protocol/agents/contract.ts";
 import { CommandError } from "../client/failures.ts";
 import { saveVerdict } from "./verdicts.ts";
 import type { AgentDriver, Sent } from "./agent_driver.ts";

@@ -10,8 +10,8 @@ import {
   type TestedAgent,
   Verdicts,
   VERDICTS_FILE,
-} from "../../daemon/features/agents/selftest/contract.ts";
-import { type Backend, TransportName } from "../../daemon/features/agents/contract.ts";
+} from "protocol/agents/selftest.ts";
+import { type Backend, TransportName } from "protocol/agents/contract.ts";
 import { writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
 

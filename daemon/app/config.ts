@@ -13,11 +13,11 @@ import {
 import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
-import { STRATEGIES } from "../features/asks/routing/contract.ts";
-import { Checks } from "../features/jobs/contract.ts";
-import { CircleBoundary, isReservedForHuman } from "../features/peers/schemas.ts";
-import { Commands, EnvironmentVariables, Profiles } from "../features/spawn/contract.ts";
-import { READERS } from "../features/transcripts/contract.ts";
+import { STRATEGIES } from "protocol/asks/routing.ts";
+import { Checks } from "protocol/jobs/contract.ts";
+import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
+import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
+import { READERS } from "protocol/transcripts.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";

@@ -2,7 +2,7 @@
 
 import { Secret } from "kit/core/settings.ts";
 import { type Config, type ConfigInForce, SETTINGS } from "./config.ts";
-import type { Setting } from "./contract.ts";
+import type { Setting } from "protocol/api/config.ts";
 
 type Key = keyof typeof SETTINGS;
 

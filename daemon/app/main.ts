@@ -18,7 +18,7 @@ import {
   type Platform,
   type PlatformOptions,
 } from "./platform.ts";
-import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
+import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
 import { isHookToken } from "./identity.ts";

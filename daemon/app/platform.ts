@@ -13,7 +13,7 @@ import { kindOf, kittyAddressOf } from "../host/terminals/addresses.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
 import { AGENTS } from "../features/agents/registry.ts";
-import type { Backend } from "../features/agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import type { PaneRoot } from "../host/tmux/pane.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";

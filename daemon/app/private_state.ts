@@ -3,7 +3,7 @@
 import { join } from "kit/core/path.ts";
 import { type ExposedPath, makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
-import { VERDICTS_FILE } from "../features/agents/selftest/contract.ts";
+import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { configPath, type Env, readTextOrNothing } from "../host/paths.ts";
 
 /** The files of the state directory. SQLite gives its other files the mode of the database. */

@@ -24,7 +24,7 @@ import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { RemoteDelivery } from "../features/messages/remote_delivery.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { PeerReactions } from "../features/peers/changes.ts";
-import { Peer } from "../features/peers/schemas.ts";
+import { Peer } from "protocol/peers/record.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
 import type { Subagents } from "../features/peers/subagents/subagents.ts";

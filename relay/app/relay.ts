@@ -12,7 +12,7 @@ import type { RunMark } from "./run_mark.ts";
 import { StreamError } from "kit/net/tunnel/stream.ts";
 import { isOpenToPages, openToPages, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
-import { getRelayHealth } from "./contract.ts";
+import { getRelayHealth } from "protocol/relay/app.ts";
 import { Sessions } from "../sign_in/sessions.ts";
 import type { Proxy } from "../web/net/client_address.ts";
 import { ADDRESS_BODY_BYTES_MAX, BodyLimiter } from "kit/http/body_limiter.ts";

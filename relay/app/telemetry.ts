@@ -7,7 +7,7 @@ import type { CollectorOptions } from "kit/telemetry/collector.ts";
 import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { RequestSpans } from "kit/telemetry/request_spans.ts";
 import { type SpanRef, toTraceContext } from "kit/telemetry/span.ts";
-import type { MachineRequest } from "../daemons/contract.ts";
+import type { MachineRequest } from "protocol/relay/daemons.ts";
 import type { ForwardRequest } from "../daemons/machine_registry.ts";
 
 export interface RelayTelemetryOptions extends CollectorOptions {

@@ -9,7 +9,7 @@ import {
 import { EVENT_STREAM, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
-import { NO_BODY_STATUSES } from "./contract.ts";
+import { NO_BODY_STATUSES } from "protocol/relay/daemons.ts";
 
 /** Media types that the relay's pages read. A browser displays them as text only. */
 const DATA = /^(?:text\/event-stream|application\/(?:[a-z0-9!#$&^_.-]+\+)?json)$/;

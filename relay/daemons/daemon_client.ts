@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Problem } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
-import { isUnreachable, type Machines } from "./contract.ts";
+import { isUnreachable, type Machines } from "protocol/relay/daemons.ts";
 
 /** How long to wait for the response to a request that the daemon answers at once. */
 export const ANSWER_MS_MAX = 10_000;

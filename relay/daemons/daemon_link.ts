@@ -21,7 +21,7 @@ import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { abandon, type Body, type Bytes, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
-import { type Machine, type MachineRequest, NO_BODY_STATUSES } from "./contract.ts";
+import { type Machine, type MachineRequest, NO_BODY_STATUSES } from "protocol/relay/daemons.ts";
 
 /** The identity of a daemon, proven by its upgrade request. */
 export interface DaemonIdentity {

@@ -11,7 +11,7 @@ import {
   type Machine,
   type MachineRequest,
   type Machines,
-} from "./contract.ts";
+} from "protocol/relay/daemons.ts";
 import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
 /** How many connections one relay accepts, including those before their handshake. */

@@ -7,7 +7,7 @@ import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { toBrowserResponse } from "./browser_response.ts";
-import type { MachineRequest, Machines, Sessions } from "./contract.ts";
+import type { MachineRequest, Machines, Sessions } from "protocol/relay/daemons.ts";
 
 /** How long to wait for a machine's response. A daemon holds no request for longer than this. */
 export const ANSWER_MS_MAX = 60_000;

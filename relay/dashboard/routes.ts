@@ -8,11 +8,11 @@ import { rawRoute, type Route } from "kit/http/route.ts";
 import * as z from "zod";
 import { assetResponse, manifestResponse, workerResponse } from "../../dashboard/files/files.ts";
 import { dashboardPage } from "../../dashboard/files/page.ts";
-import { DaemonId, type Machines } from "../daemons/contract.ts";
+import { DaemonId, type Machines } from "protocol/relay/daemons.ts";
 import type { Sessions } from "../sign_in/sessions.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { seeOther } from "../web/page.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/relay/dashboard.ts";
 
 export interface MachinePageDeps {
   readonly machines: Pick<Machines, "list">;

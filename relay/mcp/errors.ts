@@ -3,7 +3,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { Problem } from "kit/core/problem.ts";
 import { DaemonError } from "../daemons/daemon_client.ts";
-import { isUnreachable } from "../daemons/contract.ts";
+import { isUnreachable } from "protocol/relay/daemons.ts";
 
 /** Advice for the model on what to do next, for codes whose sentence is not enough. */
 const ADVICE: Readonly<Record<string, string>> = {

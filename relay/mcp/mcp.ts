@@ -4,8 +4,8 @@ import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/
 import * as z from "zod";
 import { VERSION } from "kit/core/version.ts";
 import { McpEndpoint } from "kit/mcp/endpoint.ts";
-import type { Machines } from "../daemons/contract.ts";
-import { Bearer } from "./contract.ts";
+import type { Machines } from "protocol/relay/daemons.ts";
+import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";
 import { toErrorResult, type ToolError, toToolError } from "./errors.ts";
 import type { Tool, ToolContext } from "./tool.ts";

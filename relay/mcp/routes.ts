@@ -5,7 +5,7 @@ import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { bearerToken } from "../web/secrets.ts";
-import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "./contract.ts";
+import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "protocol/relay/mcp.ts";
 import type { Mcp } from "./mcp.ts";
 
 /** How many calls of one grant may run at once. Each may wait for 20 s. */

@@ -4,8 +4,8 @@ import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/serv
 import * as z from "zod";
 import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
 import { readArguments } from "kit/mcp/arguments.ts";
-import type { Machine } from "../daemons/contract.ts";
-import type { READ, WRITE } from "./contract.ts";
+import type { Machine } from "protocol/relay/daemons.ts";
+import type { READ, WRITE } from "protocol/relay/mcp.ts";
 import type { DaemonClient } from "../daemons/daemon_client.ts";
 
 /** The machines and daemons that a tool call can reach. */

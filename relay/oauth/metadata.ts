@@ -1,6 +1,6 @@
 /** Discovery metadata of the protected resource and of the authorization server. */
 
-import { type ResourceMetadata, SCOPES, type ServerMetadata } from "./contract.ts";
+import { type ResourceMetadata, SCOPES, type ServerMetadata } from "protocol/relay/oauth.ts";
 
 /** The canonical URL of the relay's MCP. Every token is issued for this resource. */
 export function resourceOf(issuer: string): string {

@@ -4,7 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
-import type { Bearer } from "../mcp/contract.ts";
+import type { Bearer } from "protocol/relay/mcp.ts";
 import type { Tokens } from "../mcp/routes.ts";
 import type { OwnerSessions } from "../sign_in/owner.ts";
 import { appRoutes } from "./apps/routes.ts";

@@ -6,7 +6,7 @@ import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent, ConsentDeps } from "./consent/consent.ts";
 import { refuseOtherResource } from "./consent/authorization_request.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/relay/oauth.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants/grants.ts";
 import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";

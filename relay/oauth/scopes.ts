@@ -1,7 +1,7 @@
 /** Scopes: reading is always included, sending is optional, and a grant can only be narrowed. */
 
-import { READ, WRITE } from "../mcp/contract.ts";
-import type { Scope } from "./contract.ts";
+import { READ, WRITE } from "protocol/relay/mcp.ts";
+import type { Scope } from "protocol/relay/oauth.ts";
 
 const ALL = `${READ} ${WRITE}` as const;
 

@@ -14,8 +14,8 @@ import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon_client.ts";
 import { SANDBOX, seeOther } from "../web/page.ts";
-import { isUnreachable, type Machines } from "../daemons/contract.ts";
-import * as contracts from "./contract.ts";
+import { isUnreachable, type Machines } from "protocol/relay/daemons.ts";
+import * as contracts from "protocol/relay/shares.ts";
 import type { Shares, StoredShare } from "./shares.ts";
 import { endOnAbort, filterEvents } from "./guest_stream.ts";
 import { shareEndedPage, tooManyRequestsPage, type View, viewerPage } from "./viewer_page.ts";

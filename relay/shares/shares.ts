@@ -2,9 +2,9 @@
 
 import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Share } from "../../daemon/features/shares/contract.ts";
+import type { Share } from "protocol/shares.ts";
 import { digestOf } from "../web/secrets.ts";
-import type { CreateShare } from "./contract.ts";
+import type { CreateShare } from "protocol/relay/shares.ts";
 
 /** Size of a share's id: 192 bits, so that the id cannot be guessed. */
 const ID_BYTES = 24;

@@ -2,7 +2,7 @@
 
 import { html, type Markup, page, timeOf } from "../web/page.ts";
 import { SECRET_FORM } from "../web/secrets.ts";
-import type { Machine } from "../daemons/contract.ts";
+import type { Machine } from "protocol/relay/daemons.ts";
 import type { Session } from "./sessions.ts";
 
 export function landingPage(session: Session | undefined): Response {

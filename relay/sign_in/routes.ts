@@ -6,10 +6,10 @@ import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
-import type { Machines } from "../daemons/contract.ts";
+import type { Machines } from "protocol/relay/daemons.ts";
 import { seeOther } from "../web/page.ts";
 import { namespaceOf, newSecret } from "../web/secrets.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/relay/sign_in.ts";
 import {
   badSecretPage,
   landingPage,

@@ -93,14 +93,14 @@ export const SPEAKER_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/peers/identity/lookalikes.ts",
+    file: "protocol/peers/lookalikes.ts",
     tests: [`${PEERS}/reserved_names_test.ts`],
     faults: [
       ["a number makes another name", 'name.replace(NUMBER, "")', "name"],
     ],
   },
   {
-    file: "daemon/features/messages/frame_markers.ts",
+    file: "protocol/messages/frame_markers.ts",
     tests: [`${PEERS}/reserved_names_test.ts`],
     faults: [
       [

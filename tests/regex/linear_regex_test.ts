@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { DIALOG_PATTERN } from "../../daemon/features/agents/screens.ts";
 import { toSearch } from "../../daemon/features/messages/log/search_terms.ts";
-import { neutralizeMarks } from "../../daemon/features/messages/frame_markers.ts";
+import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
 import { HIDDEN } from "../../dashboard/components/text/hidden.ts";
 import { dropHidden } from "kit/core/text.ts";
 import { tokensOf } from "kit/core/words.ts";
@@ -26,7 +26,7 @@ const COMPOSED: Record<string, () => readonly RegExp[]> = {
   ],
   "daemon/features/messages/log/search_terms.ts": () =>
     ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.pattern ?? []),
-  "daemon/features/messages/frame_markers.ts": () => made(() => neutralizeMarks("[")),
+  "protocol/messages/frame_markers.ts": () => made(() => neutralizeMarks("[")),
   "dashboard/components/text/hidden.ts": () => [HIDDEN],
   "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
 };

@@ -15,13 +15,13 @@ import { createPaneTransport } from "../../daemon/features/agents/pane_transport
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
-import { refuseRepeatedKeys } from "../../daemon/features/asks/body_keys.ts";
+import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";
 import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
 import { cleanFilename, toContentDisposition } from "kit/http/filenames.ts";
 import { idsIn, printable } from "../../daemon/features/messages/dispatch/framing.ts";
 import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
-import { quotedAttribute } from "../../daemon/features/messages/frame_markers.ts";
+import { quotedAttribute } from "protocol/messages/frame_markers.ts";
 import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";
 import { filterEvents } from "../../relay/shares/guest_stream.ts";
 import { silent } from "../support/host/private_tmux.ts";

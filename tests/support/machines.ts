@@ -7,7 +7,7 @@ import { type Source, sources } from "../tidy/sources.ts";
 export type AnyMachine = StateMachine<string, string>;
 
 export interface Found {
-  /** The file that exports it, such as `daemon/features/asks/machine.ts`. */
+  /** The file that exports it, such as `protocol/asks/states.ts`. */
   readonly path: string;
   readonly stateMachine: AnyMachine;
   /** The sentence on the first line of its file. */

@@ -89,7 +89,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "daemon/host/",
     "daemon/features/agents/",
-    "daemon/features/subscriptions/conditions.ts",
+    "protocol/subscriptions/conditions.ts",
     "daemon/app/",
     "relay/app/main.ts",
     "dashboard/state/demo/script.ts",

@@ -1,7 +1,7 @@
 /** `mesh ask`, `ack`, `notify`, `asks` and the other commands that send and show messages. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { sentenceOf } from "kit/core/reasons.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import {
   ackAsk,
   broadcast,

@@ -1,8 +1,8 @@
 /** `mesh screen` and `mesh type`: what a peer's pane shows, and typing into it as a person. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import type { Acceptable } from "../../../daemon/features/lifecycle/panes/contract.ts";
-import { type Key, NamedKey, TYPED_KEYS_MAX } from "../../../daemon/features/agents/contract.ts";
+import type { Acceptable } from "protocol/panes.ts";
+import { type Key, NamedKey, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
 import { showPane, typeIntoPane } from "../../client/endpoints.ts";
 import { UsageError } from "../../client/failures.ts";
 import {

@@ -3,7 +3,7 @@
 import { randomIds } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { VERSION } from "kit/core/version.ts";
-import { ACP_AGENT } from "../../../daemon/features/agents/contract.ts";
+import { ACP_AGENT } from "protocol/agents/contract.ts";
 import { SERVER_NAME } from "../../../daemon/features/agents/mcp_server_entry.ts";
 import { type Env, HOOKS_VARIABLE } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";

@@ -2,7 +2,7 @@
 
 import { ApiError } from "kit/http/client.ts";
 import { offlinePeer, peerByPane, registerPeer } from "../../client/endpoints.ts";
-import { ANY_PROGRAM } from "../../../daemon/features/agents/contract.ts";
+import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
 import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminals/addresses.ts";

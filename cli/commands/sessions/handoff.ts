@@ -1,7 +1,7 @@
 /** `mesh handoff` and `mesh peer switch`: hand work over to another peer, or to another agent. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { Backend } from "../../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { handOff, switchPeer } from "../../client/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {

@@ -1,7 +1,7 @@
 /** `mesh fork` and `mesh resume`: start an agent with a copy of a session, or with an earlier one. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { Backend } from "../../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { forkSession, listSessions, resumeSession } from "../../client/endpoints.ts";
 import { EXIT } from "../../client/failures.ts";
 import {

@@ -14,14 +14,14 @@ import {
   interruptible,
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { TERMINAL_STATES } from "../../../daemon/features/jobs/contract.ts";
+import { TERMINAL_STATES } from "protocol/jobs/contract.ts";
 import {
   doing,
   isOnline,
   parseCondition,
   PEER_STATES,
   STATE_FORMS,
-} from "../../../daemon/features/subscriptions/conditions.ts";
+} from "protocol/subscriptions/conditions.ts";
 
 type Peer = WireResponse<typeof getPeer>;
 

@@ -18,7 +18,7 @@ import {
 } from "../../command/command.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
 import { formatInstant } from "../../output/time.ts";
-import { FORMS } from "../../../daemon/features/subscriptions/conditions.ts";
+import { FORMS } from "protocol/subscriptions/conditions.ts";
 
 type Subscription = WireResponse<typeof getSubscription>;
 

@@ -1,7 +1,7 @@
 /** The commands of a chat: help, inbox, show and read. */
 
 import { ApiError } from "kit/http/client.ts";
-import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { listInbox, readInboxItem } from "protocol/inbox.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
 import { ChatError, type ChatStyle } from "./chat.ts";
 import { FileNotSent, sendPart } from "./part_sender.ts";

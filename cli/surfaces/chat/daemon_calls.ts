@@ -1,7 +1,7 @@
 /** The calls to the daemon and to the chat that the chat handlers share. */
 
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
-import { getInboxItem, listInbox } from "../../../daemon/features/inbox/contract.ts";
+import { getInboxItem, listInbox } from "protocol/inbox.ts";
 import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
 import type { BackoffDeps } from "../../client/backoff.ts";
 import { type Chat, ChatError } from "./chat.ts";

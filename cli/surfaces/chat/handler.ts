@@ -2,7 +2,7 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { cleanText } from "kit/core/text.ts";
-import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { replyByRef, replyInboxItem } from "protocol/inbox.ts";
 import type {
   Button,
   ChatStyle,

@@ -6,7 +6,7 @@ import { pause } from "kit/core/timeout.ts";
 import {
   ATTACHMENTS_MAX,
   deleteAttachment,
-} from "../../../daemon/features/messages/attachments/contract.ts";
+} from "protocol/messages/attachments.ts";
 import { Backoff } from "../../client/backoff.ts";
 import { uploadContent } from "../../client/uploads.ts";
 import { ChatError, type IncomingFile } from "./chat.ts";

@@ -1,7 +1,7 @@
 /** Renders an inbox item for the chat: plain text, split into messages, and buttons. */
 
 import * as z from "zod";
-import { InboxItem, ItemState, Push } from "../../../daemon/features/inbox/contract.ts";
+import { InboxItem, ItemState, Push } from "protocol/inbox.ts";
 import { cleanText } from "kit/core/text.ts";
 import { clean } from "../../output/terminal.ts";
 import { truncate } from "../../output/table.ts";

@@ -4,7 +4,7 @@ import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { type SettleDeliveries, settleDeliveries } from "../../features/messages/contract.ts";
+import { type SettleDeliveries, settleDeliveries } from "protocol/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";

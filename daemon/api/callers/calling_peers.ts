@@ -5,7 +5,7 @@ import { definitionOf } from "../../features/agents/registry.ts";
 import type { AgentTransports } from "../../features/agents/transports.ts";
 import { type Certificates, mustMatchPeer } from "../../features/peers/identity/certificates.ts";
 import type { IdentityLookup, NamedPane } from "../../features/peers/identity/identity_lookup.ts";
-import type { Address } from "../../features/peers/schemas.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import { lineageOf, type ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../../features/peers/store.ts";

@@ -3,7 +3,7 @@
 import { type Route, route } from "kit/http/route.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
-import { identifyCaller } from "./contract.ts";
+import { identifyCaller } from "protocol/api/callers.ts";
 
 const NOBODY = { peer_id: null, name: null, proof: "none" } as const;
 

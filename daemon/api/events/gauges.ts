@@ -3,8 +3,8 @@
 import { VERSION } from "kit/core/version.ts";
 import type { Metrics } from "kit/http/metrics.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import type { BusState } from "../../features/federation/contract.ts";
-import type { Health } from "./contract.ts";
+import type { BusState } from "protocol/machines.ts";
+import type { Health } from "protocol/api/events.ts";
 import * as rows from "./store.ts";
 
 export interface GaugeSources {

@@ -1,7 +1,7 @@
 /** Figures of the last hour, minute by minute, in memory: deliveries, their times, the queue. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Spread } from "./contract.ts";
+import type { Spread } from "protocol/api/events.ts";
 
 const MINUTE_MS = 60_000;
 export const MINUTES = 60;

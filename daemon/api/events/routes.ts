@@ -10,7 +10,7 @@ import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/api/events.ts";
 import { API_INFO } from "../reference/api_info.ts";
 import { docsPage } from "../reference/page.ts";
 import type { Meters } from "./metrics.ts";

@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
-import { Kind } from "../../features/messages/contract.ts";
-import { PeerStatus } from "../../features/peers/schemas.ts";
+import { Kind } from "protocol/messages/contract.ts";
+import { PeerStatus } from "protocol/peers/record.ts";
 
 const NamedCount = z.object({ name: z.string(), count: z.number() });
 const OpenAsks = z.object({ count: z.number(), oldest_at: z.number().nullable() });

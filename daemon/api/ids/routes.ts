@@ -12,7 +12,7 @@ import * as remoteRows from "../../features/peers/remote/store.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import * as scheduleRows from "../../features/schedules/store.ts";
 import * as subscriptionRows from "../../features/subscriptions/store.ts";
-import { completeId } from "./contract.ts";
+import { completeId } from "protocol/api/ids.ts";
 
 /** An optional prefix, and the first digits. */
 const SHORT_ID = /^(?:([a-z]+)-)?([0-9a-f]{4,12})$/;

@@ -4,7 +4,7 @@ import type { Contract } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { isLoopback } from "../../host/paths.ts";
-import { deleteMcp, getMcp, postMcp } from "./contract.ts";
+import { deleteMcp, getMcp, postMcp } from "protocol/api/mcp.ts";
 import { pidOf } from "./identify.ts";
 import type { LazyMcp } from "./lazy_mcp.ts";
 

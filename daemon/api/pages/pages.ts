@@ -5,7 +5,7 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { sha256 } from "kit/host/node_library.ts";
 import type { Page } from "../guard.ts";
-import { PAGE_COOKIE } from "./contract.ts";
+import { PAGE_COOKIE } from "protocol/api/pages.ts";
 import * as rows from "./store.ts";
 
 export const TICKET_MS = 60_000;

@@ -9,7 +9,7 @@ import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Callers } from "../callers/callers.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/api/pages.ts";
 import type { Pages } from "./pages.ts";
 
 /** The dashboard's files are loaded when a browser asks for one: they are half of the daemon. */

@@ -1,6 +1,6 @@
 /** Sample values of fields, for the examples of the API description. */
 
-import { ANY_PROGRAM, Backend } from "../../features/agents/contract.ts";
+import { ANY_PROGRAM, Backend } from "protocol/agents/contract.ts";
 import type { Samples } from "kit/http/examples.ts";
 
 /** The agent of the examples. */

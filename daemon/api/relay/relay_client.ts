@@ -14,9 +14,9 @@ import {
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { RelayAccess } from "../../features/shares/relay_api.ts";
-import type { Health } from "../events/contract.ts";
+import type { Health } from "protocol/api/events.ts";
 import type { TunnelRequest } from "./tunnel_requests.ts";
-import { relayClientMachine, type RelayClientState } from "./machine.ts";
+import { relayClientMachine, type RelayClientState } from "./states.ts";
 
 /** What this daemon supports, as reported by `GET /health` and to the relay. */
 export const CAPABILITIES = { ask_pull_delivery: true };

@@ -1,6 +1,6 @@
 /** The spans of one message, derived from its row and from the steps of its delivery. */
 
-import { REASONS } from "kit/core/reasons.ts";
+import { REASONS } from "protocol/reasons.ts";
 import { type Attributes, deriveSpanId, type Span, type TraceContext } from "kit/telemetry/span.ts";
 import type { TracedMessage } from "./store.ts";
 

@@ -2,7 +2,7 @@
 
 import type * as z from "zod";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
-import { StoredMessage } from "../../features/messages/contract.ts";
+import { StoredMessage } from "protocol/messages/contract.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../../features/messages/ledger/rows.ts";
 
 const TracedMessage = rowOf(

@@ -16,8 +16,8 @@ import type { RegistrationLocations } from "../../features/spawn/expected_regist
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import type { Actors } from "../callers/actors.ts";
 import type { Callers } from "../callers/callers.ts";
-import { ALIASES, type Registration } from "../../features/peers/schemas.ts";
-import { Backend } from "../../features/agents/contract.ts";
+import { ALIASES, type Registration } from "protocol/peers/record.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 
 const ConnectFields = z.object({ display_name: Name, backend: Backend });

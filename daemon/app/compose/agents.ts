@@ -1,6 +1,6 @@
 /** Builds the features of agents: spawns, lifecycle, hooks, jobs and schedules. */
 
-import type { Backend } from "../../features/agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
 import { AskReminders } from "../../features/asks/reminders.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";

@@ -2,8 +2,8 @@
  * The interface of adapters: how to reach and observe one kind of agent, and how to read its hooks.
  */
 
-import type { Backend, Key } from "./contract.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Backend, Key } from "protocol/agents/contract.ts";
+import type { Reason } from "protocol/reasons.ts";
 
 /** The facts about a registered agent that its transports use. */
 export interface AgentPeer {

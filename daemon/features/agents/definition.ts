@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { Backend, Transport } from "./contract.ts";
+import type { Backend, Transport } from "protocol/agents/contract.ts";
 import type { Env } from "../../host/paths.ts";
 import type { IsAlive } from "../../host/processes.ts";
 import type { TerminalServers } from "../../host/terminals/terminal_server.ts";

@@ -1,6 +1,6 @@
 /** Inspects a pane before anything is typed: who reads it, and what its screen shows. */
 
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import {
   argumentsOf,
   foregroundOf,

@@ -3,7 +3,7 @@
 import type { Failure } from "../../host/tmux/connection.ts";
 import type { PreparedKeys, TerminalServer } from "../../host/terminals/terminal_server.ts";
 import type { KeyResult } from "./adapter.ts";
-import type { Key } from "./contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
 import { type Inspection, lost, typeIfUnchanged, unreachable } from "./pane_inspection.ts";
 
 /** A program draws while a person types, so the pane may change between a check and the keys. */

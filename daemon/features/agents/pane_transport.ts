@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { IsAlive } from "../../host/processes.ts";
 import type { Failure } from "../../host/tmux/connection.ts";
 import type { TerminalServer } from "../../host/terminals/terminal_server.ts";
@@ -16,7 +16,7 @@ import {
   type TerminalTransport,
   toReadiness,
 } from "./adapter.ts";
-import type { Key } from "./contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
 import {
   type InspectedPane,
   type InspectionOptions,

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { parseAnswer, type RelayApi } from "../shares/relay_api.ts";
-import { App } from "./contract.ts";
+import { App } from "protocol/apps.ts";
 
 const PATH = "/api/v1/apps";
 const AppList = z.object({ apps: z.array(App) });

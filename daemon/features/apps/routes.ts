@@ -2,7 +2,7 @@
 
 import { type Route, route } from "kit/http/route.ts";
 import type { Apps } from "./apps.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/apps.ts";
 
 export function appRoutes(apps: Apps): Route[] {
   return [

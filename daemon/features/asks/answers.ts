@@ -1,9 +1,9 @@
 /** Validates typed answers to structured questions, and makes the responses to waits for asks. */
 
 import { invalidField, Problem } from "kit/core/problem.ts";
-import type { Ask, Outcome, Resolution, TypedAnswer } from "./contract.ts";
-import type { Question } from "../messages/question.ts";
-import type { AnswerAsk } from "./questions/contract.ts";
+import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
+import type { Question } from "protocol/messages/question.ts";
+import type { AnswerAsk } from "protocol/asks/questions.ts";
 
 /**
  * The scope of a tool permission question, and the only one of its options that permits the tool

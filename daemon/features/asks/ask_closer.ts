@@ -2,15 +2,15 @@
 
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "kit/data/context.ts";
-import type { Attachments } from "../messages/attachments/contract.ts";
-import type { StoredMessage } from "../messages/contract.ts";
+import type { Attachments } from "protocol/messages/attachments.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import type { Directory } from "../peers/directory.ts";
-import { type Address, type AuthorKind, isLocalHuman } from "../peers/schemas.ts";
-import type { Ask, Outcome, TypedAnswer } from "./contract.ts";
+import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
+import type { Ask, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
 import { asksForDecision, isDecidedThere } from "./answers.ts";
-import { askMachine, CLOSE_RULES, type CloseReason } from "./machine.ts";
+import { askMachine, CLOSE_RULES, type CloseReason } from "protocol/asks/states.ts";
 
 /** The part of `Inbox` that asks use. */
 export interface HumanInbox {

@@ -3,14 +3,14 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
-import type { AskFields } from "../messages/contract.ts";
+import type { AskFields } from "protocol/messages/contract.ts";
 import type { MessageDraft } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
-import { expiryField, type Question } from "../messages/question.ts";
+import { expiryField, type Question } from "protocol/messages/question.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { nameAndMachine } from "../peers/remote/remote_directory.ts";
-import { type Address, isLocalHuman } from "../peers/schemas.ts";
+import { type Address, isLocalHuman } from "protocol/peers/record.ts";
 import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
 import {
   type AckAsk,
@@ -20,10 +20,10 @@ import {
   PENDING,
   type Resolution,
   type Thread,
-} from "./contract.ts";
+} from "protocol/asks/contract.ts";
 import { AskCloser, type AskCloserDeps, type ClosingDetails } from "./ask_closer.ts";
-import { askMachine, type CloseReason } from "./machine.ts";
-import type { Routing } from "./routing/contract.ts";
+import { askMachine, type CloseReason } from "protocol/asks/states.ts";
+import type { Routing } from "protocol/asks/routing.ts";
 import { historyOf, pageOf } from "./lists.ts";
 import * as rows from "./store.ts";
 

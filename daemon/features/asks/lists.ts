@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { rangesBelow } from "../messages/ledger/ranges.ts";
-import type { Ask, Thread } from "./contract.ts";
+import type { Ask, Thread } from "protocol/asks/contract.ts";
 import * as rows from "./store.ts";
 
 /**

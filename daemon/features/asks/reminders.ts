@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { insertStage } from "../messages/ledger/stages.ts";
-import type { Ask } from "./contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import * as rows from "./store.ts";
 

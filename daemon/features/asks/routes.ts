@@ -8,13 +8,13 @@ import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Asks } from "./asks.ts";
-import { foldAskKeys } from "./body_keys.ts";
-import * as contracts from "./contract.ts";
-import { askMany, getMany } from "./many/contract.ts";
+import { foldAskKeys } from "protocol/asks/body_keys.ts";
+import * as contracts from "protocol/asks/contract.ts";
+import { askMany, getMany } from "protocol/asks/many.ts";
 import type { MultiAsks } from "./many/multi_asks.ts";
-import { answerAsk, askBlocking, queryPeer } from "./questions/contract.ts";
+import { answerAsk, askBlocking, queryPeer } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions/questions.ts";
-import type { Routing } from "./routing/contract.ts";
+import type { Routing } from "protocol/asks/routing.ts";
 import type { Router, UnnamedAsk } from "./routing/router.ts";
 
 const PAGE_ROWS = 100;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
-import { Ask, Thread } from "./contract.ts";
+import { Ask, Thread } from "protocol/asks/contract.ts";
 
 const AskRow = rowOf(Ask);
 

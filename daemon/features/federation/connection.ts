@@ -12,8 +12,8 @@ import {
   type BusStatus,
   type NewConnection,
 } from "../../host/bus.ts";
-import type { BusReport } from "./contract.ts";
-import { busConnectionMachine, type BusConnectionState } from "./machine.ts";
+import type { BusReport } from "protocol/machines.ts";
+import { busConnectionMachine, type BusConnectionState } from "./states.ts";
 
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** The reason of a failure may be text from the server, and is stored in an event. */

@@ -25,7 +25,7 @@ import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import { SharedPeers } from "../peers/remote/shared_peers.ts";
 import { Calls } from "./calls/calls.ts";
 import { BusConnection } from "./connection.ts";
-import type { BusReport, BusState, Machine } from "./contract.ts";
+import type { BusReport, BusState, Machine } from "protocol/machines.ts";
 import { MachineDirectory } from "./directory/machine_directory.ts";
 import { Exchange } from "./exchange/exchange.ts";
 import type { ExchangeDeps, KnownMachine } from "./exchange/deps.ts";

@@ -6,7 +6,7 @@ import type { Machine as PinnedMachine } from "../machines/store.ts";
 import { fingerprintOf } from "../machines/trust/cards.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import type { Calls } from "./calls/calls.ts";
-import type { Machine } from "./contract.ts";
+import type { Machine } from "protocol/machines.ts";
 import type { MachineDirectory } from "./directory/machine_directory.ts";
 
 /** The parts that know something of other machines. */

@@ -3,8 +3,8 @@
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Route, route } from "kit/http/route.ts";
-import type { BusReport } from "./contract.ts";
-import { forgetMachine, listMachines } from "./contract.ts";
+import type { BusReport } from "protocol/machines.ts";
+import { forgetMachine, listMachines } from "protocol/machines.ts";
 import type { Federation } from "./federation.ts";
 
 export interface MachineRoutesDeps {

@@ -1,6 +1,6 @@
 /** Why messages to other machines wait: the bus cannot be reached, or it has no room. */
 
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import { BusError, type BusStatus } from "../../host/bus.ts";
 
 export interface WaitingMessagesDeps {

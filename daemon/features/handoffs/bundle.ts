@@ -5,8 +5,8 @@
 
 import * as z from "zod";
 import { cleanLine } from "kit/core/text.ts";
-import type { Ask } from "../asks/contract.ts";
-import { Manifest } from "./contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
+import { Manifest } from "protocol/handoffs.ts";
 import type { TouchedFile } from "./touched_files.ts";
 import type { Turn } from "./turns.ts";
 

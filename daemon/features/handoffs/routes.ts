@@ -4,7 +4,7 @@ import { type Route, route } from "kit/http/route.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { ReaderOf } from "../transcripts/readers.ts";
-import { handOff, switchPeer } from "./contract.ts";
+import { handOff, switchPeer } from "protocol/handoffs.ts";
 import type { Handoffs } from "./handoffs.ts";
 import type { Switches } from "./switches.ts";
 

@@ -10,7 +10,7 @@ import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Restarts } from "../spawn/restarts/restarts.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
-import type { Switched, SwitchRequest } from "./contract.ts";
+import type { Switched, SwitchRequest } from "protocol/handoffs.ts";
 import type { Handoffs } from "./handoffs.ts";
 
 export interface SwitchesDeps {

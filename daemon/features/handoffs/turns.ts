@@ -2,7 +2,7 @@
 
 import { recoverableProblem } from "kit/core/problem.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
-import type { TranscriptEntry } from "../transcripts/contract.ts";
+import type { TranscriptEntry } from "protocol/transcripts.ts";
 
 /** A turn begins with a prompt. The first one may have begun earlier. */
 export type Turn = readonly TranscriptEntry[];

@@ -5,18 +5,18 @@ import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
-import type { StoredMessage } from "../messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { IdentityLookup, NamedSession } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
-import type { Registration } from "../peers/schemas.ts";
+import type { Registration } from "protocol/peers/record.ts";
 import type { IdentityFacts } from "../peers/store.ts";
 import type { Subagents } from "../peers/subagents/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
-import { Backend } from "../agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import type {
   HookFacts,
   HookReader,

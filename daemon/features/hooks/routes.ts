@@ -7,8 +7,8 @@ import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";
 import { circleOfPane } from "../peers/identity/naming.ts";
-import type { CircleBoundary } from "../peers/schemas.ts";
-import { postHook, waitForWake } from "./contract.ts";
+import type { CircleBoundary } from "protocol/peers/record.ts";
+import { postHook, waitForWake } from "protocol/hooks.ts";
 import type { HookEvents } from "./hook_events.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 

@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Name } from "kit/core/schema.ts";
-import type { Ask } from "../asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import type { AskReminders } from "../asks/reminders.ts";
 
 /** How many sessions are remembered. Beyond it, the oldest may be reminded twice in a row. */

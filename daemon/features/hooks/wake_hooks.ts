@@ -13,7 +13,7 @@ import type {
   NamedSession,
   ProvenHook,
 } from "../peers/identity/identity_lookup.ts";
-import type { waitForWake } from "./contract.ts";
+import type { waitForWake } from "protocol/hooks.ts";
 
 /** How long one request waits. The hook asks again for as long as its session lives. */
 const WAIT_MS_MAX = 5 * 60_000;

@@ -2,14 +2,14 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Ask } from "../asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import { asksForDecision, isDecidedThere, TERMINAL } from "../asks/answers.ts";
 import { ask as getAsk } from "../asks/store.ts";
-import { expiryField, type Question } from "../messages/question.ts";
-import type { StoredMessage } from "../messages/contract.ts";
-import type { Address } from "../peers/schemas.ts";
+import { expiryField, type Question } from "protocol/messages/question.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { InboxItem, InboxQuery } from "./contract.ts";
+import type { InboxItem, InboxQuery } from "protocol/inbox.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 

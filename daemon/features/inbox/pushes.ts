@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, toValues, type Tx } from "kit/data/sqlite.ts";
-import { Push } from "./contract.ts";
+import { Push } from "protocol/inbox.ts";
 
 /** A stored push. `delivery_id` is the delivery of the item to the surface, if there is one. */
 const StoredPush = Push.extend({ item_id: z.string(), delivery_id: z.string().nullable() });

@@ -9,7 +9,7 @@ import type { Asks } from "../asks/asks.ts";
 import type { Questions } from "../asks/questions/questions.ts";
 import { ask as getAsk } from "../asks/store.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import type { InboxItem, InboxReply } from "./contract.ts";
+import type { InboxItem, InboxReply } from "protocol/inbox.ts";
 import { type Inbox, stripLeadingZeros } from "./inbox.ts";
 import * as pushes from "./pushes.ts";
 import * as rows from "./store.ts";

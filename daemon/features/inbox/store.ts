@@ -5,8 +5,8 @@ import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { EXPIRES_AT } from "../asks/store.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
-import { toWire } from "../messages/attachments/contract.ts";
-import { InboxItem, ItemState } from "./contract.ts";
+import { toWire } from "protocol/messages/attachments.ts";
+import { InboxItem, ItemState } from "protocol/inbox.ts";
 import * as pushes from "./pushes.ts";
 
 /** An item's row: the record without its pushes and its derived fields. */

@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { Adapter } from "../agents/adapter.ts";
-import type { Backend } from "../agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { TurnEvidence } from "../peers/turn_end.ts";

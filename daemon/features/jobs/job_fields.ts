@@ -4,8 +4,8 @@ import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Checks, JobBody } from "./contract.ts";
-import type { Execution, Job, JobInList, Template, TemplateInList } from "./record.ts";
+import type { Checks, JobBody } from "protocol/jobs/contract.ts";
+import type { Execution, Job, JobInList, Template, TemplateInList } from "protocol/jobs/record.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./templates/store.ts";
 

@@ -5,8 +5,8 @@ import { Problem } from "kit/core/problem.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { allowedFolder } from "../spawn/paths.ts";
-import type { JobBody, JobFilter, JobResult, JobUpdate } from "./contract.ts";
-import type { Job, JobInList, Template, TemplateInList } from "./record.ts";
+import type { JobBody, JobFilter, JobResult, JobUpdate } from "protocol/jobs/contract.ts";
+import type { Job, JobInList, Template, TemplateInList } from "protocol/jobs/record.ts";
 import {
   illegalState,
   type JobFields,
@@ -20,7 +20,7 @@ import { Fires } from "./fires/fires.ts";
 import { type FireDeps, RunningWork } from "./fires/deps.ts";
 import type { Turns } from "./fires/turns.ts";
 import * as attempts from "./fires/store.ts";
-import { jobMachine } from "./machine.ts";
+import { jobMachine } from "protocol/jobs/states.ts";
 import { Notices } from "./notices.ts";
 import { JobSteps } from "./transitions.ts";
 import * as rows from "./store.ts";

@@ -4,7 +4,7 @@ import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { CallerChecks } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/jobs/contract.ts";
 import type { Jobs } from "./jobs.ts";
 
 export function jobRoutes(

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
-import { Job } from "./record.ts";
+import { Job } from "protocol/jobs/record.ts";
 
 /** A job as stored: the record without its attempts, and internal fields. */
 export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({

@@ -2,10 +2,10 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { JobUpdate } from "./contract.ts";
+import type { JobUpdate } from "protocol/jobs/contract.ts";
 import { TURN_STARTED, type Turns } from "./fires/turns.ts";
 import { illegalState } from "./job_fields.ts";
-import { type JobEvent, jobMachine, type JobState } from "./machine.ts";
+import { type JobEvent, jobMachine, type JobState } from "protocol/jobs/states.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";

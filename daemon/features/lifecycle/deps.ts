@@ -6,7 +6,7 @@ import type { AgentTransports } from "../agents/transports.ts";
 import type { Dispatcher } from "../messages/dispatch/dispatcher.ts";
 import type { Certificates } from "../peers/identity/certificates.ts";
 import type { Peers } from "../peers/peers.ts";
-import type { CircleBoundary } from "../peers/schemas.ts";
+import type { CircleBoundary } from "protocol/peers/record.ts";
 import type { PeerRecords, Reachability } from "../peers/records.ts";
 
 export interface LifecycleDeps {

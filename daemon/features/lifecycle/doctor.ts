@@ -5,14 +5,14 @@ import { Problem } from "kit/core/problem.ts";
 import type { Probe } from "../agents/adapter.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PaneObservation } from "../../host/tmux/pane_observer.ts";
-import type { Peer } from "../peers/schemas.ts";
-import { PROOF_MS_MAX } from "../messages/contract.ts";
+import type { Peer } from "protocol/peers/record.ts";
+import { PROOF_MS_MAX } from "protocol/messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive } from "../peers/directory.ts";
 import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Check, Contradiction, Report } from "./contract.ts";
+import type { Check, Contradiction, Report } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
 /** After this time an open ask counts as stale, and a turn counts as stuck. */

@@ -6,7 +6,7 @@ import { type Claims, mustMatchPeer, mustMatchPresented } from "../peers/identit
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Renewal, Validation } from "./contract.ts";
+import type { Renewal, Validation } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
 export class Identities {

@@ -6,15 +6,15 @@ import { Problem } from "kit/core/problem.ts";
 import type { Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
 import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
-import { type Registration } from "../peers/schemas.ts";
-import { ANY_PROGRAM } from "../agents/contract.ts";
+import { type Registration } from "protocol/peers/record.ts";
+import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { isLive } from "../peers/directory.ts";
 import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
-import type { Linked, Orphan, PaneLink, Rehooked } from "./contract.ts";
+import type { Linked, Orphan, PaneLink, Rehooked } from "protocol/lifecycle.ts";
 
 /** The pane in which an agent was started. */
 export type SpawnedPane = Pick<PaneFacts, "pane_id" | "tmux_socket"> & {

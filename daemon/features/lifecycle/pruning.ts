@@ -6,7 +6,7 @@ import type { Peers } from "../peers/peers.ts";
 import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { KeptReason, Pruned } from "./contract.ts";
+import type { KeptReason, Pruned } from "protocol/lifecycle.ts";
 
 /** Why a peer is still needed; undefined if it is not. */
 export type Need = (peer: StoredPeer) => KeptReason | undefined;

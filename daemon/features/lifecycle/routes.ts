@@ -7,7 +7,7 @@ import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { Directory, PeerQuery } from "../peers/directory.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerRecords } from "../peers/records.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/lifecycle.ts";
 import type { Doctor } from "./doctor.ts";
 import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
@@ -15,7 +15,7 @@ import type { Linking } from "./linking.ts";
 import type { PaneScreens } from "./panes/pane_screens.ts";
 import type { PaneTyping } from "./panes/pane_typing.ts";
 import type { Pruning } from "./pruning.ts";
-import { typeIntoPane } from "./panes/contract.ts";
+import { typeIntoPane } from "protocol/panes.ts";
 
 /** The features behind these routes. */
 export interface Lifecycle {

@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import { type ProcessId, type Signal, terminate } from "../../host/processes.ts";
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
-import type { Killed } from "./contract.ts";
+import type { Killed } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
 /** How long a process may take to end after SIGTERM, and then after SIGKILL. */

@@ -1,7 +1,7 @@
 /** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
 
 import type { Context } from "kit/data/context.ts";
-import type { Transport } from "../agents/contract.ts";
+import type { Transport } from "protocol/agents/contract.ts";
 import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";

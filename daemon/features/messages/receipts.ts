@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { SettleDeliveries, StoredMessage } from "./contract.ts";
+import type { SettleDeliveries, StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { DeliveryAck } from "./websocket/frames.ts";

@@ -1,8 +1,8 @@
 /** Messages to peers of other machines, as the delivery of messages needs them. */
 
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { StoredMessage } from "./contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /** A message that another machine accepted first. */
 export interface FirstAccepted {

@@ -3,12 +3,12 @@
 import { OK } from "kit/http/contract.ts";
 import type { Context } from "kit/data/context.ts";
 import { type Route, route } from "kit/http/route.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/messages/contract.ts";
 import type { DeliveryAudit } from "./ledger/audit.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Handover } from "./handover.ts";
 import { traceOf } from "./ledger/traces.ts";
-import { getMessage, listMessages } from "./log/contract.ts";
+import { getMessage, listMessages } from "protocol/messages/log.ts";
 import type { Messages } from "./log/message_log.ts";
 
 export interface MessageRoutesDeps {

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { TurnEnd } from "../agents/adapter.ts";
-import type { Ask } from "../asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import * as asks from "../asks/store.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { identOf } from "../messages/ledger/rows.ts";

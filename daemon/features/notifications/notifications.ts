@@ -5,13 +5,13 @@ import { isProblem } from "kit/core/problem.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import { type Address, isLocalHuman } from "../peers/schemas.ts";
+import { type Address, isLocalHuman } from "protocol/peers/record.ts";
 import { peersTagged, tagOf } from "../peers/groups/groups.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
-import { DAEMON, type StoredMessage } from "../messages/contract.ts";
-import type { Broadcast, Notify } from "./contract.ts";
+import { DAEMON, type StoredMessage } from "protocol/messages/contract.ts";
+import type { Broadcast, Notify } from "protocol/notifications.ts";
 import type { Delivery, MessageDraft } from "../messages/delivery.ts";
 
 export interface NotificationsDeps {

@@ -3,11 +3,11 @@
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "kit/core/problem.ts";
 import { type Route, route } from "kit/http/route.ts";
-import type { StoredMessage } from "../messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/notifications.ts";
 import type { Questions } from "../asks/questions/questions.ts";
 import type { ThreadReplies } from "./threads.ts";
 import type { Notifications } from "./notifications.ts";

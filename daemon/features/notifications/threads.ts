@@ -7,7 +7,7 @@ import type { AskContext, Asks } from "../asks/asks.ts";
 import * as manyRows from "../asks/many/store.ts";
 import * as askRows from "../asks/store.ts";
 import { mustBeFew } from "../peers/groups/groups.ts";
-import type { RepliedAll, ReplyAll } from "./contract.ts";
+import type { RepliedAll, ReplyAll } from "protocol/notifications.ts";
 import type { Notifications } from "./notifications.ts";
 
 /** How many asks of a thread are looked at. Beyond it, members of the rest may be left out. */

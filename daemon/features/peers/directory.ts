@@ -10,7 +10,7 @@ import { Problem } from "kit/core/problem.ts";
 import { AddressCache } from "./identity/address_cache.ts";
 import { NameLookup, type OwnMachine, type Scope } from "./identity/name_lookup.ts";
 import { RemoteDirectory } from "./remote/remote_directory.ts";
-import { type Address, type AuthorKind, isLocalHuman, type Role } from "./schemas.ts";
+import { type Address, type AuthorKind, isLocalHuman, type Role } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 

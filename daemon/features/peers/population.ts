@@ -3,7 +3,7 @@
 import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { isLive } from "./directory.ts";
-import { LIVE_PEERS_MAX, PEER_RECORDS_MAX } from "./schemas.ts";
+import { LIVE_PEERS_MAX, PEER_RECORDS_MAX } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import type { PeerChanges } from "./changes.ts";
-import type { Provenance, Role } from "./schemas.ts";
+import type { Provenance, Role } from "protocol/peers/record.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { provenanceOf } from "./registration.ts";

@@ -3,9 +3,9 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
-import type { Transport } from "../agents/contract.ts";
-import type { PeerFilter } from "./contract.ts";
-import type { Peer } from "./schemas.ts";
+import type { Transport } from "protocol/agents/contract.ts";
+import type { PeerFilter } from "protocol/peers/contract.ts";
+import type { Peer } from "protocol/peers/record.ts";
 import type { Directory } from "./directory.ts";
 import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";

@@ -3,12 +3,12 @@
 import type { Context } from "kit/data/context.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { RegistryDeps } from "./changes.ts";
-import type { Peer, Provenance, Registration } from "./schemas.ts";
+import type { Peer, Provenance, Registration } from "protocol/peers/record.ts";
 import type { NewPeerId } from "./identity/peer_ids.ts";
 import type { Claims } from "./identity/certificates.ts";
 import { hasEnded, startTimeOf } from "./identity/known_peer.ts";
 import { circleOf, freeName, newName } from "./identity/naming.ts";
-import { peerMachine } from "./machine.ts";
+import { peerMachine } from "protocol/peers/states.ts";
 import { Population } from "./population.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";

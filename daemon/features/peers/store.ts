@@ -5,7 +5,7 @@ import { Instant } from "kit/core/schema.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
-import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "./schemas.ts";
+import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
 /** A stored peer: the record without its computed fields, and with internal ones. */
 export const StoredPeer = Peer.omit({

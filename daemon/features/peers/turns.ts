@@ -2,11 +2,11 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
-import { INTERRUPTED } from "../agents/contract.ts";
+import { INTERRUPTED } from "protocol/agents/contract.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
-import type { AgentTurn, Chat, Turn } from "./contract.ts";
+import type { AgentTurn, Chat, Turn } from "protocol/peers/contract.ts";
 import { isLive } from "./directory.ts";
-import type { PeerEvent } from "./machine.ts";
+import type { PeerEvent } from "protocol/peers/states.ts";
 import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";

@@ -8,7 +8,7 @@ import type { Asks } from "../asks/asks.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
 import type { Scope } from "../peers/identity/name_lookup.ts";
-import { scheduleMachine } from "./machine.ts";
+import { scheduleMachine } from "protocol/schedules/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { DEFAULT_TIMEZONE } from "./timing.ts";

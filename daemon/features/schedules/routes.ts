@@ -3,7 +3,7 @@
 import { type Route, route } from "kit/http/route.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/schedules/contract.ts";
 import type { Schedules } from "./schedules.ts";
 
 export function scheduleRoutes(

@@ -8,11 +8,11 @@ import {
   type EditSchedule,
   type Schedule,
   type ScheduleFilter,
-} from "./contract.ts";
+} from "protocol/schedules/contract.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Sender } from "../peers/directory.ts";
 import { recipientScope, type ScheduleDeps, ScheduleFires } from "./fires.ts";
-import { type ScheduleEvent, scheduleMachine } from "./machine.ts";
+import { type ScheduleEvent, scheduleMachine } from "protocol/schedules/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { timingOf, updatedTiming } from "./timing.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
-import { Schedule } from "./contract.ts";
+import { Schedule } from "protocol/schedules/contract.ts";
 
 /** A schedule as stored: the public record and internal fields. */
 export const StoredSchedule = Schedule.extend({

@@ -3,7 +3,7 @@
 import { invalidField } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
 import type { StoredSchedule } from "./store.ts";
-import { instantOf, problemOf, type When } from "./when.ts";
+import { instantOf, problemOf, type When } from "protocol/schedules/when.ts";
 
 /** The time zone of a cron pattern if the request names none. */
 export const DEFAULT_TIMEZONE = "UTC";

@@ -1,7 +1,7 @@
 /** Routes of shares. */
 
 import { type Route, route } from "kit/http/route.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/shares.ts";
 import type { Shares } from "./shares.ts";
 
 export function shareRoutes(shares: Shares): Route[] {

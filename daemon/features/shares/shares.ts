@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import type { Directory } from "../peers/directory.ts";
-import { type CreateShare, Share } from "./contract.ts";
+import { type CreateShare, Share } from "protocol/shares.ts";
 import { parseAnswer, type RelayApi } from "./relay_api.ts";
 
 const PATH = "/api/v1/shares";

@@ -5,9 +5,9 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { AGENTS } from "../agents/registry.ts";
-import type { Backend } from "../agents/contract.ts";
-import type { CircleBoundary } from "../peers/schemas.ts";
-import type { Commands, Profile } from "./contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
+import type { CircleBoundary } from "protocol/peers/record.ts";
+import type { Commands, Profile } from "protocol/spawn/contract.ts";
 
 /** The configuration's `spawn` section, and `daemon.circle_boundary`. */
 export interface SpawnSettings {

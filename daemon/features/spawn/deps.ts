@@ -6,7 +6,7 @@
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Hooks } from "../agents/adapter.ts";
-import type { Backend } from "../agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import type { SessionFiles } from "../agents/sessions/session_files.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { Notifications } from "../notifications/notifications.ts";
@@ -18,7 +18,7 @@ import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";
-import type { SpawnRequest } from "./contract.ts";
+import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { Spawn } from "./store.ts";
 
 export interface SpawnDeps {

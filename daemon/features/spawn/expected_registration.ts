@@ -9,7 +9,7 @@ import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import { circleOfPane } from "../peers/identity/naming.ts";
-import type { CircleBoundary, Registration } from "../peers/schemas.ts";
+import type { CircleBoundary, Registration } from "protocol/peers/record.ts";
 import { isLive } from "../peers/directory.ts";
 import type {
   ExpectedRegistration,

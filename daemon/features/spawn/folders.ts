@@ -1,7 +1,7 @@
 /** Completes the path of a folder within `spawn.allowed_paths`. */
 
 import { Problem } from "kit/core/problem.ts";
-import { type Folders, FOLDERS_MAX } from "./contract.ts";
+import { type Folders, FOLDERS_MAX } from "protocol/spawn/contract.ts";
 import { allowedFolder, expandHome } from "./paths.ts";
 
 /** How many entries of a folder are read. */

@@ -15,7 +15,7 @@ import {
 } from "../peers/identity/naming.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { commandOf } from "./commands.ts";
-import type { SpawnRequest } from "./contract.ts";
+import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { allowedFolder } from "./paths.ts";
 

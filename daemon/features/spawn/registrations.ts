@@ -9,7 +9,7 @@ import { isAtDialog } from "../lifecycle/linking.ts";
 import { REGISTRATION } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
 import type { SpawnDeps } from "./deps.ts";
-import { spawnMachine } from "./machine.ts";
+import { spawnMachine } from "./states.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 

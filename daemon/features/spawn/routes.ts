@@ -8,8 +8,8 @@ import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { PeerQuery } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import * as contracts from "./contract.ts";
-import * as restartContracts from "./restarts/contract.ts";
+import * as contracts from "protocol/spawn/contract.ts";
+import * as restartContracts from "protocol/spawn/restarts.ts";
 import type { Restarts } from "./restarts/restarts.ts";
 import type { Spawns } from "./spawns.ts";
 

@@ -6,7 +6,7 @@ import { terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
-import type { Folders, Spawned, SpawnRequest } from "./contract.ts";
+import type { Folders, Spawned, SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { completeFolder } from "./folders.ts";
 import { Launcher } from "./launcher.ts";

@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Backend } from "../agents/contract.ts";
-import { Spawned } from "./contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
+import { Spawned } from "protocol/spawn/contract.ts";
 
 const nullableString = z.string().nullable();
 

@@ -5,12 +5,12 @@ import type { Context } from "kit/data/context.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import type { Asks } from "../asks/asks.ts";
 import * as jobRows from "../jobs/store.ts";
-import { TERMINAL_STATES } from "../jobs/contract.ts";
+import { TERMINAL_STATES } from "protocol/jobs/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { BY_SUBAGENT } from "../peers/turns.ts";
 import { noteOccurrence } from "./changes.ts";
-import { doing, FAILED, FINISHED, isOnline, PEER_STATES } from "./conditions.ts";
+import { doing, FAILED, FINISHED, isOnline, PEER_STATES } from "protocol/subscriptions/conditions.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 

@@ -11,19 +11,19 @@ import type { PeerState } from "../peers/changes.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import { recipientScope } from "../schedules/fires.ts";
-import { instantOf, type When } from "../schedules/when.ts";
+import { instantOf, type When } from "protocol/schedules/when.ts";
 import { REPEAT_MS_MIN, stepSubscription } from "./changes.ts";
 import { ConditionChecks } from "./checks.ts";
-import { type Condition, formatCondition } from "./conditions.ts";
+import { type Condition, formatCondition } from "protocol/subscriptions/conditions.ts";
 import {
   ACTIVE_MAX,
   type CreateSubscription,
   PER_PEER_MAX,
   type Subscription,
   type SubscriptionFilter,
-} from "./contract.ts";
+} from "protocol/subscriptions/contract.ts";
 import { FileEdits } from "./edits.ts";
-import { subscriptionMachine } from "./machine.ts";
+import { subscriptionMachine } from "protocol/subscriptions/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 import { Telling } from "./telling.ts";

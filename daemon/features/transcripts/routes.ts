@@ -2,7 +2,7 @@
 
 import { type Route, route } from "kit/http/route.ts";
 import type { Directory } from "../peers/directory.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/transcripts.ts";
 import type { ReaderOf } from "./readers.ts";
 import type { Transcripts } from "./transcripts.ts";
 import type { Usage } from "./usage.ts";

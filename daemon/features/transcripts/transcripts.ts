@@ -7,7 +7,7 @@ import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Readers, Transcript, TranscriptEntry, TranscriptQuery } from "./contract.ts";
+import type { Readers, Transcript, TranscriptEntry, TranscriptQuery } from "protocol/transcripts.ts";
 
 /** Who reads: the human, a proved peer, or nobody who is proved. */
 export interface Reader {

@@ -7,7 +7,7 @@ import type { SessionUsage } from "../agents/sessions/session_files.ts";
 import { definitionOf } from "../agents/registry.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { PeerUsage, UsageOfPeer } from "./contract.ts";
+import type { PeerUsage, UsageOfPeer } from "protocol/transcripts.ts";
 import { missing, type Reader, type Transcripts } from "./transcripts.ts";
 
 /** How many sessions' tokens are kept in memory. */

@@ -2,7 +2,7 @@
 
 import { commandOf } from "../processes.ts";
 import { ExclusiveWork } from "../terminals/exclusive.ts";
-import { isControlKey, type KeyName, type Keystroke } from "../terminals/keys.ts";
+import { isControlKey, type KeyName, type Keystroke } from "protocol/agents/keys.ts";
 import type {
   PaneGuard,
   PreparedKeys,

@@ -7,7 +7,7 @@ import type { Failure, Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import type { PaneCache } from "../tmux/pane_cache.ts";
 import type { TerminalKind } from "./addresses.ts";
-import type { Keystroke } from "./keys.ts";
+import type { Keystroke } from "protocol/agents/keys.ts";
 
 /** The terminal servers of this machine, by address (`addresses.ts`). */
 export interface TerminalServers {

@@ -5,7 +5,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
 import { ExclusiveWork } from "../terminals/exclusive.ts";
-import type { Keystroke } from "../terminals/keys.ts";
+import type { Keystroke } from "protocol/agents/keys.ts";
 import type {
   PreparedKeys,
   TerminalServer,

@@ -1,7 +1,7 @@
 /** Types keys into a tmux pane: the server compares the pane and types in one step. */
 
-import type { Keystroke } from "../terminals/keys.ts";
-import { type ControlKeyName, isControlKey, type KeyName } from "../terminals/keys.ts";
+import type { Keystroke } from "protocol/agents/keys.ts";
+import { type ControlKeyName, isControlKey, type KeyName } from "protocol/agents/keys.ts";
 import type { PaneGuard, PreparedKeys, Typed } from "../terminals/terminal_server.ts";
 import type { Failure, Result } from "./connection.ts";
 

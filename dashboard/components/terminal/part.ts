@@ -1,6 +1,6 @@
 /** What the page knows of the terminal, which is a file of its own and loaded when wanted. */
 
-import type { Key } from "../../../daemon/features/agents/contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
 
 /** A screen as the daemon read it. */
 export interface ScreenContent {

@@ -1,6 +1,6 @@
 /** The keys in what xterm.js reports as typed: texts, and sequences of escape characters. */
 
-import type { ControlKey, Key, NamedKey } from "../../../daemon/features/agents/contract.ts";
+import type { ControlKey, Key, NamedKey } from "protocol/agents/contract.ts";
 
 const NAMED: Readonly<Record<string, NamedKey>> = {
   "\r": "Enter",

@@ -2,8 +2,8 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError } from "kit/http/client.ts";
-import type { Key } from "../../../daemon/features/agents/contract.ts";
-import type { Acceptable } from "../../../daemon/features/lifecycle/panes/contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
+import type { Acceptable } from "protocol/panes.ts";
 import { Failed } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import type { TerminalInput } from "../../components/terminal/part.ts";

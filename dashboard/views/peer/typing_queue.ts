@@ -1,6 +1,6 @@
 /** What a person types into a pane, on its way there: in order, one request at a time. */
 
-import type { Key } from "../../../daemon/features/agents/contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
 
 /** The limits of one request; the daemon has the same. */
 export const KEYS_MAX = 64;

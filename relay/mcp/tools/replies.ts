@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { READ_HINTS } from "kit/mcp/tool_definition.ts";
 import { cleanText, escapeAttribute, escapeMarkup, toDisplayName } from "kit/core/text.ts";
-import { READ } from "../contract.ts";
+import { READ } from "protocol/relay/mcp.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
 const WAIT_SECONDS_MAX = 20;

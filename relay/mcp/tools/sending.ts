@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { DisplayText } from "kit/core/schema.ts";
 import { SEND_HINTS } from "kit/mcp/tool_definition.ts";
-import { WRITE } from "../contract.ts";
+import { WRITE } from "protocol/relay/mcp.ts";
 import { daemon_id, peer_id, type Tool, tool } from "../tool.ts";
 
 export const MESSAGE_BYTES_MAX = 64_000;

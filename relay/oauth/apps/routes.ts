@@ -7,7 +7,7 @@ import { rawRoute, type Route } from "kit/http/route.ts";
 import { ownerOf, type OwnerSessions } from "../../sign_in/owner.ts";
 import type { Grants } from "../grants/grants.ts";
 import type { Connection } from "../grants/store.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/relay/apps.ts";
 
 export interface AppsDeps {
   readonly grants: Pick<Grants, "connections" | "disconnect">;

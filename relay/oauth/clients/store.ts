@@ -1,7 +1,7 @@
 /** SQL for registered clients: one statement per function. */
 
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Client } from "../contract.ts";
+import { Client } from "protocol/relay/oauth.ts";
 
 const Row = rowOf(Client);
 

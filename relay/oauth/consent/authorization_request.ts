@@ -1,6 +1,6 @@
 /** Checks an authorization request, in the order that the RFCs require. */
 
-import type { Client, Scope } from "../contract.ts";
+import type { Client, Scope } from "protocol/relay/oauth.ts";
 import { mustGet, type Params } from "../forms.ts";
 import { isRegistered } from "../clients/redirects.ts";
 import { OAuthRefusal } from "../refusals.ts";

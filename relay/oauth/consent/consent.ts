@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { Machines } from "../../daemons/contract.ts";
+import type { Machines } from "protocol/relay/daemons.ts";
 import type { Sessions } from "../../sign_in/sessions.ts";
 import type { OriginPolicy } from "../../web/origin_policy.ts";
 import { namespaceOf } from "../../web/secrets.ts";

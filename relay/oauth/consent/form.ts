@@ -7,7 +7,7 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
 import { cookieOf, type OriginPolicy } from "../../web/origin_policy.ts";
 import { digestOf } from "../../web/secrets.ts";
-import { Scope } from "../contract.ts";
+import { Scope } from "protocol/relay/oauth.ts";
 import { OAuthRefusal } from "../refusals.ts";
 
 const FORM_MS = 10 * MINUTE_MS;

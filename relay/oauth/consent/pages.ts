@@ -1,8 +1,8 @@
 /** The pages for consent and for connected apps. */
 
-import { WRITE } from "../../mcp/contract.ts";
+import { WRITE } from "protocol/relay/mcp.ts";
 import { html, Markup, page, timeOf } from "../../web/page.ts";
-import type { Client, Scope } from "../contract.ts";
+import type { Client, Scope } from "protocol/relay/oauth.ts";
 import type { Connection } from "../grants/store.ts";
 import type { OAuthRefusal } from "../refusals.ts";
 

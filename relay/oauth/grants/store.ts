@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Bearer } from "../../mcp/contract.ts";
-import { Scope } from "../contract.ts";
-import { codeMachine, grantMachine, refreshMachine } from "../machine.ts";
+import { Bearer } from "protocol/relay/mcp.ts";
+import { Scope } from "protocol/relay/oauth.ts";
+import { codeMachine, grantMachine, refreshMachine } from "../states.ts";
 
 const Grant = z.object({
   grant_id: z.string(),

@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { client } from "kit/http/client.ts";
 import { hooks as meshHooks } from "../../../daemon/features/agents/claude_code/setup.ts";
-import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listDeliveries } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
 import { installed, sourcesCommand } from "../../support/programs/program.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type Call } from "kit/http/client.ts";
 import { PENDING_MAX, Permissions } from "../../../cli/acp/permissions.ts";
-import { askBlocking } from "../../../daemon/features/asks/questions/contract.ts";
+import { askBlocking } from "protocol/asks/questions.ts";
 
 const OPTIONS = [
   { optionId: "once", name: "Yes", kind: "allow_once" },

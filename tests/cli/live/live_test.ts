@@ -1,8 +1,8 @@
 /** The live view against a daemon: what appears by itself, and what keys do to the mesh. */
 
 import assert from "node:assert/strict";
-import { listAsks } from "../../../daemon/features/asks/contract.ts";
-import { listMessages } from "../../../daemon/features/messages/log/contract.ts";
+import { listAsks } from "protocol/asks/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
 import { liveSession } from "../../support/cli/live_session.ts";
 import { addPeer, ask, connectPeer, notify } from "../../support/daemon/peer_clients.ts";
 

@@ -8,7 +8,7 @@ import {
   saveVerdict,
   toVerdict,
 } from "../../../cli/selftest/verdicts.ts";
-import { parseVerdicts, VERDICTS_FILE } from "../../../daemon/features/agents/selftest/contract.ts";
+import { parseVerdicts, VERDICTS_FILE } from "protocol/agents/selftest.ts";
 
 const TESTED_AT = Date.parse("2026-11-21T12:00:00Z");
 

@@ -1,7 +1,7 @@
 /** Real programs whose clock is set: daemon and relay, and machines whose clocks differ. */
 
 import assert from "node:assert/strict";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { obstacle as natsObstacle } from "../../support/nats/nats_tests.ts";
 import { temporary } from "../../support/programs/child.ts";
 import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";

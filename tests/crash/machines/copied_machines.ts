@@ -1,7 +1,7 @@
 /** Longer tests of copied machines: one is stopped and wakes up, one gets a new identity. */
 
 import assert from "node:assert/strict";
-import { listMachines } from "../../../daemon/features/federation/contract.ts";
+import { listMachines } from "protocol/machines.ts";
 import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";
 import { busOf, NOTES, withCopy } from "../../support/real_machines/copied_machine.ts";
 import { until } from "../../support/waiting.ts";

@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
+import { listDeliveries } from "protocol/messages/contract.ts";
 import { identOf } from "../verification.ts";
 import type { StormPeer } from "./storm_peer.ts";
 

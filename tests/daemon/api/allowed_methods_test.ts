@@ -1,6 +1,6 @@
 /** `Allow` of every route of the daemon, called directly and through the tunnel of its relay. */
 
-import { getOpenapi } from "../../../daemon/api/events/contract.ts";
+import { getOpenapi } from "protocol/api/events.ts";
 import { assertAllowedMethods } from "../../support/allowed_methods.ts";
 import { world } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join as pathOf } from "node:path";
-import { openAsk } from "../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
 import { type World, world } from "../../support/world.ts";

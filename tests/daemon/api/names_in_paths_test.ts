@@ -1,7 +1,7 @@
 /** A name in a path is a name, also if another route has the same word there. */
 
 import assert from "node:assert/strict";
-import { closePeer, getPeer, listTurns } from "../../../daemon/features/peers/contract.ts";
+import { closePeer, getPeer, listTurns } from "protocol/peers/contract.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { serve } from "kit/http/serve.ts";
 import { relayFixture } from "../../support/relay/composed_relay.ts";

@@ -1,7 +1,7 @@
 /** The daemon after the clock is set: its ticks go on, and due work runs at once. */
 
 import assert from "node:assert/strict";
-import { getHealth } from "../../../daemon/api/events/contract.ts";
+import { getHealth } from "protocol/api/events.ts";
 import { addPeer, connectPeer, eventData, get, notify } from "../../support/daemon/peer_clients.ts";
 import { connectWorker, create, job, stateOf } from "../../support/daemon/jobs.ts";
 import { readSchedule, schedule } from "../../support/daemon/schedules.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readConfigInForce } from "../../../daemon/app/config.ts";
 import { settingsInForce } from "../../../daemon/app/config_view.ts";
-import { getConfig, type Setting } from "../../../daemon/app/contract.ts";
+import { getConfig, type Setting } from "protocol/api/config.ts";
 import { isWithheld } from "../../../daemon/host/tmux/terminals.ts";
 import { relayWorld } from "../../support/relay/relay_world.ts";
 import { world } from "../../support/world.ts";

@@ -7,8 +7,8 @@ import {
   readIdentity,
   renewIdentity,
 } from "../../../daemon/app/identity.ts";
-import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { laptopAndBuildbox } from "../../support/federation/memory_network.ts";
 import { world } from "../../support/world.ts";
 

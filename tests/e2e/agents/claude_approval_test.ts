@@ -1,10 +1,10 @@
 /** Real Claude Code asks the human before it runs a gated tool, on every surface. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
-import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { ApiError } from "kit/http/client.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";

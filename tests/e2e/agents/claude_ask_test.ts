@@ -1,8 +1,8 @@
 /** Two real Claude Code sessions and a daemon: one asks, the other answers. */
 
 import assert from "node:assert/strict";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";

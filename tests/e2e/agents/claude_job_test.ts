@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getJob } from "../../../daemon/features/jobs/contract.ts";
-import { getPeer } from "../../../daemon/features/peers/contract.ts";
+import { getJob } from "protocol/jobs/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { MAIN, run } from "../../support/e2e/programs.ts";

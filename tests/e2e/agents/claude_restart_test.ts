@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getPeer, listPeers } from "../../../daemon/features/peers/contract.ts";
+import { getPeer, listPeers } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { spawnPeer } from "../../../daemon/features/spawn/contract.ts";
-import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
+import { restartPeer } from "protocol/spawn/restarts.ts";
 import { sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/waiting.ts";

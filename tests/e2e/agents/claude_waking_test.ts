@@ -1,9 +1,9 @@
 /** Real Claude Code without a pane or a socket of ours: its own hook wakes it, and then ends. */
 
 import assert from "node:assert/strict";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { argumentsOf } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/waiting.ts";

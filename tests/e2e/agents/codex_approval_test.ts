@@ -1,9 +1,9 @@
 /** Real Codex asks the human before it runs a gated tool, on every surface. */
 
 import assert from "node:assert/strict";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
-import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { type Codex, CodexLab } from "../../support/e2e/codex_lab.ts";
 import { withLab } from "../../support/e2e/lab.ts";

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
-import { listInbox } from "../../../daemon/features/inbox/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { listInbox } from "protocol/inbox.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
-import { closePeer, getPeer } from "../../../daemon/features/peers/contract.ts";
+import { closePeer, getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { spawnPeer } from "../../../daemon/features/spawn/contract.ts";
-import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
+import { restartPeer } from "protocol/spawn/restarts.ts";
 import {
   COPILOT_MODEL,
   COPILOT_TOUCH_RULE,

@@ -1,8 +1,8 @@
 /** Real agents whose turn for a job is interrupted: it ends, and no later turn completes it. */
 
 import assert from "node:assert/strict";
-import { createJob, getJob } from "../../../daemon/features/jobs/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { createJob, getJob } from "protocol/jobs/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import {
   codexCli,

@@ -8,8 +8,8 @@ import {
   getJob,
   runJob,
   TERMINAL_STATES,
-} from "../../../daemon/features/jobs/contract.ts";
-import { getPeer } from "../../../daemon/features/peers/contract.ts";
+} from "protocol/jobs/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import {

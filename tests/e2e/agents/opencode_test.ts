@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
 import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { getPeer } from "../../../daemon/features/peers/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
 import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";

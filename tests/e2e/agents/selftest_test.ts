@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import * as z from "zod";
-import { parseVerdicts, VERDICTS_FILE } from "../../../daemon/features/agents/selftest/contract.ts";
+import { parseVerdicts, VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import {
   binOf,

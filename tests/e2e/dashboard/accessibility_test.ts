@@ -1,12 +1,12 @@
 /** axe finds nothing in any view: dark and light, desktop and phone. */
 
 import assert from "node:assert/strict";
-import { cancelAsk } from "../../../daemon/features/asks/contract.ts";
-import { listInbox, readInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { cancelAsk } from "protocol/asks/contract.ts";
+import { listInbox, readInboxItem } from "protocol/inbox.ts";
 import { choice, open } from "../../support/dashboard/attention.ts";
 import { violationsOf } from "../../support/dashboard/axe.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
-import { createJob, listJobs } from "../../../daemon/features/jobs/contract.ts";
+import { createJob, listJobs } from "protocol/jobs/contract.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { seed } from "../../support/dashboard/seeded_mesh.ts";
 import { print } from "../../support/waiting.ts";

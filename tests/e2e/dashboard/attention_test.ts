@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { cancelAsk, getAsk, listAsks } from "../../../daemon/features/asks/contract.ts";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { cancelAsk, getAsk, listAsks } from "protocol/asks/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
 import { choice, open } from "../../support/dashboard/attention.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 

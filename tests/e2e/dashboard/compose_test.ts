@@ -1,7 +1,7 @@
 /** Writing to a peer: nothing that is written is lost, and nothing is sent twice. */
 
 import assert from "node:assert/strict";
-import { listMessages } from "../../../daemon/features/messages/log/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 
 browserTest("text that is written while a message is sent stays", async (lab) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import { PHONE } from "../../support/dashboard/shared_browser.ts";
 import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";

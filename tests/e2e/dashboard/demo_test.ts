@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { listAsks } from "../../../daemon/features/asks/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listAsks } from "protocol/asks/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { until } from "../../support/waiting.ts";

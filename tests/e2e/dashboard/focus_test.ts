@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { cancelAsk } from "../../../daemon/features/asks/contract.ts";
+import { cancelAsk } from "protocol/asks/contract.ts";
 import { choice, open } from "../../support/dashboard/attention.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import { until } from "../../support/waiting.ts";

@@ -1,9 +1,9 @@
 /** What agents write stays text: nothing runs, leaves the page, or breaks the layout. */
 
 import assert from "node:assert/strict";
-import { createJob } from "../../../daemon/features/jobs/contract.ts";
-import { describePeer } from "../../../daemon/features/peers/contract.ts";
-import { createSchedule } from "../../../daemon/features/schedules/contract.ts";
+import { createJob } from "protocol/jobs/contract.ts";
+import { describePeer } from "protocol/peers/contract.ts";
+import { createSchedule } from "protocol/schedules/contract.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { print } from "../../support/waiting.ts";
 

@@ -1,8 +1,8 @@
 /** An open page shows what others change, without a reload and without polling. */
 
 import assert from "node:assert/strict";
-import { createJob, pauseJob, updateJob } from "../../../daemon/features/jobs/contract.ts";
-import { createSchedule } from "../../../daemon/features/schedules/contract.ts";
+import { createJob, pauseJob, updateJob } from "protocol/jobs/contract.ts";
+import { createSchedule } from "protocol/schedules/contract.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { print } from "../../support/waiting.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import type { Page } from "playwright-core";
-import { listAsks } from "../../../daemon/features/asks/contract.ts";
-import { listJobs } from "../../../daemon/features/jobs/contract.ts";
+import { listAsks } from "protocol/asks/contract.ts";
+import { listJobs } from "protocol/jobs/contract.ts";
 import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { AGENT_SCREEN, PaneLab } from "../../support/dashboard/pane_lab.ts";
 import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";

@@ -1,8 +1,8 @@
 /** The dashboard shows, and is bound by, what is proved about who writes. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../../daemon/features/asks/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { print } from "../../support/waiting.ts";
 

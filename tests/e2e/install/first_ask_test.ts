@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import {
   InstalledPackage,
   isMissing,

@@ -7,15 +7,15 @@ import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { RealDaemon } from "../../support/programs/child.ts";
 import { running } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
-import { getPeer } from "../../../daemon/features/peers/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { getTrace } from "protocol/messages/contract.ts";
 import {
   diagnosePeer,
   linkPane,
   listOrphans,
   showPane,
-} from "../../../daemon/features/lifecycle/contract.ts";
+} from "protocol/lifecycle.ts";
 
 const MESH = [Deno.execPath(), ...running("run")];
 

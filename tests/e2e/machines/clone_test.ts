@@ -1,7 +1,7 @@
 /** A copied state directory: two real daemons with one id on one bus. */
 
 import assert from "node:assert/strict";
-import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
 import { natsTest } from "../../support/nats/nats_tests.ts";
 import { busOf, NOTES, withCopy } from "../../support/real_machines/copied_machine.ts";
 import { until } from "../../support/waiting.ts";

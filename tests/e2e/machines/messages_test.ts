@@ -1,10 +1,10 @@
 /** Messages between three daemons on a real nats-server, by the command line and by sockets. */
 
 import assert from "node:assert/strict";
-import { getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
-import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
-import { broadcast, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { listDeliveries } from "protocol/messages/contract.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { natsTest } from "../../support/nats/nats_tests.ts";
 import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";
 import type { RealMachine } from "../../support/real_machines/real_machine.ts";

@@ -1,8 +1,8 @@
 /** A stream that is full, and one in which its operator repeats, forges and reorders batches. */
 
 import assert from "node:assert/strict";
-import { listDeliveries } from "../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { listDeliveries } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { TEST_LIMITS } from "../../support/nats/nats_server.ts";
 import { natsTest } from "../../support/nats/nats_tests.ts";
 import { AnsweringPeer } from "../../support/real_machines/answering_peer.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { isUnreachable } from "protocol/relay/daemons.ts";
 import { RealDaemon, RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
 import { until } from "../../support/waiting.ts";
 

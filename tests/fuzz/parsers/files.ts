@@ -10,7 +10,7 @@ import { sessionOf } from "../../../daemon/features/agents/claude_code/registry.
 import { rolloutOf } from "../../../daemon/features/agents/codex/rollouts.ts";
 import * as copilot from "../../../daemon/features/agents/copilot/sessions.ts";
 import * as gemini from "../../../daemon/features/agents/gemini/sessions.ts";
-import { parseVerdicts } from "../../../daemon/features/agents/selftest/contract.ts";
+import { parseVerdicts } from "protocol/agents/selftest.ts";
 import { parseJson } from "../../../daemon/features/agents/settings_files/json_patch.ts";
 import { rootOf } from "../../../daemon/features/agents/settings_files/jsonc.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";

@@ -9,7 +9,7 @@ import { contentLengthOf, requestHeaders, responseHeaders } from "kit/net/tunnel
 import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import { toHeaders } from "kit/telemetry/collector.ts";
 import { partsOf } from "../../../daemon/features/messages/attachments/multipart.ts";
-import { refuseRepeatedKeys } from "../../../daemon/features/asks/body_keys.ts";
+import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { Inbound } from "../../../daemon/features/messages/websocket/frames.ts";
 import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import { parseEvents } from "../../../cli/client/event_stream.ts";

@@ -10,8 +10,8 @@ import { cleanFilename, cleanMediaType, toContentDisposition } from "kit/http/fi
 import { parseAddress } from "../../../daemon/host/sockets/inet.ts";
 import { toSearch } from "../../../daemon/features/messages/log/search_terms.ts";
 import { idsIn, printable } from "../../../daemon/features/messages/dispatch/framing.ts";
-import { quotedAttribute } from "../../../daemon/features/messages/frame_markers.ts";
-import { instantOf, problemOf, When } from "../../../daemon/features/schedules/when.ts";
+import { quotedAttribute } from "protocol/messages/frame_markers.ts";
+import { instantOf, problemOf, When } from "protocol/schedules/when.ts";
 import { parseIpAddress, parseRange } from "../../../relay/web/net/ip_address.ts";
 import { formatDuration } from "../../../cli/output/time.ts";
 import { damaged, hostileText } from "../hostile.ts";

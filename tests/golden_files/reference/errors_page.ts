@@ -1,7 +1,7 @@
 /** Renders `docs/generated/errors.md`: every refusal, and every reason why a message waits or ended. */
 
 import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
-import { REASONS } from "kit/core/reasons.ts";
+import { REASONS } from "protocol/reasons.ts";
 import { inTable } from "./schema_text.ts";
 
 const HEAD = `# Errors and reasons

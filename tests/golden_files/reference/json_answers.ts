@@ -1,7 +1,7 @@
 /** What each command prints with `--json`: the body of a route, or an object of the command itself. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { getHealth } from "../../../daemon/api/events/contract.ts";
+import { getHealth } from "protocol/api/events.ts";
 import {
   ackAsk,
   declineAsk,
@@ -10,17 +10,17 @@ import {
   openAsk,
   pendingAsks,
   waitAsk,
-} from "../../../daemon/features/asks/contract.ts";
-import { askMany, getMany } from "../../../daemon/features/asks/many/contract.ts";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
-import { forgetMachine, listMachines } from "../../../daemon/features/federation/contract.ts";
-import { handOff, switchPeer } from "../../../daemon/features/handoffs/contract.ts";
+} from "protocol/asks/contract.ts";
+import { askMany, getMany } from "protocol/asks/many.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
+import { forgetMachine, listMachines } from "protocol/machines.ts";
+import { handOff, switchPeer } from "protocol/handoffs.ts";
 import {
   getInboxItem,
   listInbox,
   readInboxItem,
   replyInboxItem,
-} from "../../../daemon/features/inbox/contract.ts";
+} from "protocol/inbox.ts";
 import {
   cancelJob,
   createJob,
@@ -32,7 +32,7 @@ import {
   retryJob,
   runJob,
   updateJob,
-} from "../../../daemon/features/jobs/contract.ts";
+} from "protocol/jobs/contract.ts";
 import {
   killPeer,
   linkPane,
@@ -40,41 +40,41 @@ import {
   prunePeers,
   rehookPeer,
   showPane,
-} from "../../../daemon/features/lifecycle/contract.ts";
-import { typeIntoPane } from "../../../daemon/features/lifecycle/panes/contract.ts";
-import { uploadAttachment } from "../../../daemon/features/messages/attachments/contract.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { getMessage } from "../../../daemon/features/messages/log/contract.ts";
-import { broadcast, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+} from "protocol/lifecycle.ts";
+import { typeIntoPane } from "protocol/panes.ts";
+import { uploadAttachment } from "protocol/messages/attachments.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import {
   closePeer,
   getPeer,
   listPeers,
   renamePeer,
-} from "../../../daemon/features/peers/contract.ts";
-import { setPeer } from "../../../daemon/features/peers/groups/contract.ts";
+} from "protocol/peers/contract.ts";
+import { setPeer } from "protocol/peers/groups.ts";
 import {
   cancelSchedule,
   createSchedule,
   editSchedule,
   getSchedule,
   listSchedules,
-} from "../../../daemon/features/schedules/contract.ts";
+} from "protocol/schedules/contract.ts";
 import {
   cancelSubscription,
   createSubscription,
   getSubscription,
   listSubscriptions,
-} from "../../../daemon/features/subscriptions/contract.ts";
-import { listUsage, readTranscript } from "../../../daemon/features/transcripts/contract.ts";
-import { createShare, listShares, revokeShare } from "../../../daemon/features/shares/contract.ts";
-import { forkPeer, spawnPeer } from "../../../daemon/features/spawn/contract.ts";
+} from "protocol/subscriptions/contract.ts";
+import { listUsage, readTranscript } from "protocol/transcripts.ts";
+import { createShare, listShares, revokeShare } from "protocol/shares.ts";
+import { forkPeer, spawnPeer } from "protocol/spawn/contract.ts";
 import {
   forkSession,
   listSessions,
   resumeSession,
-} from "../../../daemon/features/spawn/sessions/contract.ts";
-import { restartPeer } from "../../../daemon/features/spawn/restarts/contract.ts";
+} from "protocol/spawn/sessions.ts";
+import { restartPeer } from "protocol/spawn/restarts.ts";
 
 /** The answers of the routes that a command may print, and when. */
 type OfRoute = readonly { readonly contract: Contract; readonly when?: string }[];

@@ -1,8 +1,8 @@
 /** Fills the generated parts of docs/websocket.md from the schemas. */
 
 import * as z from "zod";
-import { ackAsk, declineAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
-import { answerAsk } from "../../../daemon/features/asks/questions/contract.ts";
+import { ackAsk, declineAsk, openAsk } from "protocol/asks/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
 import {
   CLOSE,
   type CloseReasonCode,
@@ -10,7 +10,7 @@ import {
   Inbound,
 } from "../../../daemon/features/messages/websocket/frames.ts";
 import { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { world } from "../../support/world.ts";
 import { CLIENT_FRAMES, DAEMON_FRAMES } from "./examples.ts";
 import { type Connection, runSession } from "./session.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { stateMachine } from "kit/core/state_machine.ts";
-import { askMachine, CLOSE_RULES } from "../../../daemon/features/asks/machine.ts";
+import { askMachine, CLOSE_RULES } from "protocol/asks/states.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
 import { machines, machinesOf } from "../../support/machines.ts";
@@ -90,7 +90,7 @@ Deno.test("all machines are found, each with a unique name", () => {
 });
 
 Deno.test("a machine that is not exported is an error", async () => {
-  const path = "daemon/features/asks/machine.ts";
+  const path = "protocol/asks/states.ts";
   const text = Deno.readTextFileSync(new URL(`../../../${path}`, import.meta.url));
   assert.equal((await machinesOf({ path, text, code: text })).length, 1);
   const code = `${text}\nconst hidden = stateMachine("hidden", []);\n`;

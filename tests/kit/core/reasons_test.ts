@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
-import { type Reason, REASONS, sentenceOf } from "../../../kit/core/reasons.ts";
+import { type Reason, REASONS, sentenceOf } from "protocol/reasons.ts";
 import { formatReason } from "../../../cli/output/message_explanation.ts";
 
 Deno.test("each reason has a sentence that is not its code", () => {

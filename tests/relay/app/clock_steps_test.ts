@@ -1,7 +1,7 @@
 /** The relay after the clock is set: its ticks go on, and its uptime stays right. */
 
 import assert from "node:assert/strict";
-import { getRelayHealth } from "../../../relay/app/contract.ts";
+import { getRelayHealth } from "protocol/relay/app.ts";
 import { App, oauthWorld, tokenService } from "../../support/relay/oauth_world.ts";
 import { NAMESPACE, RELAY, relayWorld } from "../../support/relay/relay_world.ts";
 

@@ -1,8 +1,8 @@
 /** The tunnel after the clock was set back, as by a time server after a wrong start. */
 
 import assert from "node:assert/strict";
-import { getHealth } from "../../../daemon/api/events/contract.ts";
-import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { getHealth } from "protocol/api/events.ts";
+import { isUnreachable } from "protocol/relay/daemons.ts";
 import { SwiftClock } from "../../support/swift_clock.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import { daemonId, RELAY, relayWorld, SECRET } from "../../support/relay/relay_world.ts";

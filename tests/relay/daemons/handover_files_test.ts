@@ -1,7 +1,7 @@
 /** Files through the relay: hand-overs need `relay.allow_admin`, other attachments do not. */
 
 import assert from "node:assert/strict";
-import { HANDOFF_TYPE } from "../../../daemon/features/messages/attachments/contract.ts";
+import { HANDOFF_TYPE } from "protocol/messages/attachments.ts";
 import { post } from "../../support/daemon/peer_clients.ts";
 import {
   daemonId,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
-import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { isUnreachable } from "protocol/relay/daemons.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,

@@ -5,7 +5,7 @@ import {
   STREAM_WINDOW_BYTES,
   STREAMS_MAX,
 } from "kit/net/tunnel/frames.ts";
-import { isUnreachable } from "../../../relay/daemons/contract.ts";
+import { isUnreachable } from "protocol/relay/daemons.ts";
 import { ScriptedDaemon } from "../../support/relay/scripted_daemon.ts";
 import {
   daemonId,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { getMachinePage } from "../../../relay/dashboard/contract.ts";
+import { getMachinePage } from "protocol/relay/dashboard.ts";
 import {
   connectDaemon,
   cookieOf,

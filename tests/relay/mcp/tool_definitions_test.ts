@@ -1,7 +1,7 @@
 /** What the tools declare: their schemas and descriptions, and the arguments that they refuse. */
 
 import assert from "node:assert/strict";
-import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import { connectDaemon, relayFixture } from "../../support/relay/composed_relay.ts";
 import { connectApp, grantToken, PROTOCOL_VERSIONS } from "../../support/relay/mcp_apps.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import * as contracts from "../../../relay/oauth/contract.ts";
+import * as contracts from "protocol/relay/oauth.ts";
 import {
   App,
   CALLBACK,

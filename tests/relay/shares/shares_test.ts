@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { ackAsk, openAsk, pendingAsks } from "../../../daemon/features/asks/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { describePeer } from "../../../daemon/features/peers/contract.ts";
-import { createShare, listShares, revokeShare } from "../../../relay/shares/contract.ts";
+import { ackAsk, openAsk, pendingAsks } from "protocol/asks/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { describePeer } from "protocol/peers/contract.ts";
+import { createShare, listShares, revokeShare } from "protocol/relay/shares.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
 import {
   connectDaemon,

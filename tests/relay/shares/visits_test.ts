@@ -1,8 +1,8 @@
 /** Visits of shares: their rate limit, and that responses are harmless in a browser. */
 
 import assert from "node:assert/strict";
-import { createShare } from "../../../relay/shares/contract.ts";
-import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { createShare } from "protocol/relay/shares.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import {
   connectDaemon,
   form,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { registerKey } from "../../../relay/sign_in/contract.ts";
+import { registerKey } from "protocol/relay/sign_in.ts";
 import { SESSION_MS, SESSIONS_EACH_MAX, SESSIONS_MAX } from "../../../relay/sign_in/sessions.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { PAGE_MS, TICKET_MS } from "../../../daemon/api/pages/pages.ts";
-import { SHARE_SECONDS_MAX } from "../../../daemon/features/shares/contract.ts";
+import { SHARE_SECONDS_MAX } from "protocol/shares.ts";
 import { ANSWER_BYTES_MAX as KITTY_BYTES_MAX } from "../../../daemon/host/kitty/remote_control.ts";
 import { COMMANDS_MAX, KITTIES_MAX } from "../../../daemon/host/kitty/kitty.ts";
 import { IDLE_MS_MAX, SERVERS_MAX } from "../../../daemon/host/tmux/tmux.ts";

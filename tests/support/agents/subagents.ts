@@ -3,7 +3,7 @@
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
 import { codexHooks } from "../../../daemon/features/agents/codex/hooks.ts";
 import { copilotHooks } from "../../../daemon/features/agents/copilot/hooks.ts";
-import { getPeer } from "../../../daemon/features/peers/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
 import { peerOfSession, post } from "../daemon/peer_clients.ts";
 

@@ -1,7 +1,7 @@
 /** The tests of every client package, with a real daemon and peers in processes of their own. */
 
 import assert from "node:assert/strict";
-import { openAsk } from "../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import { client } from "kit/http/client.ts";
 import { systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";

@@ -11,7 +11,7 @@ import {
   retryJob,
   runJob,
   updateJob,
-} from "../../../daemon/features/jobs/contract.ts";
+} from "protocol/jobs/contract.ts";
 import type { World } from "../world.ts";
 import { connectPeerWithReceipts, eventData } from "./peer_clients.ts";
 

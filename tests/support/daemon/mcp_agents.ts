@@ -1,6 +1,6 @@
 /** MCP clients of a complete daemon, with different identities. */
 
-import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import { LOOPBACK, type World } from "../world.ts";
 import { API_HEADERS, connect, type PROTOCOL_VERSIONS } from "./mcp_server.ts";
 

@@ -1,8 +1,8 @@
 /** Helpers for peers: registering, connecting, asking, reading events. */
 
-import { openAsk } from "../../../daemon/features/asks/contract.ts";
-import { type Notify, notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
+import { type Notify, notifyPeer } from "protocol/notifications.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import * as peerRows from "../../../daemon/features/peers/store.ts";
 import { BASE, type World } from "../world.ts";
 

@@ -7,13 +7,13 @@ import {
   editSchedule,
   getSchedule,
   listSchedules,
-} from "../../../daemon/features/schedules/contract.ts";
+} from "protocol/schedules/contract.ts";
 import {
   cancelSubscription,
   createSubscription,
   getSubscription,
   listSubscriptions,
-} from "../../../daemon/features/subscriptions/contract.ts";
+} from "protocol/subscriptions/contract.ts";
 import { type World, world } from "../world.ts";
 import { addPeer, connectPeer, post } from "./peer_clients.ts";
 

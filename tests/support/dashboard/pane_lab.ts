@@ -1,7 +1,7 @@
 /** A dashboard whose daemon has a tmux of its own: programs in panes, folders, and spawns. */
 
 import assert from "node:assert/strict";
-import { linkPane } from "../../../daemon/features/lifecycle/contract.ts";
+import { linkPane } from "protocol/lifecycle.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { temporary } from "../programs/child.ts";
 import { print, until } from "../waiting.ts";

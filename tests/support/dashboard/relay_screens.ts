@@ -1,7 +1,7 @@
 /** Pictures of the page at a relay, and of the views Relay and Settings. */
 
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { createShare } from "../../../daemon/features/shares/contract.ts";
+import { createShare } from "protocol/shares.ts";
 import { connectApp } from "../e2e/relay_apps_lab.ts";
 import { RelayDashboardLab } from "./relay_dashboard_lab.ts";
 

@@ -1,9 +1,9 @@
 /** A realistic mesh for screenshots: peers in circles, messages, questions, jobs, schedules. */
 
-import { createJob, getJob, updateJob } from "../../../daemon/features/jobs/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
-import { describePeer } from "../../../daemon/features/peers/contract.ts";
-import { createSchedule } from "../../../daemon/features/schedules/contract.ts";
+import { createJob, getJob, updateJob } from "protocol/jobs/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { describePeer } from "protocol/peers/contract.ts";
+import { createSchedule } from "protocol/schedules/contract.ts";
 import { until } from "../waiting.ts";
 import type { DashboardLab } from "./dashboard_lab.ts";
 import type { SocketPeer } from "./socket_peer.ts";

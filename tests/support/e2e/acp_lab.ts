@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Call } from "kit/http/client.ts";
-import { getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
-import { listInbox, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { listPeers, listTurns, registerPeer } from "../../../daemon/features/peers/contract.ts";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { listInbox, replyInboxItem } from "protocol/inbox.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { listPeers, listTurns, registerPeer } from "protocol/peers/contract.ts";
 import {
   copilotConfig,
   copilotEnvironment,

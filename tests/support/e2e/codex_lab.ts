@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { isThreadId } from "../../../daemon/features/agents/codex/threads.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { codexConfig, codexStartKey } from "../../../daemon/features/agents/codex/fixture.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";

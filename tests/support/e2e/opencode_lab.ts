@@ -2,10 +2,10 @@
 
 import { join } from "node:path";
 import type { Call } from "kit/http/client.ts";
-import { openAsk } from "../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../daemon/features/messages/contract.ts";
-import { listPeers, registerPeer } from "../../../daemon/features/peers/contract.ts";
-import { type TurnState } from "../../../daemon/features/agents/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
+import { type TurnState } from "protocol/agents/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import {
   OPENCODE_ENVIRONMENT,

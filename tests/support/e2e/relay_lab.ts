@@ -5,7 +5,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
-import type { MachineRequest } from "../../../relay/daemons/contract.ts";
+import type { MachineRequest } from "protocol/relay/daemons.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import { until } from "../waiting.ts";
 

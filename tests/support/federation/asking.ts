@@ -1,7 +1,7 @@
 /** What the tests of the exchange do on two machines: ask, answer, and look how it went. */
 
-import { ackAsk, getAsk, openAsk } from "../../../daemon/features/asks/contract.ts";
-import { getTrace, listDeliveries } from "../../../daemon/features/messages/contract.ts";
+import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
+import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
 import type { laptopAndBuildbox } from "./memory_network.ts";
 
 export type Two = Awaited<ReturnType<typeof laptopAndBuildbox>>;

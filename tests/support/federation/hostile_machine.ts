@@ -1,7 +1,7 @@
 /** A machine of the network whose keys somebody else has: it sends entries that no daemon makes. */
 
 import { randomIds } from "kit/core/clock.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { Envelopes } from "../../../daemon/features/machines/trust/envelope.ts";
 import { makeMachineKeys } from "../../../daemon/features/machines/trust/keys.ts";
 import { laptopAndBuildbox, type MachineOptions } from "./memory_network.ts";

@@ -6,9 +6,9 @@ import type {
   Observation,
 } from "../../../daemon/features/agents/adapter.ts";
 import type { PaneFacts, PaneObserver } from "../../../daemon/host/tmux/pane_observer.ts";
-import type { Reason } from "../../../kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
-import type { Backend } from "../../../daemon/features/agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 
 export const SOCKET = "/missing/tmux-1/default";
 

@@ -1,6 +1,6 @@
 /** A peer on a real machine that answers each ask. */
 
-import { ackAsk } from "../../../daemon/features/asks/contract.ts";
+import { ackAsk } from "protocol/asks/contract.ts";
 import { Client, type MessageFrame } from "../../crash/client.ts";
 import type { RealMachine } from "./real_machine.ts";
 

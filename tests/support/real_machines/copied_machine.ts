@@ -1,8 +1,8 @@
 /** A machine whose state directory was copied: two real daemons with one id on one bus. */
 
 import { cpSync } from "node:fs";
-import { listMachines } from "../../../daemon/features/federation/contract.ts";
-import { notifyPeer } from "../../../daemon/features/notifications/contract.ts";
+import { listMachines } from "protocol/machines.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { temporary } from "../programs/child.ts";
 import { AnsweringPeer } from "./answering_peer.ts";
 import { RealMachine } from "./real_machine.ts";

@@ -2,7 +2,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { makeNetworkSecret } from "../../../daemon/features/machines/trust/network.ts";
-import { listPeers } from "../../../daemon/features/peers/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { Network } from "../nats/network.ts";
 import { NatsServer, type ServerSetup } from "../nats/nats_server.ts";
 import { temporary } from "../programs/child.ts";

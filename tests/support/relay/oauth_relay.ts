@@ -10,7 +10,7 @@ import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Proxy } from "../../../relay/web/net/client_address.ts";
 import { openOAuth } from "../../../relay/oauth/oauth.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
-import type { Machines } from "../../../relay/daemons/contract.ts";
+import type { Machines } from "protocol/relay/daemons.ts";
 
 interface Platform {
   readonly clock: Clock;

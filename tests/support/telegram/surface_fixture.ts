@@ -7,7 +7,7 @@ import { DaemonUnreachable } from "../../../cli/client/daemon_client.ts";
 import { BotApi } from "../../../cli/surfaces/telegram/bot_api.ts";
 import type { SocketListener } from "../../../cli/client/daemon_connection.ts";
 import { TelegramSurface } from "../../../cli/surfaces/telegram/surface.ts";
-import { replyByRef, replyInboxItem } from "../../../daemon/features/inbox/contract.ts";
+import { replyByRef, replyInboxItem } from "protocol/inbox.ts";
 import { FakeAttachments } from "./fake_attachments.ts";
 import { countingIds } from "../ids.ts";
 import { CHAT, FakeBotApi, TOKEN } from "./fake_bot_api.ts";

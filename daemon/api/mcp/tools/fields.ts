@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { IdempotencyKey, Name } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
-import { getPeer } from "../../../features/peers/contract.ts";
-import { ATTACHMENTS_MAX } from "../../../features/messages/attachments/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
+import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";
 import type { McpCaller } from "../identify.ts";
 import type { ToolContext } from "../tool.ts";
 

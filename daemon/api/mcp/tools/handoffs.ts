@@ -9,7 +9,7 @@ import {
   NOTE_CHARS_MAX,
   TURNS_DEFAULT,
   TURNS_MAX,
-} from "../../../features/handoffs/contract.ts";
+} from "protocol/handoffs.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { circle, idempotency_key, idempotencyHeaders, maybe, mustBePeer, peer } from "./fields.ts";
 

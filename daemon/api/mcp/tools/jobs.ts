@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Instant, Name, shortText, Text, TextOrEmpty } from "kit/core/schema.ts";
-import { quotedLine } from "../../../features/messages/frame_markers.ts";
+import { quotedLine } from "protocol/messages/frame_markers.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   cancelJob,
@@ -15,8 +15,8 @@ import {
   OnInterrupt,
   REPORTED,
   updateJob,
-} from "../../../features/jobs/contract.ts";
-import { Backend } from "../../../features/agents/contract.ts";
+} from "protocol/jobs/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { mustBeTrusted, READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { callerId, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 

@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
 import { Problem } from "kit/core/problem.ts";
-import { listPeers } from "../../../features/peers/contract.ts";
-import { assumeRole, killPeer } from "../../../features/lifecycle/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { assumeRole, killPeer } from "protocol/lifecycle.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { callerId, circle, maybe, ownCircle, peer } from "./fields.ts";
 

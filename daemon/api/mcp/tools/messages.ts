@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
-import { toTag } from "../../../features/messages/attachments/contract.ts";
-import { Kind } from "../../../features/messages/contract.ts";
-import { listMessages, SEARCH_CHARS_MAX } from "../../../features/messages/log/contract.ts";
+import { toTag } from "protocol/messages/attachments.ts";
+import { Kind } from "protocol/messages/contract.ts";
+import { listMessages, SEARCH_CHARS_MAX } from "protocol/messages/log.ts";
 import { READ_HINTS, type Tool, tool } from "../tool.ts";
 import { AttachedFile, maybe } from "./fields.ts";
 import { charsPerText, nameTag, quote, truncate } from "./quoting.ts";

@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
-import { quotedName } from "../../../features/messages/frame_markers.ts";
-import { broadcast, notifyPeer } from "../../../features/notifications/contract.ts";
-import { Tag } from "../../../features/peers/schemas.ts";
+import { quotedName } from "protocol/messages/frame_markers.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
+import { Tag } from "protocol/peers/record.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import {
   attachments,

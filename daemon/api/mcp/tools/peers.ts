@@ -3,8 +3,8 @@
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Name } from "kit/core/schema.ts";
-import { quotedLine } from "../../../features/messages/frame_markers.ts";
-import { describePeer, getPeer, listPeers, renamePeer } from "../../../features/peers/contract.ts";
+import { quotedLine } from "protocol/messages/frame_markers.ts";
+import { describePeer, getPeer, listPeers, renamePeer } from "protocol/peers/contract.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
 

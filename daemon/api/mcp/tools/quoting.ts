@@ -1,7 +1,7 @@
 /** Shows messages to a model: as data, between tags that no text can forge. */
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
-import { neutralizeMarks, tagAttributes } from "../../../features/messages/frame_markers.ts";
+import { neutralizeMarks, tagAttributes } from "protocol/messages/frame_markers.ts";
 
 /** Limit for all texts of one result, in characters. */
 const ANSWER_CHARS_MAX = 24_000;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
 import { toDisplayName } from "kit/core/text.ts";
-import { quotedLine } from "../../../features/messages/frame_markers.ts";
+import { quotedLine } from "protocol/messages/frame_markers.ts";
 import {
   cancelSchedule,
   createSchedule,
@@ -12,7 +12,7 @@ import {
   listSchedules,
   ScheduleKind,
   ScheduleState,
-} from "../../../features/schedules/contract.ts";
+} from "protocol/schedules/contract.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 import { charsPerText, quote, truncate } from "./quoting.ts";

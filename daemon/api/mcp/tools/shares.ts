@@ -7,7 +7,7 @@ import {
   revokeShare,
   SHARE_SECONDS_MAX,
   SHARE_SECONDS_MIN,
-} from "../../../features/shares/contract.ts";
+} from "protocol/shares.ts";
 import { SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { callerId } from "./fields.ts";
 

@@ -2,11 +2,11 @@
 
 import * as z from "zod";
 import { Name, Text } from "kit/core/schema.ts";
-import { getPeer } from "../../../features/peers/contract.ts";
-import { Backend } from "../../../features/agents/contract.ts";
-import { spawnPeer } from "../../../features/spawn/contract.ts";
-import { forkSession } from "../../../features/spawn/sessions/contract.ts";
-import { restartPeer } from "../../../features/spawn/restarts/contract.ts";
+import { getPeer } from "protocol/peers/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
+import { forkSession } from "protocol/spawn/sessions.ts";
+import { restartPeer } from "protocol/spawn/restarts.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 

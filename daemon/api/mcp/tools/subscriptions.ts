@@ -4,14 +4,14 @@ import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { invalidField } from "kit/core/problem.ts";
 import { Text } from "kit/core/schema.ts";
-import { quotedLine } from "../../../features/messages/frame_markers.ts";
-import { FORMS } from "../../../features/subscriptions/conditions.ts";
+import { quotedLine } from "protocol/messages/frame_markers.ts";
+import { FORMS } from "protocol/subscriptions/conditions.ts";
 import {
   cancelSubscription,
   createSubscription,
   type getSubscription,
   listSubscriptions,
-} from "../../../features/subscriptions/contract.ts";
+} from "protocol/subscriptions/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { cleanLine } from "kit/core/text.ts";
-import { ENTRIES_MAX, EntryKind, readTranscript } from "../../../features/transcripts/contract.ts";
+import { ENTRIES_MAX, EntryKind, readTranscript } from "protocol/transcripts.ts";
 import { READ_HINTS, type Tool, tool } from "../tool.ts";
 import { callerId, circle, maybe, peer } from "./fields.ts";
 import { charsPerText, nameTag, quote, truncate } from "./quoting.ts";

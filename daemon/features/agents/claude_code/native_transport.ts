@@ -3,7 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import { isStopped } from "../../../host/processes.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import {

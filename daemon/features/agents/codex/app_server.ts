@@ -6,7 +6,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import { unlessMissing } from "../../../host/paths.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";

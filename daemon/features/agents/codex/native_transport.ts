@@ -4,7 +4,7 @@
  */
 
 import type { Log } from "kit/core/log.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import { runProgram } from "../../../host/program_group.ts";
 import { withoutSecrets } from "../../../host/tmux/terminals.ts";
 import {

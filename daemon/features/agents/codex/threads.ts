@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
 

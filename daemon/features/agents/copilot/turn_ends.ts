@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
-import { ErrorClass } from "../contract.ts";
+import { ErrorClass } from "protocol/agents/contract.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { entriesOf } from "./session_files.ts";
 import { recordsFileOf } from "./sessions.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Decision, HookReader } from "../adapter.ts";
-import { ErrorClass } from "../contract.ts";
+import { ErrorClass } from "protocol/agents/contract.ts";
 import { event, payloadReader } from "./payload_reader.ts";
 import { ofSubagent } from "./subagents.ts";
 

@@ -2,9 +2,9 @@
  * Transports that `mesh selftest` saw fail, read from the state directory when the file changes.
  */
 
-import type { Backend } from "../contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import { readTextOrNothing, unlessMissing } from "../../../host/paths.ts";
-import { parseVerdicts, type Verdicts } from "./contract.ts";
+import { parseVerdicts, type Verdicts } from "protocol/agents/selftest.ts";
 
 /** The known failures of each agent's transports. These transports are tried last. */
 export type KnownFailures = ReturnType<typeof knownFailuresAt>;

@@ -1,8 +1,8 @@
 /** The route of the self-tests' results. */
 
 import { type Route, route } from "kit/http/route.ts";
-import { Backend, TransportName } from "../contract.ts";
-import { listSelftests } from "./contract.ts";
+import { Backend, TransportName } from "protocol/agents/contract.ts";
+import { listSelftests } from "protocol/agents/selftest.ts";
 import type { KnownFailures } from "./known_failures.ts";
 
 export function selftestRoutes(known: KnownFailures): Route[] {

@@ -6,7 +6,7 @@ import { isProblem, Problem } from "kit/core/problem.ts";
 import { mustBeFew, peersTagged, tagOf } from "../../peers/groups/groups.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import { type AskMany, type Child, type ChildAsk, type ManyResult, PEERS_MAX } from "./contract.ts";
+import { type AskMany, type Child, type ChildAsk, type ManyResult, PEERS_MAX } from "protocol/asks/many.ts";
 import * as rows from "./store.ts";
 
 /** How many parents one tick times out, so that a tick stays short. */

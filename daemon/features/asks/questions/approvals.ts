@@ -18,7 +18,7 @@ import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
-import type { AskBlocking, Verdict } from "./contract.ts";
+import type { AskBlocking, Verdict } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];

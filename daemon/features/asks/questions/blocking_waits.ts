@@ -7,7 +7,7 @@ import { Ages } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import { TERMINAL, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks } from "../asks.ts";
-import type { Ask, Outcome } from "../contract.ts";
+import type { Ask, Outcome } from "protocol/asks/contract.ts";
 import * as rows from "./store.ts";
 
 export interface BlockingWaitsDeps {

@@ -5,7 +5,7 @@ import type { Context } from "kit/data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import * as peerRows from "../../peers/store.ts";
 import { pendingOfAll } from "../store.ts";
-import type { Candidate } from "./contract.ts";
+import type { Candidate } from "protocol/asks/routing.ts";
 
 /** Every live peer that takes messages and was not started by the system itself. */
 export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Candidate[] {

@@ -6,7 +6,7 @@ import { indexedText, tokensOf } from "kit/core/words.ts";
 import type { Context } from "kit/data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import type { lastReplies } from "./candidates.ts";
-import { type Candidate, type Choice, noChoice } from "./contract.ts";
+import { type Candidate, type Choice, noChoice } from "protocol/asks/routing.ts";
 import { byLoad } from "./least_busy.ts";
 
 /**

@@ -2,13 +2,13 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Address } from "../../peers/schemas.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { Directory, Sender } from "../../peers/directory.ts";
 import type { Scope } from "../../peers/identity/name_lookup.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import type { OpenAsk } from "../contract.ts";
+import type { OpenAsk } from "protocol/asks/contract.ts";
 import { lastReplies, liveCandidates } from "./candidates.ts";
-import { type Candidate, type Choice, noChoice, type Routing, type Strategy } from "./contract.ts";
+import { type Candidate, type Choice, noChoice, type Routing, type Strategy } from "protocol/asks/routing.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
 import { mostRelevant } from "./relevance.ts";

@@ -5,7 +5,7 @@ import { Problem } from "kit/core/problem.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { CALL_BYTES_MAX, tooLarge } from "./bounds.ts";
 import type { CallClient } from "./call_client.ts";
-import * as contracts from "./contract.ts";
+import * as contracts from "protocol/calls.ts";
 
 export interface CallRouteDeps {
   /** Undefined while this machine is on no bus. */

@@ -4,11 +4,11 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem, recoverableProblem } from "kit/core/problem.ts";
-import { sentenceOf } from "kit/core/reasons.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { isDecidedThere, TERMINAL, TOOL_PERMISSION } from "../../asks/answers.ts";
 import type { ClosingDetails } from "../../asks/ask_closer.ts";
-import type { Ask } from "../../asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import { insertStage } from "../../messages/ledger/stages.ts";
 import type { ExchangeDeps, KnownMachine } from "./deps.ts";

@@ -1,16 +1,16 @@
 /** What the exchange of messages between machines uses of other features. */
 
 import type { Reader, Tx } from "kit/data/sqlite.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { Asks } from "../../asks/asks.ts";
 import type { HumanInbox } from "../../asks/ask_closer.ts";
-import type { Attachment, Attachments } from "../../messages/attachments/contract.ts";
+import type { Attachment, Attachments } from "protocol/messages/attachments.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { DeliveryReactions } from "../../messages/receipts.ts";
 import type { Steps } from "../../messages/ledger/steps.ts";
 import type { ClockAhead } from "../../machines/other_clock.ts";
 import type { Directory } from "../../peers/directory.ts";
-import type { Address } from "../../peers/schemas.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { SentFile } from "../files/sent_files.ts";
 import type { EntryKind } from "./entries.ts";
 

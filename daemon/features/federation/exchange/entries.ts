@@ -7,10 +7,10 @@ import * as z from "zod";
 import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.ts";
 import { cleanLine } from "kit/core/text.ts";
 import { readTrace } from "kit/http/traceparent.ts";
-import { CloseReasons, Outcome, TypedAnswer } from "../../asks/contract.ts";
-import { Question } from "../../messages/question.ts";
+import { CloseReasons, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
+import { Question } from "protocol/messages/question.ts";
 import { peerId } from "../../peers/remote/schemas.ts";
-import { AuthorKind } from "../../peers/schemas.ts";
+import { AuthorKind } from "protocol/peers/record.ts";
 import { SentFiles } from "../files/sent_files.ts";
 
 const Id = z.string().min(1).max(255);

@@ -3,9 +3,9 @@
  */
 
 import type { Context } from "kit/data/context.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { StoredMessage } from "../../messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import { findStepped } from "../../messages/ledger/rows.ts";
 import { insertStage } from "../../messages/ledger/stages.ts";

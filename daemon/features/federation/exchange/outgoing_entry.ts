@@ -2,7 +2,7 @@
 
 import type { Tx } from "kit/data/sqlite.ts";
 import { sha256 } from "kit/host/node_library.ts";
-import type { StoredMessage } from "../../messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import type { ExchangeDeps } from "./deps.ts";
 import type { MessageEntry } from "./entries.ts";

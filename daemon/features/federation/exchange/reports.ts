@@ -1,10 +1,10 @@
 /** Reports to the origin of a message which state the message has reached here. */
 
 import type { Context } from "kit/data/context.ts";
-import type { StoredMessage } from "../../messages/contract.ts";
-import type { DeliveryState } from "../../messages/machine.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { Ask } from "../../asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import * as ledger from "../../messages/ledger/ledger.ts";
 import { identOf } from "../../messages/ledger/rows.ts";
 import type { ExchangeDeps } from "./deps.ts";

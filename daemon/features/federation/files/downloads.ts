@@ -3,7 +3,7 @@
 import { isProblem } from "kit/core/problem.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../../../host/bus.ts";
-import type { Attachment } from "../../messages/attachments/contract.ts";
+import type { Attachment } from "protocol/messages/attachments.ts";
 import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
 import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";

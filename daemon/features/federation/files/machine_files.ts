@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
-import type { Attachment } from "../../messages/attachments/contract.ts";
+import type { Attachment } from "protocol/messages/attachments.ts";
 import { Downloads, type ReceivedFiles } from "./downloads.ts";
 import type { Carrying, SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";

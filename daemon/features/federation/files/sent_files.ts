@@ -1,7 +1,7 @@
 /** How an entry for another machine names the files that it carries. */
 
 import * as z from "zod";
-import { ATTACHMENTS_MAX } from "../../messages/attachments/contract.ts";
+import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";
 
 /** A file of an entry. The other machine trusts no part of it but compares the file with it. */
 export const SentFile = z.object({

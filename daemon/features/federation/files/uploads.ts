@@ -3,7 +3,7 @@
 import type { Tx } from "kit/data/sqlite.ts";
 import { isProblem } from "kit/core/problem.ts";
 import { type Bus, BusError } from "../../../host/bus.ts";
-import type { Attachment } from "../../messages/attachments/contract.ts";
+import type { Attachment } from "protocol/messages/attachments.ts";
 import type { SenderReason } from "./missing_files.ts";
 import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";

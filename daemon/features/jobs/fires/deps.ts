@@ -4,7 +4,7 @@ import type { ProgramRunner } from "../../../host/programs.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
 import type { Spawns } from "../../spawn/spawns.ts";
-import type { Checks } from "../contract.ts";
+import type { Checks } from "protocol/jobs/contract.ts";
 import type { Executors } from "../executors.ts";
 import type { Notices } from "../notices.ts";
 import type { JobSteps } from "../transitions.ts";

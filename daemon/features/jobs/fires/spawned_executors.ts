@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
-import { ANY_PROGRAM } from "../../agents/contract.ts";
+import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { StartedExecutor, StartRequest } from "../executors.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
-import { Attempt } from "../record.ts";
+import { Attempt } from "protocol/jobs/record.ts";
 
 /** An attempt as stored: the record, its job's id, and whether its executor must be ended. */
 export const StoredAttempt = Attempt.extend({

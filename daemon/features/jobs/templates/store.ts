@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
-import { Template } from "../record.ts";
+import { Template } from "protocol/jobs/record.ts";
 import { type Filter, newestSql } from "../store.ts";
 
 /** A template as stored: the record and internal fields. */

@@ -3,9 +3,9 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
-import type { JobBody } from "../contract.ts";
+import type { JobBody } from "protocol/jobs/contract.ts";
 import { illegalState, type JobFields, type JobSource } from "../job_fields.ts";
-import { type TemplateEvent, templateMachine } from "../machine.ts";
+import { type TemplateEvent, templateMachine } from "protocol/jobs/states.ts";
 import type { Filter, StoredJob } from "../store.ts";
 import * as rows from "./store.ts";
 import type { StoredTemplate } from "./store.ts";

@@ -1,7 +1,7 @@
 /** The screens of peers' panes, for people who look on. Only a proved pane is shown. */
 
 import { stripEscapes } from "../../agents/screens.ts";
-import type { PaneScreen } from "../contract.ts";
+import type { PaneScreen } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "../deps.ts";
 import type { PaneProof } from "./pane_proof.ts";
 

@@ -1,9 +1,9 @@
 /** What a person types into a peer's pane. It goes into that very pane, or nowhere. */
 
 import { Problem } from "kit/core/problem.ts";
-import { sentenceOf } from "kit/core/reasons.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
-import type { TypedKeys, TypingRequest } from "./contract.ts";
+import type { TypedKeys, TypingRequest } from "protocol/panes.ts";
 import type { LifecycleDeps } from "../deps.ts";
 import type { PaneProof } from "./pane_proof.ts";
 

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { ClockAhead } from "../other_clock.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { isProblem } from "kit/core/problem.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 
 /** An entry of a link. */
 export interface LinkEntry {

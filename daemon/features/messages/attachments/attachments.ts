@@ -8,7 +8,7 @@ import { crypto } from "kit/host/node_library.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
 import { invalidField, Problem } from "kit/core/problem.ts";
 import { type Files, isDiskError } from "../../../host/files.ts";
-import type { Attachment } from "./contract.ts";
+import type { Attachment } from "protocol/messages/attachments.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import { carriersOf } from "../ledger/carriers.ts";
 import * as rows from "./store.ts";

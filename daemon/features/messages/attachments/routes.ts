@@ -12,7 +12,7 @@ import {
   getAttachment,
   HANDOFF_TYPE,
   uploadAttachment,
-} from "./contract.ts";
+} from "protocol/messages/attachments.ts";
 import { boundaryOf } from "./multipart.ts";
 
 /** Make a browser download any file and execute none. */

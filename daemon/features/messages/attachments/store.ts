@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
-import { Attachment } from "./contract.ts";
+import { Attachment } from "protocol/messages/attachments.ts";
 
 /**
  * An attachment's row. It holds the file's name and not its path, because the directory may move.

@@ -6,7 +6,7 @@
 import type { Context } from "kit/data/context.ts";
 import { isProblem } from "kit/core/problem.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import type { Reason } from "protocol/reasons.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
@@ -15,7 +15,7 @@ import { type Directory, takesHookMessages } from "../../peers/directory.ts";
 import type { Peers } from "../../peers/peers.ts";
 import type { Reachability } from "../../peers/records.ts";
 import * as ledger from "../ledger/ledger.ts";
-import type { StoredMessage } from "../contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
 import { HOLD_MS_MAX, type UrgentMessages } from "../urgent/urgent_messages.ts";

@@ -1,10 +1,10 @@
 /** Frames: the text of a message as an agent reads it, so that no peer can pose as another. */
 
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
-import { Question, toQuestionTags } from "../question.ts";
-import { neutralizeMarks, quotedName, tagAttributes } from "../frame_markers.ts";
-import { toTag } from "../attachments/contract.ts";
-import type { StoredMessage } from "../contract.ts";
+import { Question, toQuestionTags } from "protocol/messages/question.ts";
+import { neutralizeMarks, quotedName, tagAttributes } from "protocol/messages/frame_markers.ts";
+import { toTag } from "protocol/messages/attachments.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /**
  * Cleans foreign text for a prompt: removes control characters and hidden characters, and

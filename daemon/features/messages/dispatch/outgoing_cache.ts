@@ -1,7 +1,7 @@
 /** Caches outgoing messages, so that each is framed once, however often it is attempted. */
 
 import type { OutgoingMessage } from "../../agents/adapter.ts";
-import type { StoredMessage } from "../contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import { frame, proofId } from "./framing.ts";
 
 /**

@@ -3,10 +3,10 @@
 import * as z from "zod";
 import { bulkInsert } from "kit/data/deferred_inserts.ts";
 import { type Reader, toAssignments, type Tx } from "kit/data/sqlite.ts";
-import type { Reason } from "kit/core/reasons.ts";
-import { AuthorKind } from "../../peers/schemas.ts";
-import { type Attachments, toWire } from "../attachments/contract.ts";
-import type { AskFields, StoredMessage } from "../contract.ts";
+import type { Reason } from "protocol/reasons.ts";
+import { AuthorKind } from "protocol/peers/record.ts";
+import { type Attachments, toWire } from "protocol/messages/attachments.ts";
+import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { identOf, idParams, selectMessages, WHERE_ID } from "./rows.ts";
 
 /** The columns of a new row. All others are null, or have their default. */

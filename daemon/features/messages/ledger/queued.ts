@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
-import { StoredMessage } from "../contract.ts";
+import { StoredMessage } from "protocol/messages/contract.ts";
 import { selectMessages } from "./rows.ts";
 
 const QueuedMessage = rowOf(

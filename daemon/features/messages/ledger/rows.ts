@@ -2,7 +2,7 @@
 
 import { type Reader, rowOf } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
-import { StoredMessage } from "../contract.ts";
+import { StoredMessage } from "protocol/messages/contract.ts";
 
 const StoredMessageRow = rowOf(StoredMessage);
 

@@ -1,12 +1,12 @@
 /** The steps of deliveries: checks each transition, writes it and publishes it. */
 
 import type { Context } from "kit/data/context.ts";
-import type { StoredMessage } from "../contract.ts";
-import type { TransportName } from "../../agents/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { TransportName } from "protocol/agents/contract.ts";
 import * as ledger from "./ledger.ts";
 import { insertStage } from "./stages.ts";
-import { type DeliveryEvent, deliveryMachine, type DeliveryState } from "../machine.ts";
-import type { Reason } from "kit/core/reasons.ts";
+import { type DeliveryEvent, deliveryMachine, type DeliveryState } from "protocol/messages/states.ts";
+import type { Reason } from "protocol/reasons.ts";
 
 /** The fields of a delivery that a step needs. */
 export type SteppedMessage = Pick<

@@ -2,7 +2,7 @@
 
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
-import { PROOF_MS_MAX, type Stage, type StoredMessage, type Trace } from "../contract.ts";
+import { PROOF_MS_MAX, type Stage, type StoredMessage, type Trace } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger.ts";
 import { identOf } from "./rows.ts";
 import { stagesOf } from "./stages.ts";

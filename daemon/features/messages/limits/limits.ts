@@ -6,7 +6,7 @@
 import type { Context } from "kit/data/context.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 import type { Directory } from "../../peers/directory.ts";
-import type { Kind } from "../contract.ts";
+import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { FirstAccepted } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";

@@ -6,7 +6,7 @@ import { invalidField, isProblem, Problem } from "kit/core/problem.ts";
 import type { IdCodec } from "../id_codec.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { Retention, type RetentionLimits } from "../ledger/retention.ts";
-import type { Message, MessageQuery } from "./contract.ts";
+import type { Message, MessageQuery } from "protocol/messages/log.ts";
 import { Indexer } from "./indexer.ts";
 import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";

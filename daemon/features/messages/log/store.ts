@@ -5,7 +5,7 @@ import { indexedText, wordEnds } from "kit/core/words.ts";
 import { idsStarting } from "kit/data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
-import { Message } from "./contract.ts";
+import { Message } from "protocol/messages/log.ts";
 
 const Row = rowOf(
   Message.omit({ message_id: true, snippet: true }).extend({ seq: z.number().int() }),

@@ -4,7 +4,7 @@ import type { Context } from "kit/data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../../peers/directory.ts";
-import type { StoredMessage } from "../contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import { peersWithUrgent } from "../ledger/queued.ts";
 import type { Markers } from "./markers.ts";
 

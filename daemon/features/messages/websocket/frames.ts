@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
-import { Traceparent } from "../contract.ts";
-import { GivenMetadata, PaneId, Role, TmuxSocket } from "../../peers/schemas.ts";
-import { ErrorClass, TurnState } from "../../agents/contract.ts";
+import { Traceparent } from "protocol/messages/contract.ts";
+import { GivenMetadata, PaneId, Role, TmuxSocket } from "protocol/peers/record.ts";
+import { ErrorClass, TurnState } from "protocol/agents/contract.ts";
 
 export const FRAME_BYTES_MAX = 1_048_576;
 

@@ -1,8 +1,8 @@
 /** Frames that the daemon sends on `/ws` (contract 4). */
 
 import * as z from "zod";
-import { Attachments } from "../attachments/contract.ts";
-import { AuthorKind, Peer } from "../../peers/schemas.ts";
+import { Attachments } from "protocol/messages/attachments.ts";
+import { AuthorKind, Peer } from "protocol/peers/record.ts";
 
 const nullableString = z.string().nullable();
 

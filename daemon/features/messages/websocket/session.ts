@@ -5,11 +5,11 @@
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
-import { toWire } from "../attachments/contract.ts";
-import { expiryField } from "../question.ts";
+import { toWire } from "protocol/messages/attachments.ts";
+import { expiryField } from "protocol/messages/question.ts";
 import { CLOSE, type CloseReasonCode } from "./frames.ts";
 import type { Outbound } from "./outbound_frames.ts";
-import type { StoredMessage } from "../contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /** The part of a WebSocket that a session needs. */
 export interface Connection {

@@ -4,9 +4,9 @@ import { Problem } from "kit/core/problem.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { inCircle } from "../identity/lookup.ts";
 import { type Scope, toCircles } from "../identity/name_lookup.ts";
-import type { Address } from "../schemas.ts";
+import type { Address } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
-import { GROUP_PEERS_MAX } from "./contract.ts";
+import { GROUP_PEERS_MAX } from "protocol/peers/groups.ts";
 
 /** The tag that an argument such as `@backend` names; undefined for any other argument. */
 export function tagOf(argument: string): string | undefined {

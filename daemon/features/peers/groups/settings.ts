@@ -7,11 +7,11 @@ import { isLive } from "../directory.ts";
 import type { PeerProfiles } from "../profiles.ts";
 import { refuseReservedTag } from "../identity/naming.ts";
 import type { Scope } from "../identity/name_lookup.ts";
-import { type Address, type Tag, TAGS_MAX } from "../schemas.ts";
+import { type Address, type Tag, TAGS_MAX } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";
 import { peersTagged } from "./groups.ts";
-import type { PeerSettings } from "./contract.ts";
+import type { PeerSettings } from "protocol/peers/groups.ts";
 
 export class PeerSettingsService {
   readonly #ctx: Context;

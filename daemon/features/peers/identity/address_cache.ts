@@ -1,8 +1,8 @@
 /** Addresses of peers in memory: each is read once, and again after a change of any peer's row. */
 
 import type { Database } from "kit/data/sqlite.ts";
-import { looksLike } from "./lookalikes.ts";
-import { type Address, isAppName, isReserved } from "../schemas.ts";
+import { looksLike } from "protocol/peers/lookalikes.ts";
+import { type Address, isAppName, isReserved } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 
 /** The maximum number of answers in memory. Callers choose the names, so nothing else limits it. */

@@ -1,7 +1,7 @@
 /** Clients of `/ws` that connect again: recognized by the `client_id` that they keep (contract 4). */
 
 import { sha256 } from "kit/host/node_library.ts";
-import type { Registration } from "../schemas.ts";
+import type { Registration } from "protocol/peers/record.ts";
 
 /** The key of a client's metadata. Only the client knows its value, so no record contains it. */
 const CLIENT_ID = "client_id";

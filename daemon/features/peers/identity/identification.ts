@@ -6,7 +6,7 @@ import type { ProcessId } from "../../../host/processes.ts";
 import type { RegistryDeps } from "../changes.ts";
 import { isLive } from "../directory.ts";
 import { circleOfRegistration, type RegistrationEvidence } from "../registration.ts";
-import type { Registration } from "../schemas.ts";
+import type { Registration } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";
 import { mustMatchPeer, mustMatchPresented } from "./certificates.ts";

@@ -2,7 +2,7 @@
 
 import type { ProcessId, ProcessTable } from "../../../host/processes.ts";
 import { isLive } from "../directory.ts";
-import type { Registration } from "../schemas.ts";
+import type { Registration } from "protocol/peers/record.ts";
 import type { IdentityFacts, StoredPeer } from "../store.ts";
 import type { KnownPeer, ProcessState } from "./identity.ts";
 

@@ -1,6 +1,6 @@
 /** Which peers a name means: those of the caller's circle first, then those everywhere. */
 
-import { type Address, ROLES_OF_ALL_CIRCLES } from "../schemas.ts";
+import { type Address, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
 type NamedPeer = Pick<Address, "circle" | "role" | "status">;
 

@@ -2,7 +2,7 @@
 
 import { Problem } from "kit/core/problem.ts";
 import { nameAndMachine, type RemoteDirectory } from "../remote/remote_directory.ts";
-import { type Address, ALIASES, type Role } from "../schemas.ts";
+import { type Address, ALIASES, type Role } from "protocol/peers/record.ts";
 import type { AddressCache } from "./address_cache.ts";
 import { type LookupCircles, matchesOf } from "./lookup.ts";
 

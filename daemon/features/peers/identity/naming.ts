@@ -12,11 +12,11 @@ import {
   isReservedForSurface,
   type Registration,
   type Role,
-} from "../schemas.ts";
+} from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 import { sha256 } from "kit/host/node_library.ts";
 import { toAscii } from "./transliteration.ts";
-import { looksLike } from "./lookalikes.ts";
+import { looksLike } from "protocol/peers/lookalikes.ts";
 
 const NAME_LENGTH_MAX = 64;
 

@@ -6,7 +6,7 @@
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { RegistryDeps } from "../changes.ts";
-import type { Offline } from "../contract.ts";
+import type { Offline } from "protocol/peers/contract.ts";
 import { isLive } from "../directory.ts";
 import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";

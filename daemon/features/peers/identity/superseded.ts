@@ -1,6 +1,6 @@
 /** Executions that restarts replaced, whose late offline reports are ignored. */
 
-import type { Offline } from "../contract.ts";
+import type { Offline } from "protocol/peers/contract.ts";
 
 /** Remembered executions per peer; the processes of older ones have ended. */
 const PROCESSES_PER_PEER_MAX = 16;

@@ -4,7 +4,7 @@ import { Problem } from "kit/core/problem.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { Answers } from "../identity/address_cache.ts";
 import { inCircle, type LookupCircles, matchesOf } from "../identity/lookup.ts";
-import { type Address, isReserved } from "../schemas.ts";
+import { type Address, isReserved } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 
 export class RemoteDirectory {

@@ -3,7 +3,7 @@
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "kit/data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { Address } from "../schemas.ts";
+import type { Address } from "protocol/peers/record.ts";
 import { isOwnId } from "../identity/peer_ids.ts";
 import * as peerRows from "../store.ts";
 import { qualifiedName, type RemotePeer, type SharedHuman, type SharedPeer } from "./schemas.ts";

@@ -1,8 +1,8 @@
 /** Records of peers on other machines, as the API shows them beside those of this machine. */
 
 import type { Context } from "kit/data/context.ts";
-import type { PeerFilter } from "../contract.ts";
-import type { Peer } from "../schemas.ts";
+import type { PeerFilter } from "protocol/peers/contract.ts";
+import type { Peer } from "protocol/peers/record.ts";
 import type { RemotePeers } from "./remote_peers.ts";
 import { qualifiedName, type RemotePeer } from "./schemas.ts";
 import * as rows from "./store.ts";

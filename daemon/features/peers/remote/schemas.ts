@@ -5,8 +5,8 @@
 
 import * as z from "zod";
 import { Instant, madeLate, Name, shortText } from "kit/core/schema.ts";
-import { Backend, TurnState } from "../../agents/contract.ts";
-import { PeerStatus, Role } from "../schemas.ts";
+import { Backend, TurnState } from "protocol/agents/contract.ts";
+import { PeerStatus, Role } from "protocol/peers/record.ts";
 
 /** A description is cut to this length before it is shared. */
 export const SHARED_DESCRIPTION_CHARS_MAX = 200;

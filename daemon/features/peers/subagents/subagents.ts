@@ -23,7 +23,7 @@ import {
   ENDED_MS_MAX,
   RUNNING_MAX,
   SILENT_MS_MAX,
-} from "./schemas.ts";
+} from "protocol/peers/subagents.ts";
 import * as rows from "./store.ts";
 import type { StoredChild } from "./store.ts";
 

@@ -1,13 +1,13 @@
 /** Preflight: whether an agent can be restarted, and with which command. It changes nothing. */
 
 import { Problem } from "kit/core/problem.ts";
-import { ANY_PROGRAM, type Backend } from "../../agents/contract.ts";
+import { ANY_PROGRAM, type Backend } from "protocol/agents/contract.ts";
 import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import type { SpawnDeps } from "../deps.ts";
 import { allowedFolder } from "../paths.ts";
-import type { Restart } from "../../peers/schemas.ts";
+import type { Restart } from "protocol/peers/record.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 
 export interface PreflightOptions {

@@ -3,10 +3,10 @@
 import type { Context } from "kit/data/context.ts";
 import { recoverableProblem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { type RestartEvent, restartMachine } from "../machine.ts";
+import { type RestartEvent, restartMachine } from "../states.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
 import type { PeerProfiles } from "../../peers/profiles.ts";
-import { RestartStage } from "../../peers/schemas.ts";
+import { RestartStage } from "protocol/peers/record.ts";
 import { RestartFailure } from "./preflight.ts";
 import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";

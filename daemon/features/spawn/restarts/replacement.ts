@@ -4,7 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import type { Registration } from "../../peers/schemas.ts";
+import type { Registration } from "protocol/peers/record.ts";
 import type { RegistrationEvidence } from "../../peers/registration.ts";
 import * as peerRows from "../../peers/store.ts";
 import type { StoredPeer } from "../../peers/store.ts";

@@ -5,7 +5,7 @@ import type { Context } from "kit/data/context.ts";
 import { terminate } from "../../../host/processes.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import type { SpawnDeps } from "../deps.ts";
-import type { RestartEvent } from "../machine.ts";
+import type { RestartEvent } from "../states.ts";
 import { RestartFailure, type RestartPlan } from "./preflight.ts";
 import type { RestartRecords } from "./records.ts";
 import { readSubject } from "./replacement.ts";

@@ -6,15 +6,15 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import type { Backend } from "../../agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import type { RequestContext } from "../../messages/request_context.ts";
 import type { PeerQuery } from "../../peers/directory.ts";
-import { type Restart, type RestartBlock, RestartStage } from "../../peers/schemas.ts";
+import { type Restart, type RestartBlock, RestartStage } from "protocol/peers/record.ts";
 import type { SpawnDeps } from "../deps.ts";
 import type { Launcher } from "../launcher.ts";
-import { restartMachine } from "../machine.ts";
+import { restartMachine } from "../states.ts";
 import * as spawnRows from "../store.ts";
-import type { RestartRequest } from "./contract.ts";
+import type { RestartRequest } from "protocol/spawn/restarts.ts";
 import {
   preflight,
   type PreflightOptions,

@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { Backend } from "../../agents/contract.ts";
-import { restartMachine } from "../machine.ts";
-import { Restart } from "../../peers/schemas.ts";
+import { Backend } from "protocol/agents/contract.ts";
+import { restartMachine } from "../states.ts";
+import { Restart } from "protocol/peers/record.ts";
 
 const nullableString = z.string().nullable();
 const nullableInteger = z.number().int().nullable();

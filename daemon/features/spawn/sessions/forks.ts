@@ -4,14 +4,14 @@ import { Problem } from "kit/core/problem.ts";
 import type { Context } from "kit/data/context.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { kindOf } from "../../../host/terminals/addresses.ts";
-import { ANY_PROGRAM } from "../../agents/contract.ts";
+import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import { definitionOf } from "../../agents/registry.ts";
 import type { StoredPeer } from "../../peers/store.ts";
-import type { SpawnRequest } from "../contract.ts";
+import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
 import type { Spawns } from "../spawns.ts";
 import * as spawnRows from "../store.ts";
-import type { Forked, ForkRequest } from "./contract.ts";
+import type { Forked, ForkRequest } from "protocol/spawn/sessions.ts";
 
 /** A copy that was launched, and what it was copied from. */
 export interface LaunchedFork {

@@ -3,7 +3,7 @@
 import type { Context } from "kit/data/context.ts";
 import { Problem } from "kit/core/problem.ts";
 import { cleanText } from "kit/core/text.ts";
-import type { Backend } from "../../agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import { AGENTS } from "../../agents/registry.ts";
 import { maskSecrets } from "../../agents/sessions/secrets.ts";
 import {
@@ -25,7 +25,7 @@ import {
   type ResumeRequest,
   type SessionListQuery,
   SESSIONS_MAX,
-} from "./contract.ts";
+} from "protocol/spawn/sessions.ts";
 
 /** Shorter beginnings of ids would match by chance, such as a title that begins with "a". */
 const ID_PREFIX_MIN = 4;

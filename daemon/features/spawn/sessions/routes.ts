@@ -7,7 +7,7 @@ import { refuseUntrusted } from "../../../host/trusted_socket.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import { originOf, type SpawnRoutesDeps } from "../routes.ts";
 import type { Spawns } from "../spawns.ts";
-import { forkSession, listSessions, resumeSession } from "./contract.ts";
+import { forkSession, listSessions, resumeSession } from "protocol/spawn/sessions.ts";
 import type { Forks } from "./forks.ts";
 import type { Resumptions } from "./resumptions.ts";
 

@@ -4,7 +4,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import * as clients from "../../../../relay/oauth/clients/store.ts";
-import type { Client } from "../../../../relay/oauth/contract.ts";
+import type { Client } from "protocol/relay/oauth.ts";
 import * as grants from "../../../../relay/oauth/grants/store.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 

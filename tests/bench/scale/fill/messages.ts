@@ -8,7 +8,7 @@ import { Database, type Tx } from "kit/data/sqlite.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { readIdentity } from "../../../../daemon/app/identity.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
-import type { StoredMessage } from "../../../../daemon/features/messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import { type IdCodec, keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
 import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
 import * as log from "../../../../daemon/features/messages/log/store.ts";

@@ -5,7 +5,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { openDatabase } from "../../../../relay/app/database.ts";
-import type { Client } from "../../../../relay/oauth/contract.ts";
+import type { Client } from "protocol/relay/oauth.ts";
 import { Grants } from "../../../../relay/oauth/grants/grants.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 import { temporary } from "../../../support/programs/child.ts";

@@ -1,7 +1,7 @@
 /** A daemon among many machines on one NATS server: its directory, its memory, what rest costs. */
 
-import { listMachines } from "../../../../daemon/features/federation/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { listMachines } from "protocol/machines.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { DEFAULT_LIMITS } from "../../../../daemon/host/nats/store.ts";
 import { Script } from "../../../support/programs/child.ts";
 import { built, RawHttpConnection } from "../../../support/programs/lean_http_client.ts";

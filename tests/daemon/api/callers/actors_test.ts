@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { onePeer } from "../../../../daemon/features/peers/schemas.ts";
+import { onePeer } from "protocol/peers/record.ts";
 import {
   BASE,
   FakeSockets,

@@ -4,8 +4,8 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { pendingAsks } from "../../../../daemon/features/asks/contract.ts";
-import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { pendingAsks } from "protocol/asks/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import { LOOPBACK, world } from "../../../support/world.ts";
 import {
   type Answers,

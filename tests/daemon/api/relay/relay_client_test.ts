@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { HANDSHAKE_MS_MAX, PING_EVERY_MS } from "kit/net/tunnel/frames.ts";
 import { unpackMessage } from "kit/net/tunnel/packing.ts";
-import { getHealth } from "../../../../daemon/api/events/contract.ts";
+import { getHealth } from "protocol/api/events.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import type { OpenSocket } from "../../../../daemon/api/relay/relay_client.ts";
 import { eventData } from "../../../support/daemon/peer_clients.ts";

@@ -7,7 +7,7 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
 import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/definition.ts";
 import { loadAgents } from "../../../../daemon/app/platform.ts";
-import { Backend } from "../../../../daemon/features/agents/contract.ts";
+import { Backend } from "protocol/agents/contract.ts";
 import { foldersIn, type Source, sources } from "../../../tidy/sources.ts";
 import { silent } from "../../../support/host/private_tmux.ts";
 
@@ -32,7 +32,7 @@ Deno.test("the registry lists every agent folder, and the contract every backend
 
 /** Files that may name an agent, each with the reason. */
 const NAMING: Readonly<Record<string, string>> = {
-  "daemon/features/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
+  "protocol/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
   "dashboard/views/spawn/agents.ts":
     "the choices of a page, whose daemon may be of another version",
 };

@@ -1,7 +1,7 @@
 /** Connected apps as the daemon's own dashboard sees them, at a relay with OAuth. */
 
 import assert from "node:assert/strict";
-import { listApps, revokeApp } from "../../../../daemon/features/apps/contract.ts";
+import { listApps, revokeApp } from "protocol/apps.ts";
 import {
   App,
   ISSUER,

@@ -1,8 +1,8 @@
 /** Asks: opening, acknowledging, declining, cancelling, eviction, listing. */
 
 import assert from "node:assert/strict";
-import { ackAsk, openAsk, waitAsk } from "../../../../daemon/features/asks/contract.ts";
-import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { ackAsk, openAsk, waitAsk } from "protocol/asks/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import { type World, world } from "../../../support/world.ts";
 import {
   addPeer,

@@ -6,7 +6,7 @@ import {
   foldAskKeys,
   foldNamedAskKeys,
   refuseRepeatedKeys,
-} from "../../../../daemon/features/asks/body_keys.ts";
+} from "protocol/asks/body_keys.ts";
 import { isProblem, Problem } from "kit/core/problem.ts";
 
 /** A word with each letter in either case. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Manifest } from "../../../../daemon/features/handoffs/contract.ts";
+import { Manifest } from "protocol/handoffs.ts";
 import {
   addPeer,
   ask,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
-import { PROOF_MS_MAX } from "../../../../daemon/features/messages/contract.ts";
+import { PROOF_MS_MAX } from "protocol/messages/contract.ts";
 import { type World, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { copilotHooks } from "../../../../daemon/features/agents/copilot/hooks.ts";
 import { geminiHooks } from "../../../../daemon/features/agents/gemini/hooks.ts";
-import { setPeer } from "../../../../daemon/features/peers/groups/contract.ts";
+import { setPeer } from "protocol/peers/groups.ts";
 import { type World, world } from "../../../support/world.ts";
 import {
   ask,

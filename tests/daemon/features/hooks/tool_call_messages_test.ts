@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { setPeer } from "../../../../daemon/features/peers/groups/contract.ts";
-import { notifyPeer } from "../../../../daemon/features/notifications/contract.ts";
+import { setPeer } from "protocol/peers/groups.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { IDS_MAX } from "../../../../daemon/features/hooks/tool_call_messages.ts";
 import { HOLD_MS_MAX } from "../../../../daemon/features/messages/urgent/urgent_messages.ts";
 import { AgentAtWork } from "../../../support/agents/agent_at_work.ts";

@@ -1,8 +1,8 @@
 /** Replies to all: the asker gets the reply, and the others of the thread a notification. */
 
 import assert from "node:assert/strict";
-import { askMany } from "../../../../daemon/features/asks/many/contract.ts";
-import { replyAll } from "../../../../daemon/features/notifications/contract.ts";
+import { askMany } from "protocol/asks/many.ts";
+import { replyAll } from "protocol/notifications.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
 

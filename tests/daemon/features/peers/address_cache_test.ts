@@ -7,8 +7,8 @@ import {
   AddressCache,
   ANSWERS_MAX,
 } from "../../../../daemon/features/peers/identity/address_cache.ts";
-import { looksLike } from "../../../../daemon/features/peers/identity/lookalikes.ts";
-import { isReserved } from "../../../../daemon/features/peers/schemas.ts";
+import { looksLike } from "protocol/peers/lookalikes.ts";
+import { isReserved } from "protocol/peers/record.ts";
 import * as rows from "../../../../daemon/features/peers/store.ts";
 import { type World, world } from "../../../support/world.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { skeletonOf } from "../../../../daemon/features/peers/identity/lookalikes.ts";
+import { skeletonOf } from "protocol/peers/lookalikes.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
 import { addPeer, connectPeer, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
-import type { Peer } from "../../../../daemon/features/peers/schemas.ts";
+import type { Peer } from "protocol/peers/record.ts";
 import { agentInPane, registerRelaunched } from "../../../support/daemon/restarts.ts";
 import {
   advanceUntilSettled,

@@ -7,7 +7,7 @@ import {
   PeerStatus,
   Role,
   ROLES_OF_ALL_CIRCLES,
-} from "../../../../daemon/features/peers/schemas.ts";
+} from "protocol/peers/record.ts";
 
 const circle = fc.constantFrom("red", "blue", "green");
 const LISTED = PeerStatus.options.filter((status) => status !== "retired");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { freeName, isSuffixed } from "../../../../daemon/features/peers/identity/naming.ts";
-import { LIVE_PEERS_MAX, PEER_RECORDS_MAX } from "../../../../daemon/features/peers/schemas.ts";
+import { LIVE_PEERS_MAX, PEER_RECORDS_MAX } from "protocol/peers/record.ts";
 import { addPeer, connectPeer, post } from "../../../support/daemon/peer_clients.ts";
 import { copyPeer } from "../../../support/daemon/many_peers.ts";
 import { type World, world } from "../../../support/world.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { Registration } from "../../../../daemon/features/peers/schemas.ts";
+import { Registration } from "protocol/peers/record.ts";
 import { nameOf } from "../../../../daemon/features/peers/identity/naming.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 import {

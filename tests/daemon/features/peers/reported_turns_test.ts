@@ -6,7 +6,7 @@ import {
   listTurns,
   reportChat,
   reportTurn,
-} from "../../../../daemon/features/peers/contract.ts";
+} from "protocol/peers/contract.ts";
 import { world } from "../../../support/world.ts";
 import {
   addPeer,

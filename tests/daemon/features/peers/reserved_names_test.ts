@@ -1,8 +1,8 @@
 /** Names that nobody but the daemon and the human may have, and texts that look like theirs. */
 
 import assert from "node:assert/strict";
-import { looksLike } from "../../../../daemon/features/peers/identity/lookalikes.ts";
-import { neutralizeMarks } from "../../../../daemon/features/messages/frame_markers.ts";
+import { looksLike } from "protocol/peers/lookalikes.ts";
+import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { world } from "../../../support/world.ts";
 import { addPeer, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";

@@ -5,7 +5,7 @@ import {
   createShare,
   listShares,
   revokeShare,
-} from "../../../../daemon/features/shares/contract.ts";
+} from "protocol/shares.ts";
 import { runCli } from "../../../../cli.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer } from "../../../support/daemon/peer_clients.ts";

@@ -1,7 +1,7 @@
 /** Spawned agents that wait at a dialog before their hooks run: a person learns so in seconds. */
 
 import assert from "node:assert/strict";
-import type { Backend } from "../../../../daemon/features/agents/contract.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import { FakeProcesses } from "../../../support/world.ts";
 import { addPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes } from "../../../support/host/fake_panes.ts";

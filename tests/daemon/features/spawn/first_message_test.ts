@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
-import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { countingIds } from "../../../support/ids.ts";
 import { addPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";

@@ -1,7 +1,7 @@
 /** Completing a folder: only within the allowed paths, after links are followed. */
 
 import assert from "node:assert/strict";
-import { FOLDERS_MAX } from "../../../../daemon/features/spawn/contract.ts";
+import { FOLDERS_MAX } from "protocol/spawn/contract.ts";
 import { get } from "../../../support/daemon/peer_clients.ts";
 import { spawningWorld } from "../../../support/daemon/spawns.ts";
 

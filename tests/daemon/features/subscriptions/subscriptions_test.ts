@@ -1,7 +1,7 @@
 /** Subscriptions: what is told, to whom, and how often. */
 
 import assert from "node:assert/strict";
-import { ACTIVE_MAX, PER_PEER_MAX } from "../../../../daemon/features/subscriptions/contract.ts";
+import { ACTIVE_MAX, PER_PEER_MAX } from "protocol/subscriptions/contract.ts";
 import { FIRES_MAX } from "../../../../daemon/features/subscriptions/telling.ts";
 import {
   addPeer,

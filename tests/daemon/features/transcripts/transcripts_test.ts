@@ -7,7 +7,7 @@ import {
   getUsage,
   listUsage,
   readTranscript,
-} from "../../../../daemon/features/transcripts/contract.ts";
+} from "protocol/transcripts.ts";
 import { FULL_CHARS_MAX } from "../../../../daemon/features/transcripts/transcripts.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { recorded, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { loadAgents } from "../../../../daemon/app/platform.ts";
-import { broadcast } from "../../../../daemon/features/notifications/contract.ts";
-import { linkPane, listOrphans } from "../../../../daemon/features/lifecycle/contract.ts";
-import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { broadcast } from "protocol/notifications.ts";
+import { linkPane, listOrphans } from "protocol/lifecycle.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import {
   SEARCH_PATH,
   silent,

@@ -1,7 +1,7 @@
 /** What xterm.js reports as typed, as keys. */
 
 import assert from "node:assert/strict";
-import { Key } from "../../../../daemon/features/agents/contract.ts";
+import { Key } from "protocol/agents/contract.ts";
 import { keysOf, pasteOf } from "../../../../dashboard/components/terminal/typed_keys.ts";
 
 Deno.test("texts, named keys and control keys are told apart", () => {

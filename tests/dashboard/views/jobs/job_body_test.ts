@@ -1,7 +1,7 @@
 /** The request of a new job. */
 
 import assert from "node:assert/strict";
-import { createJob } from "../../../../daemon/features/jobs/contract.ts";
+import { createJob } from "protocol/jobs/contract.ts";
 import { type JobText, problemOf, toJobBody } from "../../../../dashboard/views/jobs/job_body.ts";
 
 const NOW = { kind: "now" } as const;

@@ -1,9 +1,9 @@
 /** What a person types into a pane goes there in order, in requests of a limited size. */
 
 import assert from "node:assert/strict";
-import type { Key } from "../../../../daemon/features/agents/contract.ts";
+import type { Key } from "protocol/agents/contract.ts";
 import { CHARS_MAX, KEYS_MAX, TypingQueue } from "../../../../dashboard/views/peer/typing_queue.ts";
-import { TYPED_CHARS_MAX, TYPED_KEYS_MAX } from "../../../../daemon/features/agents/contract.ts";
+import { TYPED_CHARS_MAX, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
 
 /** A daemon that answers each request when the test says so. */
 function fakeDaemon() {

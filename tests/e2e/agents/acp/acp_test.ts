@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { getAsk } from "../../../../daemon/features/asks/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
 import {
   AcpLab,

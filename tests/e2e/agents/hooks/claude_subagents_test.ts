@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { ApiError } from "kit/http/client.ts";
-import { openAsk } from "../../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
-import { diagnosePeer } from "../../../../daemon/features/lifecycle/contract.ts";
-import { getPeer, listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { diagnosePeer } from "protocol/lifecycle.ts";
+import { getPeer, listPeers } from "protocol/peers/contract.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 

@@ -1,9 +1,9 @@
 /** A real agent whose model refuses the request: its turn ends with an error, which is reported. */
 
 import assert from "node:assert/strict";
-import { listEvents } from "../../../../daemon/api/events/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
-import { openAsk } from "../../../../daemon/features/asks/contract.ts";
+import { listEvents } from "protocol/api/events.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { codexCli } from "../../../support/e2e/installed_agents.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";

@@ -1,9 +1,9 @@
 /** Real agents that end their turn without an answer: a hook reminds them, and they answer. */
 
 import assert from "node:assert/strict";
-import { getAsk, openAsk } from "../../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../../daemon/features/messages/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { codexCli, copilotCli, geminiCli } from "../../../support/e2e/installed_agents.ts";

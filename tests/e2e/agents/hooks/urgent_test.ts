@@ -1,10 +1,10 @@
 /** Real agents that read an urgent message between two tool calls: once, and with proof. */
 
 import assert from "node:assert/strict";
-import { getTrace } from "../../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
-import { getMessage } from "../../../../daemon/features/messages/log/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import type { ModelServer } from "../../../../cli/selftest/model/scripted_model.ts";
 import { withAgentFixture } from "../../../support/e2e/agent_harness.ts";

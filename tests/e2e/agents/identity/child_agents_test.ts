@@ -12,8 +12,8 @@ import {
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
 import { GEMINI_SETTINGS } from "../../../../daemon/features/agents/gemini/fixture.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
-import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
-import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { MessagesModel } from "../../../../cli/selftest/model/messages.ts";
 import { AgentFixture, type AgentUnderTest } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";

@@ -5,12 +5,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import {
   forkSession,
   listSessions,
   resumeSession,
-} from "../../../../daemon/features/spawn/sessions/contract.ts";
+} from "protocol/spawn/sessions.ts";
 import { sessionOf } from "../../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
 import { inPane, MAIN, run } from "../../../support/e2e/programs.ts";

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
-import { spawnPeer } from "../../../../daemon/features/spawn/contract.ts";
-import { forkSession } from "../../../../daemon/features/spawn/sessions/contract.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
+import { forkSession } from "protocol/spawn/sessions.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import type { ModelServer } from "../../../../cli/selftest/model/scripted_model.ts";
 import { codexCli, type Installed, opencodeCli } from "../../../support/e2e/installed_agents.ts";

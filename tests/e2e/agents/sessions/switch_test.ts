@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { switchPeer } from "../../../../daemon/features/handoffs/contract.ts";
-import { getPeer, listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
+import { switchPeer } from "protocol/handoffs.ts";
+import { getPeer, listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../../daemon/host/processes.ts";
-import { spawnPeer } from "../../../../daemon/features/spawn/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
 import { prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
 import { binOf, claudeCode, codexCli } from "../../../support/e2e/installed_agents.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";

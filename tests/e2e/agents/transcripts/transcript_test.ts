@@ -1,8 +1,8 @@
 /** A real Claude Code reads what a real Gemini CLI recorded of its session, with our tool. */
 
 import assert from "node:assert/strict";
-import { listPeers, registerPeer } from "../../../../daemon/features/peers/contract.ts";
-import { getUsage, readTranscript } from "../../../../daemon/features/transcripts/contract.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
+import { getUsage, readTranscript } from "protocol/transcripts.ts";
 import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";

@@ -1,7 +1,7 @@
 /** axe finds nothing in the peer's view, its windows, and the window that starts an agent. */
 
 import assert from "node:assert/strict";
-import { uploadAttachment } from "../../../../daemon/features/messages/attachments/contract.ts";
+import { uploadAttachment } from "protocol/messages/attachments.ts";
 import { violationsOf } from "../../../support/dashboard/axe.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { paneTest } from "../../../support/dashboard/pane_lab.ts";

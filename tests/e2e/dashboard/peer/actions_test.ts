@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { isAlive } from "../../../../daemon/host/processes.ts";
-import { createJob } from "../../../../daemon/features/jobs/contract.ts";
-import { getPeer, offlinePeer, reportTurn } from "../../../../daemon/features/peers/contract.ts";
+import { createJob } from "protocol/jobs/contract.ts";
+import { getPeer, offlinePeer, reportTurn } from "protocol/peers/contract.ts";
 import { type PaneLab, paneTest } from "../../../support/dashboard/pane_lab.ts";
 import { until } from "../../../support/waiting.ts";
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { ackAsk } from "../../../../daemon/features/asks/contract.ts";
-import { uploadAttachment } from "../../../../daemon/features/messages/attachments/contract.ts";
+import { ackAsk } from "protocol/asks/contract.ts";
+import { uploadAttachment } from "protocol/messages/attachments.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { until } from "../../../support/waiting.ts";

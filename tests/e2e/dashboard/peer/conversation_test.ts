@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { notifyPeer } from "../../../../daemon/features/notifications/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { until } from "../../../support/waiting.ts";

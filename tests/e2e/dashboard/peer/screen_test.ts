@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { openAsk } from "../../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import { paneTest } from "../../../support/dashboard/pane_lab.ts";
 import { until } from "../../../support/waiting.ts";
 

@@ -1,7 +1,7 @@
 /** An agent's session between its messages, and its tokens, in a real browser. */
 
-import { registerPeer } from "../../../../daemon/features/peers/contract.ts";
-import { notifyPeer } from "../../../../daemon/features/notifications/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { recorded } from "../../../support/sessions/recorded_sessions.ts";

@@ -1,7 +1,7 @@
 /** The agents' own turns in the conversation, in a real browser with a real daemon. */
 
 import assert from "node:assert/strict";
-import { reportChat } from "../../../../daemon/features/peers/contract.ts";
+import { reportChat } from "protocol/peers/contract.ts";
 import { choice, open } from "../../../support/dashboard/attention.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 

@@ -1,7 +1,7 @@
 /** The dashboard through a relay: a real relay, real daemons, and a browser that signs in. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../../../daemon/features/asks/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
 import { relayTest } from "../../../support/dashboard/relay_dashboard_lab.ts";
 import { PHONE } from "../../../support/dashboard/shared_browser.ts";
 import { hostileDaemon } from "../../../support/dashboard/hostile_daemon.ts";

@@ -1,7 +1,7 @@
 /** The views Relay and Settings, on the daemon's own page and through a relay. */
 
 import assert from "node:assert/strict";
-import { createShare } from "../../../../daemon/features/shares/contract.ts";
+import { createShare } from "protocol/shares.ts";
 import { violationsOf } from "../../../support/dashboard/axe.ts";
 import { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import {

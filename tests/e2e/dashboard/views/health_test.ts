@@ -1,7 +1,7 @@
 /** Health: charts that are loaded when they are shown, figures, and the self-test's verdicts. */
 
 import assert from "node:assert/strict";
-import { VERDICTS_FILE } from "../../../../daemon/features/agents/selftest/contract.ts";
+import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import { until } from "../../../support/waiting.ts";
 

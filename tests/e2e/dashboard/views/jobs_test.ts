@@ -7,7 +7,7 @@ import {
   getJob,
   listJobs,
   updateJob,
-} from "../../../../daemon/features/jobs/contract.ts";
+} from "protocol/jobs/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { until } from "../../../support/waiting.ts";

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type { Request } from "playwright-core";
-import { createJob } from "../../../../daemon/features/jobs/contract.ts";
-import { createSchedule } from "../../../../daemon/features/schedules/contract.ts";
+import { createJob } from "protocol/jobs/contract.ts";
+import { createSchedule } from "protocol/schedules/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 
 browserTest(

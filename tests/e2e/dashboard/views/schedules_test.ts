@@ -1,8 +1,8 @@
 /** Schedules: the calendar, a new one, and its end. */
 
 import assert from "node:assert/strict";
-import { listSchedules } from "../../../../daemon/features/schedules/contract.ts";
-import { createSubscription } from "../../../../daemon/features/subscriptions/contract.ts";
+import { listSchedules } from "protocol/schedules/contract.ts";
+import { createSubscription } from "protocol/subscriptions/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 
 browserTest(

@@ -1,8 +1,8 @@
 /** Peers that a daemon reaches by its bus, on other machines: no grant of the relay covers them. */
 
 import assert from "node:assert/strict";
-import { listMessages } from "../../../../daemon/features/messages/log/contract.ts";
-import { listPeers } from "../../../../daemon/features/peers/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { announce, BUILDBOX, sharedPeer } from "../../../support/federation/remote_peers.ts";
 import {
   connectDaemon,

@@ -1,8 +1,8 @@
 /** The remote tools get_reply and list_requests, with real daemons. */
 
 import assert from "node:assert/strict";
-import { ackAsk, declineAsk } from "../../../../daemon/features/asks/contract.ts";
-import { offlinePeer } from "../../../../daemon/features/peers/contract.ts";
+import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
+import { offlinePeer } from "protocol/peers/contract.ts";
 import type { World } from "../../../support/world.ts";
 import {
   connectDaemon,

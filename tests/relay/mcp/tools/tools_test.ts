@@ -1,8 +1,8 @@
 /** The remote tools list_machines, list_agents, ask_agent and send_message, with real daemons. */
 
 import assert from "node:assert/strict";
-import { ackAsk, pendingAsks } from "../../../../daemon/features/asks/contract.ts";
-import { offlinePeer, setPeerProvenance } from "../../../../daemon/features/peers/contract.ts";
+import { ackAsk, pendingAsks } from "protocol/asks/contract.ts";
+import { offlinePeer, setPeerProvenance } from "protocol/peers/contract.ts";
 import type { World } from "../../../support/world.ts";
 import {
   connectDaemon,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { listApps } from "../../../../relay/oauth/apps/contract.ts";
+import { listApps } from "protocol/relay/apps.ts";
 import {
   ALL_SCOPES,
   App,

@@ -1,7 +1,7 @@
 /** Invariants of the daemon: its events, its peers, its counts and its log. */
 
 import assert from "node:assert/strict";
-import { peerMachine } from "../../../../daemon/features/peers/machine.ts";
+import { peerMachine } from "protocol/peers/states.ts";
 import { checkLost } from "../restores.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import {
   deliveryMachine,
   type DeliveryState,
-} from "../../../../daemon/features/messages/machine.ts";
+} from "protocol/messages/states.ts";
 import { identOf, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 

@@ -5,7 +5,7 @@ import {
   attemptMachine,
   jobMachine,
   templateMachine,
-} from "../../../../daemon/features/jobs/machine.ts";
+} from "protocol/jobs/states.ts";
 import type { Job, Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 

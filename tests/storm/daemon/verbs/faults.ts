@@ -1,7 +1,7 @@
 /** Verbs of faults: statements that fail, power cuts within commits, lost answers, clock jumps. */
 
 import assert from "node:assert/strict";
-import { getHealth } from "../../../../daemon/api/events/contract.ts";
+import { getHealth } from "protocol/api/events.ts";
 import { runScheduler } from "../../../../daemon/app/scheduler.ts";
 import { crash, crashAtCommit } from "../crashes.ts";
 import type { KeyedRequest } from "../expectations.ts";

@@ -4,11 +4,11 @@ import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Text, TextOrEmpty } from "kit/core/schema.ts";
 import { invalidField, Problem } from "kit/core/problem.ts";
-import { ackAsk, declineAsk } from "../../../../features/asks/contract.ts";
-import { answerAsk } from "../../../../features/asks/questions/contract.ts";
-import { quotedName } from "../../../../features/messages/frame_markers.ts";
-import { replyAll } from "../../../../features/notifications/contract.ts";
-import { getPeer } from "../../../../features/peers/contract.ts";
+import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
+import { answerAsk } from "protocol/asks/questions.ts";
+import { quotedName } from "protocol/messages/frame_markers.ts";
+import { replyAll } from "protocol/notifications.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../../tool.ts";
 import { attachments, callerId, correlation_id, mustBePeer } from "../fields.ts";
 

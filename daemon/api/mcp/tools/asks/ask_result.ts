@@ -2,9 +2,9 @@
 
 import * as z from "zod";
 import { type Call, type WireResponse } from "kit/http/client.ts";
-import { getAsk, waitAsk } from "../../../../features/asks/contract.ts";
-import { toTag } from "../../../../features/messages/attachments/contract.ts";
-import { quotedName } from "../../../../features/messages/frame_markers.ts";
+import { getAsk, waitAsk } from "protocol/asks/contract.ts";
+import { toTag } from "protocol/messages/attachments.ts";
+import { quotedName } from "protocol/messages/frame_markers.ts";
 import type { McpCaller } from "../../identify.ts";
 import { AttachedFile, maybe } from "../fields.ts";
 import { nameTag, printable, quote } from "../quoting.ts";

@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
-import { quotedName } from "../../../../features/messages/frame_markers.ts";
-import { getAsk } from "../../../../features/asks/contract.ts";
-import { askMany, getMany, PEERS_MAX } from "../../../../features/asks/many/contract.ts";
+import { quotedName } from "protocol/messages/frame_markers.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { askMany, getMany, PEERS_MAX } from "protocol/asks/many.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool } from "../../tool.ts";
 import {
   AttachedFile,

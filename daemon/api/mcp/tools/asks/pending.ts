@@ -5,9 +5,9 @@
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
-import { getAsk, listAsks, pendingAsks } from "../../../../features/asks/contract.ts";
-import { Option, Question, toQuestionTags } from "../../../../features/messages/question.ts";
-import { toTag } from "../../../../features/messages/attachments/contract.ts";
+import { getAsk, listAsks, pendingAsks } from "protocol/asks/contract.ts";
+import { Option, Question, toQuestionTags } from "protocol/messages/question.ts";
+import { toTag } from "protocol/messages/attachments.ts";
 import { READ_HINTS, type Tool, tool, type ToolContext } from "../../tool.ts";
 import { AttachedFile, maybe, mustBePeer } from "../fields.ts";
 import { charsPerText, nameTag, quote, truncate } from "../quoting.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { openAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import { FakeSockets, type World, world } from "../../../../support/world.ts";
 import { ask, eventData, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 import { agents } from "../../../../support/daemon/mcp_agents.ts";

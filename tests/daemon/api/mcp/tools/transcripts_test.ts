@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { codexSessionFiles } from "../../../../../daemon/features/agents/codex/session_files.ts";
-import { registerPeer } from "../../../../../daemon/features/peers/contract.ts";
+import { registerPeer } from "protocol/peers/contract.ts";
 import { agents } from "../../../../support/daemon/mcp_agents.ts";
 import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";

@@ -8,7 +8,7 @@ import {
   createHookTransport,
   WaitingHookList,
 } from "../../../../../daemon/features/agents/claude_code/hook_transport.ts";
-import { setPeer } from "../../../../../daemon/features/peers/groups/contract.ts";
+import { setPeer } from "protocol/peers/groups.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";

@@ -17,7 +17,7 @@ import { FakeProcesses, type World, world } from "../../../../support/world.ts";
 import { randomIds } from "kit/core/clock.ts";
 import { TmuxServers } from "../../../../../daemon/host/tmux/tmux.ts";
 import { silent } from "../../../../support/host/private_tmux.ts";
-import { identifyCaller } from "../../../../../daemon/api/callers/contract.ts";
+import { identifyCaller } from "protocol/api/callers.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 
 const [API, WEB] = [

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hooks.ts";
-import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 

@@ -14,7 +14,7 @@ import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/
 import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
 import { resume } from "../../../../../daemon/features/agents/opencode/resume.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
-import { renamePeer } from "../../../../../daemon/features/peers/contract.ts";
+import { renamePeer } from "protocol/peers/contract.ts";
 import { all } from "../../../../../daemon/features/peers/store.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { type FakeSocket, type World, world } from "../../../../support/world.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Adapter } from "../../../../../daemon/features/agents/adapter.ts";
-import { VERDICTS_FILE } from "../../../../../daemon/features/agents/selftest/contract.ts";
+import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { knownFailuresAt } from "../../../../../daemon/features/agents/selftest/known_failures.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, get, notify } from "../../../../support/daemon/peer_clients.ts";

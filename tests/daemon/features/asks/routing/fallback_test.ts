@@ -1,7 +1,7 @@
 /** Routing failures: min_confidence, `fallback_to`, excluded roles, refused choices. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 import { askAnyone, assertNothing, leastBusyWorld } from "../../../../support/daemon/routing.ts";
 

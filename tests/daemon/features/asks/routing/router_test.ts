@@ -1,8 +1,8 @@
 /** Asks without `to_peer`: order of checks, choice of the peer, reporting. */
 
 import assert from "node:assert/strict";
-import { getAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, connectPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { askAnyone, assertNothing, leastBusyWorld } from "../../../../support/daemon/routing.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { getConfig } from "../../../../../daemon/app/contract.ts";
-import { listMessages } from "../../../../../daemon/features/messages/log/contract.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
-import { getPeer, listPeers } from "../../../../../daemon/features/peers/contract.ts";
-import { spawnPeer } from "../../../../../daemon/features/spawn/contract.ts";
+import { getConfig } from "protocol/api/config.ts";
+import { listMessages } from "protocol/messages/log.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { getPeer, listPeers } from "protocol/peers/contract.ts";
+import { spawnPeer } from "protocol/spawn/contract.ts";
 import { CALL_BYTES_MAX } from "../../../../../daemon/features/federation/calls/bounds.ts";
 import { callContext, readFrame } from "../../../../../daemon/features/federation/calls/codec.ts";
 import { BusError } from "../../../../../daemon/host/bus.ts";

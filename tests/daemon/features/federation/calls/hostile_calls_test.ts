@@ -13,8 +13,8 @@ import {
   NonceMemory,
   NONCES_MAX,
 } from "../../../../../daemon/features/federation/calls/nonce_memory.ts";
-import { listMessages } from "../../../../../daemon/features/messages/log/contract.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+import { listMessages } from "protocol/messages/log.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";
 import {
   introduce,

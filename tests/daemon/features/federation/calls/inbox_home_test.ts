@@ -1,13 +1,13 @@
 /** The human's inbox on another machine: messages go there, and the inbox is answered from here. */
 
 import assert from "node:assert/strict";
-import { openAsk } from "../../../../../daemon/features/asks/contract.ts";
+import { openAsk } from "protocol/asks/contract.ts";
 import {
   getInboxItem,
   listInbox,
   readInboxItem,
   replyInboxItem,
-} from "../../../../../daemon/features/inbox/contract.ts";
+} from "protocol/inbox.ts";
 import { BusError } from "../../../../../daemon/host/bus.ts";
 import { addPeer, ask } from "../../../../support/daemon/peer_clients.ts";
 import {

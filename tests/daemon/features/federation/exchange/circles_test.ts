@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { ackAsk, getAsk, openAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { listDeliveries } from "../../../../../daemon/features/messages/contract.ts";
-import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
+import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
+import { listDeliveries } from "protocol/messages/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { ask, asked, deliveryOf } from "../../../../support/federation/asking.ts";
 import { attackedLaptop } from "../../../../support/federation/hostile_machine.ts";
 import { laptopAndBuildbox, pass } from "../../../../support/federation/memory_network.ts";

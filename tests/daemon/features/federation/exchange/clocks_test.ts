@@ -3,8 +3,8 @@
  */
 
 import assert from "node:assert/strict";
-import { listMachines } from "../../../../../daemon/features/federation/contract.ts";
-import { broadcast, notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+import { listMachines } from "protocol/machines.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import { answer, ask, asked, deliveryOf } from "../../../../support/federation/asking.ts";
 import { laptopAndBuildbox } from "../../../../support/federation/memory_network.ts";
 

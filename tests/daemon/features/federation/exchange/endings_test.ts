@@ -8,9 +8,9 @@ import {
   cancelAsk,
   getAsk,
   openAsk,
-} from "../../../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+} from "protocol/asks/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import {
   MemoryNetwork,
   type NetworkedWorld,

@@ -9,9 +9,9 @@ import {
   openAsk,
   pendingAsks,
   waitAsk,
-} from "../../../../../daemon/features/asks/contract.ts";
-import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
-import { broadcast, notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+} from "protocol/asks/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import {
   answer,
   ask,

@@ -1,11 +1,11 @@
 /** Messages between two machines while the bus, a clock or a machine is not as it should be. */
 
 import assert from "node:assert/strict";
-import { cancelAsk, openAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { getTrace, listDeliveries } from "../../../../../daemon/features/messages/contract.ts";
+import { cancelAsk, openAsk } from "protocol/asks/contract.ts";
+import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
 import { BusError } from "../../../../../daemon/host/bus.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import {
   answer,
   ask,

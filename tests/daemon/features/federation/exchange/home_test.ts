@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
-import { getAsk, openAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { queryPeer } from "../../../../../daemon/features/asks/questions/contract.ts";
-import { listInbox, replyInboxItem } from "../../../../../daemon/features/inbox/contract.ts";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { queryPeer } from "protocol/asks/questions.ts";
+import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { keyedIdCodec } from "../../../../../daemon/features/messages/id_codec.ts";
-import { getTrace } from "../../../../../daemon/features/messages/contract.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+import { getTrace } from "protocol/messages/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { askBlocking, DECISION } from "../../../../support/daemon/blocking_questions.ts";
 import { contradictions } from "../../../../support/federation/asking.ts";
 import {

@@ -1,9 +1,9 @@
 /** Messages between two machines after the receiver's database was restored from a backup. */
 
 import assert from "node:assert/strict";
-import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { listMachines } from "../../../../../daemon/features/federation/contract.ts";
-import { closePeer } from "../../../../../daemon/features/peers/contract.ts";
+import { cancelAsk } from "protocol/asks/contract.ts";
+import { listMachines } from "protocol/machines.ts";
+import { closePeer } from "protocol/peers/contract.ts";
 import {
   type MachineName,
   type RestorableMachines,

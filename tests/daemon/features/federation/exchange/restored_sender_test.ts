@@ -1,8 +1,8 @@
 /** Messages between two machines after the sender's database was restored from a backup. */
 
 import assert from "node:assert/strict";
-import { cancelAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { listInbox, replyInboxItem } from "../../../../../daemon/features/inbox/contract.ts";
+import { cancelAsk } from "protocol/asks/contract.ts";
+import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { startAskBlocking } from "../../../../support/daemon/blocking_questions.ts";
 import { TERMINAL_PROGRAM_PID } from "../../../../support/world.ts";
 import { restorableMachines } from "../../../../support/federation/restored_machines.ts";

@@ -1,12 +1,12 @@
 /** A stolen machine of the network, which has valid keys and sends whatever it likes. */
 
 import assert from "node:assert/strict";
-import { ackAsk } from "../../../../../daemon/features/asks/contract.ts";
-import { listMachines } from "../../../../../daemon/features/federation/contract.ts";
+import { ackAsk } from "protocol/asks/contract.ts";
+import { listMachines } from "protocol/machines.ts";
 import { REFUSALS_MAX } from "../../../../../daemon/features/machines/links/links.ts";
-import { getTrace, listDeliveries } from "../../../../../daemon/features/messages/contract.ts";
-import { broadcast, notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
-import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
+import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
+import { broadcast, notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { ask, asked } from "../../../../support/federation/asking.ts";
 import { attackedLaptop } from "../../../../support/federation/hostile_machine.ts";
 import { pass } from "../../../../support/federation/memory_network.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { entryWith, fileMachine, textOf } from "../../../../support/federation/machine_files.ts";
 import { MemoryBus } from "../../../../support/memory_bus.ts";
 import { filesIn } from "../../../../../daemon/host/files.ts";
-import { deleteAttachment } from "../../../../../daemon/features/messages/attachments/contract.ts";
+import { deleteAttachment } from "protocol/messages/attachments.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { tempFolder } from "../../../../support/daemon/uploads.ts";

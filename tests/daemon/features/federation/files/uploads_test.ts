@@ -5,7 +5,7 @@ import { entryWith, fileMachine } from "../../../../support/federation/machine_f
 import { MemoryBus } from "../../../../support/memory_bus.ts";
 import { SentFiles } from "../../../../../daemon/features/federation/files/sent_files.ts";
 import { filesIn } from "../../../../../daemon/host/files.ts";
-import { deleteAttachment } from "../../../../../daemon/features/messages/attachments/contract.ts";
+import { deleteAttachment } from "protocol/messages/attachments.ts";
 import { countingIds } from "../../../../support/ids.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { tempFolder } from "../../../../support/daemon/uploads.ts";

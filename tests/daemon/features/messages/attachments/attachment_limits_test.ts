@@ -1,7 +1,7 @@
 /** Limits of attachments: file size, total size, concurrent and stalled uploads. */
 
 import assert from "node:assert/strict";
-import { deleteAttachment } from "../../../../../daemon/features/messages/attachments/contract.ts";
+import { deleteAttachment } from "protocol/messages/attachments.ts";
 import { filesBeside, formLines, upload, uploadWorld } from "../../../../support/daemon/uploads.ts";
 import { until } from "../../../../support/waiting.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { deleteAttachment } from "../../../../../daemon/features/messages/attachments/contract.ts";
+import { deleteAttachment } from "protocol/messages/attachments.ts";
 import { filesIn } from "../../../../../daemon/host/files.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";

@@ -12,9 +12,9 @@ import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/cla
 import {
   PROOF_MS_MAX,
   type StoredMessage,
-} from "../../../../../daemon/features/messages/contract.ts";
+} from "protocol/messages/contract.ts";
 import { frame, idsIn } from "../../../../../daemon/features/messages/dispatch/framing.ts";
-import { neutralizeMarks } from "../../../../../daemon/features/messages/frame_markers.ts";
+import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { StoredMessage } from "../../../../../daemon/features/messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import { frame, idsIn, proofId } from "../../../../../daemon/features/messages/dispatch/framing.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../../../cli.ts";
-import { notifyPeer } from "../../../../../daemon/features/notifications/contract.ts";
+import { notifyPeer } from "protocol/notifications.ts";
 import { capturedTerminal } from "../../../../support/cli/captured_output.ts";
 import { connect, mcpFixture } from "../../../../support/daemon/mcp_server.ts";
 import { ask, connectPeer, get, notify, post } from "../../../../support/daemon/peer_clients.ts";

@@ -1,10 +1,10 @@
 /** Tags of peers, messages to all peers of a tag, and settings of a running peer. */
 
 import assert from "node:assert/strict";
-import { listGroup, setPeer } from "../../../../../daemon/features/peers/groups/contract.ts";
-import { getPeer, listPeers } from "../../../../../daemon/features/peers/contract.ts";
-import { broadcast } from "../../../../../daemon/features/notifications/contract.ts";
-import { askMany } from "../../../../../daemon/features/asks/many/contract.ts";
+import { listGroup, setPeer } from "protocol/peers/groups.ts";
+import { getPeer, listPeers } from "protocol/peers/contract.ts";
+import { broadcast } from "protocol/notifications.ts";
+import { askMany } from "protocol/asks/many.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, signIn } from "../../../../support/daemon/peer_clients.ts";
 

@@ -1,7 +1,7 @@
 /** The limits of one peer, which a person sets, and whether its hooks hand it messages. */
 
 import assert from "node:assert/strict";
-import { setPeer } from "../../../../../daemon/features/peers/groups/contract.ts";
+import { setPeer } from "protocol/peers/groups.ts";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, get, notify, post, signIn } from "../../../../support/daemon/peer_clients.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
-import { identifyCaller } from "../../../../../daemon/api/callers/contract.ts";
+import { identifyCaller } from "protocol/api/callers.ts";
 import { FakeAgents, SOCKET } from "../../../../support/host/fake_panes.ts";
 import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { connect } from "../../../../support/daemon/mcp_server.ts";

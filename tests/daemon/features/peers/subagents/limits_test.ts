@@ -1,13 +1,13 @@
 /** The limits of subagents: how many have a record, and for how long. */
 
 import assert from "node:assert/strict";
-import { listPeers } from "../../../../../daemon/features/peers/contract.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import {
   ENDED_MAX,
   ENDED_MS_MAX,
   RUNNING_MAX,
   SILENT_MS_MAX,
-} from "../../../../../daemon/features/peers/subagents/schemas.ts";
+} from "protocol/peers/subagents.ts";
 import { worldWithSession } from "../../../../support/agents/subagents.ts";
 import { eventData, post } from "../../../../support/daemon/peer_clients.ts";
 import type { World } from "../../../../support/world.ts";

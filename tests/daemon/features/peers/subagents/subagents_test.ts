@@ -1,7 +1,7 @@
 /** Subagents: children of the peer whose session started them. */
 
 import assert from "node:assert/strict";
-import { ENDED_MS_MAX } from "../../../../../daemon/features/peers/subagents/schemas.ts";
+import { ENDED_MS_MAX } from "protocol/peers/subagents.ts";
 import {
   addPeer,
   ask,

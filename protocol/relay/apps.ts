@@ -1,0 +1,30 @@
+/** Contracts of connected apps for the dashboard and for daemons. */
+
+import * as z from "zod";
+import { contract, Ok } from "kit/http/contract.ts";
+import { App } from "protocol/apps.ts";
+
+const FAILS = ["no_relay_secret", "foreign_page", "wrong_form_token", "oauth_disabled"] as const;
+
+export const listApps = contract({
+  id: "relay.apps.list",
+  method: "GET",
+  path: "/api/v1/apps",
+  summary: "List the apps that hold a grant of this secret (bearer secret, or signed in)",
+  access: "public",
+  tunnel: "never",
+  returns: z.object({ apps: z.array(App) }),
+  fails: FAILS,
+});
+
+export const revokeApp = contract({
+  id: "relay.apps.revoke",
+  method: "DELETE",
+  path: "/api/v1/apps/:id",
+  summary: "Revoke the grant of an app",
+  access: "public",
+  tunnel: "never",
+  params: z.object({ id: z.string() }),
+  returns: Ok,
+  fails: [...FAILS, "unknown_app"],
+});

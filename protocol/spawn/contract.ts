@@ -1,0 +1,156 @@
+/** The routes of spawning, as data: its settings, a spawn, a fork. */
+
+import * as z from "zod";
+import { contract } from "kit/http/contract.ts";
+import { Name, Sender, Text } from "kit/core/schema.ts";
+import { CircleBoundary, PaneId, TmuxSocket } from "protocol/peers/record.ts";
+import { Backend } from "protocol/agents/contract.ts";
+
+const Argv = z.array(z.string().min(1)).min(1);
+/**
+ * The value of an environment variable. YAML may read it as a number or a boolean; it becomes text.
+ */
+const Value = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const Variable = z.string().regex(
+  /^[A-Za-z_]\w*$/,
+  "A variable name: letters, digits and _, not beginning with a digit",
+);
+export const EnvironmentVariables = z.record(Variable, Value);
+
+/** The command of each backend. No other command is ever started. */
+export const Commands = z.partialRecord(Backend, Argv);
+export type Commands = z.output<typeof Commands>;
+
+export const Profile = z.object({
+  backend: Backend.optional(),
+  args: z.array(z.string()).default([]),
+  env: EnvironmentVariables.default({}),
+});
+export type Profile = z.output<typeof Profile>;
+export const Profiles = z.record(Name, Profile);
+
+const ShownProfile = z.object({
+  backend: Backend.optional(),
+  args: z.array(z.string()),
+  env: z.record(z.string(), z.string()),
+});
+
+export const spawnConfig = contract({
+  id: "spawn.config",
+  method: "GET",
+  path: "/spawn/config",
+  summary: "The configured commands, profiles and folders, and the circle boundary",
+  access: "caller",
+  tunnel: "open",
+  returns: z.object({
+    enabled: z.boolean(),
+    commands: Commands,
+    /** The values of the profiles' environment variables are hidden. */
+    profiles: z.record(z.string(), ShownProfile),
+    allowed_paths: z.array(z.string()),
+    circle_boundary: CircleBoundary,
+  }),
+});
+
+/** How many folders one answer has. */
+export const FOLDERS_MAX = 50;
+
+export const listFolders = contract({
+  id: "spawn.folders",
+  method: "GET",
+  path: "/spawn/folders",
+  summary: "The folders whose path begins with `prefix`, within spawn.allowed_paths",
+  access: "caller",
+  tunnel: "admin",
+  query: z.object({ prefix: z.string().max(4096).default("") }),
+  returns: z.object({
+    /** Paths in the form of `prefix`; hidden folders last. */
+    folders: z.array(z.string()),
+    /** Whether there are more than the answer has. */
+    truncated: z.boolean(),
+  }),
+  fails: ["path_not_allowed"],
+});
+export type Folders = z.output<typeof listFolders.returns>;
+
+export const Spawned = z.object({
+  ok: z.literal(true),
+  spawn_id: z.string(),
+  pane_id: z.string(),
+  tmux_socket: z.string(),
+  tmux_session: z.string(),
+  display_name: z.string(),
+  registration_state: z.enum(["awaiting", "registered", "timed_out"]),
+  /**
+   * The state of the request's message; null if there is none, or once it is accepted for delivery.
+   */
+  seed_state: z.enum(["awaiting_registration", "undeliverable"]).nullable(),
+  warnings: z.array(z.string()),
+});
+export type Spawned = z.output<typeof Spawned>;
+
+export const spawnPeer = contract({
+  id: "spawn.spawn",
+  method: "POST",
+  path: "/spawn",
+  summary: "Start an agent in a tmux pane; it receives the message once it registers",
+  access: "caller",
+  tunnel: "admin",
+  idempotent: true,
+  query: z.object({ tmux_socket: TmuxSocket.optional() }),
+  body: z.object({
+    path: z.string().min(1).max(4096),
+    backend: Backend,
+    profile: Name.optional(),
+    circle: Name.optional(),
+    role: z.enum(["agent", "orchestrator"]).optional(),
+    name: Name.optional(),
+    message: Text.optional(),
+    from_peer: Sender.optional(),
+    source_pane: PaneId.optional(),
+  }),
+  actor: { field: "body.from_peer" },
+  returns: Spawned,
+  fails: [
+    "spawn_disabled",
+    "unsupported_backend",
+    "unknown_profile",
+    "path_not_allowed",
+    "source_pane_required",
+    "ambiguous_peer",
+    "reserved_name",
+    "spawn_failed",
+  ],
+});
+export type SpawnRequest = z.output<typeof spawnPeer.body>;
+
+export const forkPeer = contract({
+  id: "spawn.fork",
+  method: "POST",
+  path: "/peers/:id/fork-backend",
+  summary: "Start a sibling of a peer on another backend, in its folder, without its conversation",
+  access: "caller",
+  tunnel: "admin",
+  params: z.object({ id: z.string() }),
+  body: z.object({
+    backend: Backend,
+    profile: Name.optional(),
+    circle: Name.optional(),
+    from_peer: Sender.optional(),
+  }),
+  actor: { field: "body.from_peer" },
+  returns: Spawned.extend({ source_peer_id: z.string() }),
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "peer_retired",
+    "same_backend",
+    "spawn_disabled",
+    "unsupported_backend",
+    "unknown_profile",
+    "path_not_allowed",
+    "source_pane_required",
+    "spawn_failed",
+  ],
+});
