@@ -1,7 +1,8 @@
 /** The routes of connected apps: programs that a person let talk to agents through the relay. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
 /** The access of one app to the machines of a relay secret. */

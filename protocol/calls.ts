@@ -1,7 +1,7 @@
 /** The routes by which this machine calls the routes of another machine, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 /** What the calls of all methods have in common. The other machine's route has the schemas. */
 const anyCall = {

@@ -1,7 +1,7 @@
 /** The hand-over of a peer's work, as data: its manifest, and the routes that make one. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name, Sender, shortText } from "kit/core/schema.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { onePeer, Restart } from "protocol/peers/record.ts";

@@ -1,7 +1,7 @@
 /** The routes of hooks: hook events, and the hook that waits to wake its session. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 export const postHook = contract({
   id: "agents.hook",

@@ -1,7 +1,8 @@
 /** Schemas and routes of the human's inbox. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, QueryFlag, queryInteger, Text } from "kit/core/schema.ts";
 import { Attaching, Attachments } from "protocol/messages/attachments.ts";
 import { AuthorKind } from "protocol/peers/record.ts";

@@ -1,7 +1,8 @@
 /** The routes that identify, link, repair, end and examine peers, as data. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR } from "kit/http/contract.ts";
+import { NO_ACTOR } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
 import { onePeer, PaneId, Peer, Role, TmuxSocket } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";

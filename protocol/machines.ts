@@ -3,7 +3,8 @@
  */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
 /** The connection to the bus. `disabled`: no bus is configured. */

@@ -1,9 +1,9 @@
 /** Schemas and routes of notifications and broadcasts: messages that need no reply. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { Tag } from "protocol/peers/record.ts";
 import { ackAsk } from "protocol/asks/contract.ts";
 import { Attaching } from "protocol/messages/attachments.ts";

@@ -1,7 +1,7 @@
 /** The route by which a person types into a peer's pane, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { onePeer } from "protocol/peers/record.ts";
 import { Key, TYPED_CHARS_MAX, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
 

@@ -1,7 +1,8 @@
 /** The routes of shares, as data: links by which a guest reads or asks one peer. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Sender } from "kit/core/schema.ts";
 
 export const SHARE_SECONDS = 86_400;

@@ -1,7 +1,8 @@
 /** Routes of what an agent recorded of its session: its conversation and its tokens. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR } from "kit/http/contract.ts";
+import { NO_ACTOR } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
 import { onePeer } from "protocol/peers/record.ts";
 

@@ -4,10 +4,7 @@ import { basename } from "kit/core/path.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
-import {
-  ATTACHMENTS_MAX,
-  type uploadAttachment,
-} from "protocol/messages/attachments.ts";
+import { ATTACHMENTS_MAX, type uploadAttachment } from "protocol/messages/attachments.ts";
 import { uploadContent } from "../client/uploads.ts";
 import { answerCommand, type CommandContext } from "../command/command.ts";
 import { CommandError, UsageError } from "../client/failures.ts";

@@ -1,6 +1,6 @@
 /** What the live view shows, as the daemon returned it, and what each event changes of it. */
 
-import type { EventType } from "kit/data/events.ts";
+import type { EventType } from "protocol/events.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { pendingAsks } from "protocol/asks/contract.ts";
 import type { listInbox } from "protocol/inbox.ts";

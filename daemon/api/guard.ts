@@ -4,7 +4,7 @@
 
 import type { Contract } from "kit/http/contract.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Caller } from "kit/http/route.ts";
 import { isLoopback } from "../host/paths.ts";
 

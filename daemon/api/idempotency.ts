@@ -1,8 +1,8 @@
 /** Idempotency keys: the stored answer of each request, by sender, route and key (contract 1). */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
 import { canonicalJson } from "kit/core/text.ts";
 import { sha256 } from "kit/host/node_library.ts";

@@ -2,7 +2,7 @@
 
 import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/core/version.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
 import type { Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";

@@ -1,7 +1,7 @@
 /** A daemon: its features and its API, from the start to the shutdown. */
 
 import { ClockWatch } from "kit/core/clock.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Api, openApi } from "./api.ts";
 import { compose, type Features } from "./compose/compose.ts";

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../data/context.ts";
 import { madeLate } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";

@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../data/context.ts";
 import type { AgentProcesses } from "../api/callers/agent_processes.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { AskReactions } from "../features/asks/ask_closer.ts";

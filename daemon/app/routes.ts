@@ -1,6 +1,6 @@
 /** Every route of the daemon, and the functions that the routes need from other features. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
@@ -203,7 +203,7 @@ function countCalls({ contract, run }: Route, meters: Meters): Route {
         meters.hookCalled(agent, "answered");
         return response;
       } catch (error) {
-        meters.hookCalled(agent, error instanceof Problem ? "refused" : "failed");
+        meters.hookCalled(agent, error instanceof Refusal ? "refused" : "failed");
         throw error;
       }
     },

@@ -2,7 +2,7 @@
 
 import { dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { socketPathOf } from "./terminals/addresses.ts";
 
 /** The kernel has the same limit on the number of symbolic links in one path. */

@@ -1,7 +1,7 @@
 /** The files of the dashboard, for the daemon and the relay: `deno task gen` makes them. */
 
 import { createHash } from "node:crypto";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import scripts from "./generated/scripts.json" with { type: "json" };
 import styles from "./generated/dashboard.css" with { type: "text" };
 import charts from "./generated/charts.js" with { type: "text" };

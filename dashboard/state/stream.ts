@@ -1,7 +1,7 @@
 /** The event stream: one connection, which resumes after the last event that arrived. */
 
 import { signal } from "@preact/signals";
-import type { EventType } from "kit/data/events.ts";
+import type { EventType } from "protocol/events.ts";
 import { PREFIX } from "./calls.ts";
 import { refreshAll, refreshTopics, type Topic } from "./resource.ts";
 import { type Frame, SharedStream } from "./shared_stream.ts";

@@ -1,6 +1,6 @@
 /** State machines as transition tables. Each row is one sentence of the specification. */
 
-import { Problem } from "kit/core/problem.ts";
+import { CommonProblem } from "kit/core/problem.ts";
 
 /** A row may name several states from which the same event leads to the same state. */
 type TransitionRow = readonly [from: string | readonly string[], on: string, to: string];
@@ -42,7 +42,7 @@ export function stateMachine<const R extends readonly TransitionRow[]>(
     step(from, on) {
       const to = next.get(`${from} ${on}`);
       if (to === undefined) {
-        throw new Problem("illegal_transition", { machine: name, from, on });
+        throw new CommonProblem("illegal_transition", { machine: name, from, on });
       }
       return to;
     },

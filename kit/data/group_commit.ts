@@ -3,7 +3,7 @@
 import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { DeferredInserts } from "kit/data/deferred_inserts.ts";
 import type { Log } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { CommonProblem, type Refusal } from "kit/core/problem.ts";
 import type { WriteFailures } from "kit/data/write_failures.ts";
 
 export type Effect = () => void;
@@ -156,13 +156,13 @@ export class GroupCommit {
       this.#deps.exec("begin immediate");
     } catch (error) {
       this.#deps.failures.failed("A transaction could not begin", error);
-      throw new Problem("storage_failed", {}, error);
+      throw new CommonProblem("storage_failed", {}, error);
     }
     return this.#group = newGroup();
   }
 
   #mustBeOpen(): void {
-    if (this.#isClosed) throw new Problem("shutting_down", {});
+    if (this.#isClosed) throw new CommonProblem("shutting_down", {});
   }
 
   mustBeWithinTransaction(): void {
@@ -179,7 +179,7 @@ export class GroupCommit {
     if (writes) this.mustBeWithinTransaction();
     else if (deferred.count === 0) return;
     // SQLite has ended the transaction: it would commit the statement at once.
-    if (!isInTransaction()) throw new Problem("storage_failed", {});
+    if (!isInTransaction()) throw new CommonProblem("storage_failed", {});
     for (const transaction of this.#running) {
       if (transaction.hasSavepoint) continue;
       this.#runDeferred(transaction.deferred);
@@ -239,7 +239,7 @@ export class GroupCommit {
     if (waiting) this.#scheduleCommit(waiting);
   }
 
-  #commit(): Problem | undefined {
+  #commit(): Refusal | undefined {
     const { deferred, exec, failures } = this.#deps;
     const elapsed = stopwatch();
     try {
@@ -253,12 +253,12 @@ export class GroupCommit {
     } catch (error) {
       failures.failed("A commit failed", error);
       this.#rollBackGroup();
-      return new Problem("storage_failed", {}, error);
+      return new CommonProblem("storage_failed", {}, error);
     }
   }
 
   /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
-  #finish(group: Group, error: Problem | undefined): void {
+  #finish(group: Group, error: Refusal | undefined): void {
     this.#group = undefined;
     if (error) group.durable?.reject(error);
     else group.durable?.resolve();
@@ -288,9 +288,9 @@ export class GroupCommit {
   }
 
   /** Ends a group that was rolled back. Returns the error to throw. */
-  #failGroup(error: unknown): Problem {
+  #failGroup(error: unknown): Refusal {
     this.#deps.failures.failed("A group of transactions was rolled back", error);
-    const problem = new Problem("storage_failed", {}, error);
+    const problem = new CommonProblem("storage_failed", {}, error);
     if (this.#group) this.#finish(this.#group, problem);
     return problem;
   }

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { messageOf } from "kit/core/text.ts";
 
 /** A disk on which a commit takes this long is slow: every request waits for it. */
@@ -91,7 +91,7 @@ export class WriteFailures<Tx extends HeaderTx> {
       });
     } catch (error) {
       this.#unstored.delete(work);
-      if (!isProblem(error, "storage_failed")) throw error;
+      if (!(error instanceof Refusal && error.code === "storage_failed")) throw error;
       this.#keep(work);
     }
   }

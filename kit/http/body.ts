@@ -1,7 +1,7 @@
 /** Reads request and response bodies up to a limit. */
 
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
-import { Problem } from "kit/core/problem.ts";
+import { CommonProblem, Refusal } from "kit/core/problem.ts";
 import { messageOf } from "kit/core/text.ts";
 
 /** The limit of a JSON body (contract 1). */
@@ -77,9 +77,9 @@ export async function readBody(
   } catch (error) {
     throw toAborted(error);
   }
-  if (!bytes) throw new Problem("body_too_large", { bytes_max });
+  if (!bytes) throw new CommonProblem("body_too_large", { bytes_max });
   const text = decodeUtf8(bytes);
-  if (text === undefined) throw new Problem("bad_json", { reason: "it is not UTF-8" });
+  if (text === undefined) throw new CommonProblem("bad_json", { reason: "it is not UTF-8" });
   return text;
 }
 
@@ -92,8 +92,10 @@ export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-function toAborted(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem("bad_json", { reason: "it was aborted" });
+function toAborted(error: unknown): Refusal {
+  return error instanceof Refusal
+    ? error
+    : new CommonProblem("bad_json", { reason: "it was aborted" });
 }
 
 export function parseJson(text: string): unknown {
@@ -101,6 +103,6 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const reason = messageOf(error);
-    throw new Problem("bad_json", { reason });
+    throw new CommonProblem("bad_json", { reason });
   }
 }

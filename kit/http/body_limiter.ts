@@ -3,7 +3,7 @@
  */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
-import { Problem } from "kit/core/problem.ts";
+import { CommonProblem, type Refusal } from "kit/core/problem.ts";
 
 /** Time limit for a body to arrive. Bodies in memory have at most 1 MiB. */
 export const BODY_MS_MAX = 30_000;
@@ -25,7 +25,7 @@ interface ArrivingBody {
   readonly address: string | undefined;
   bytes: number;
   /** Aborts the body. */
-  fail(problem: Problem): void;
+  fail(problem: Refusal): void;
 }
 
 export interface BodyLimiterOptions {
@@ -72,7 +72,7 @@ export class BodyLimiter {
       start: (controller) => void (open = controller),
       transform: (chunk, controller) => {
         if (!this.#count(arriving, chunk.length)) {
-          throw new Problem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
+          throw new CommonProblem("too_many_requests", { retry_after_seconds: RETRY_SECONDS });
         }
         controller.enqueue(chunk);
       },
@@ -116,7 +116,7 @@ export class BodyLimiter {
     }
   }
 
-  #add(address: string | undefined, fail: (problem: Problem) => void): ArrivingBody {
+  #add(address: string | undefined, fail: (problem: Refusal) => void): ArrivingBody {
     const arriving = { startedAt: this.#clock.monotonic(), address, bytes: 0, fail };
     this.#arriving.add(arriving);
     return arriving;
@@ -142,7 +142,7 @@ export class BodyLimiter {
 
   #fail(arriving: ArrivingBody): void {
     this.#end(arriving);
-    arriving.fail(new Problem("body_too_slow", { seconds: BODY_MS_MAX / 1000 }));
+    arriving.fail(new CommonProblem("body_too_slow", { seconds: BODY_MS_MAX / 1000 }));
   }
 
   /** Releases the bytes of a body. */

@@ -1,7 +1,6 @@
 /** Contracts: what a route takes, returns and refuses. They are data, safe to load in a browser. */
 
 import * as z from "zod";
-import type { ProblemCode } from "kit/core/problem.ts";
 
 /**
  * Who may call a route of the daemon (contract 10). The guard enforces this:
@@ -62,7 +61,7 @@ export interface Contract {
   readonly returns: z.ZodType;
   readonly actor?: Actor | typeof NO_ACTOR;
   /** The refusals of this route, without those of every route (guard, request format, storage). */
-  readonly fails?: readonly ProblemCode[];
+  readonly fails?: readonly string[];
   /** Takes an `Idempotency-Key`: a repeated request is answered but not executed (contract 1). */
   readonly idempotent?: true;
   /** The media type of the response if the response is not JSON. */
@@ -82,11 +81,6 @@ export interface OtherResponse {
 /** True for a route that only explains why its method is refused. */
 export function refusesItsMethod({ fails = [] }: Contract): boolean {
   return fails.includes("method_not_allowed");
-}
-
-/** Returns the contract unchanged, with its exact type. */
-export function contract<const C extends Contract>(spec: C): C {
-  return spec;
 }
 
 /** The response of a route that returns no data (contract 1). */

@@ -4,7 +4,9 @@ import * as z from "zod";
 import { type Contract, NO_ACTOR, refusesItsMethod } from "kit/http/contract.ts";
 import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
 import { mayBeNull } from "kit/http/route.ts";
-import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
+import type { ProblemRow } from "kit/core/problem.ts";
+
+type ListedProblem = Pick<ProblemRow, "status" | "publicCode">;
 
 /** What a description says besides its contracts. */
 export interface ApiInfo {
@@ -17,18 +19,20 @@ export interface ApiInfo {
   /** The tag of a route, by its id. */
   tagOf(id: string): string;
   readonly samples: Samples;
+  /** The table that has every problem of the contracts. */
+  readonly problems: Readonly<Record<string, ListedProblem>>;
   /** Example bodies by the id of the route, in place of those made of samples. */
   readonly bodies: Readonly<Record<string, unknown>>;
 }
 
 /** The refusals that every route may return. */
-const COMMON_PROBLEMS: readonly ProblemCode[] = [
+const PROBLEMS_OF_ALL = [
   "forbidden_host",
   "forbidden_origin",
   "unauthorized",
   "internal",
   "storage_failed",
-];
+] as const;
 
 /** The body of a file upload. Every other body is JSON. */
 const FILE_FORM = {
@@ -63,7 +67,7 @@ interface Draft {
 export function openapi(info: ApiInfo, contracts: readonly Contract[]) {
   const { title, version, description, server, tags } = info;
   const paths: Record<string, Record<string, unknown>> = {};
-  const schemas: Schemas = { Problem: problemSchema() };
+  const schemas: Schemas = { Problem: problemSchema(info) };
   // Schemas that a later route names may be used in the examples of an earlier one.
   for (let round = 0; round < 2; round++) {
     for (const contract of contracts) {
@@ -147,7 +151,7 @@ function operation(contract: Contract, draft: Draft) {
     }),
     responses: {
       ...toResponses(contract, draft),
-      ...toErrorResponses(contract),
+      ...toErrorResponses(contract, draft.info),
       ...toOtherResponses(contract, draft),
     },
   };
@@ -202,22 +206,23 @@ function toOtherResponses(
 
 function toErrorResponses(
   { params, query, body, actor = NO_ACTOR, idempotent, fails = [] }: Contract,
+  { problems }: ApiInfo,
 ): Record<string, unknown> {
-  const form: ProblemCode[] = [
+  const form: string[] = [
     ...(body ? ["bad_json", "body_too_large", "body_too_slow"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
     ...(actor === NO_ACTOR ? [] : ["not_your_identity", "certificate_mismatch"] as const),
     ...(idempotent ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];
-  const codes = new Map<number, ProblemCode[]>();
-  for (const code of new Set([...COMMON_PROBLEMS, ...form, ...fails])) {
-    codes.getOrInsertComputed(PROBLEMS[code].status, () => []).push(code);
+  const codes = new Map<number, string[]>();
+  for (const code of new Set([...PROBLEMS_OF_ALL, ...form, ...fails])) {
+    const { status, publicCode } = mustGet(problems, code);
+    codes.getOrInsertComputed(status, () => []).push(publicCode || code);
   }
   const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
   return Object.fromEntries(
     [...codes].map(([status, entry]) => {
-      const publicCodes = new Set(entry.map(toPublicCode));
-      return [status, { description: [...publicCodes].toSorted().join(", "), content }];
+      return [status, { description: [...new Set(entry)].toSorted().join(", "), content }];
     }),
   );
 }
@@ -254,8 +259,16 @@ function toParameters(contract: Contract, { part, location, draft }: ParameterSo
   }));
 }
 
-function problemSchema() {
-  const codes = new Set((Object.keys(PROBLEMS) as ProblemCode[]).map(toPublicCode));
+function mustGet(problems: ApiInfo["problems"], code: string): ListedProblem {
+  const found = problems[code];
+  if (!found) throw new Error(`The table of problems has no ${code}`);
+  return found;
+}
+
+function problemSchema({ problems }: ApiInfo) {
+  const codes = new Set(
+    Object.entries(problems).map(([code, { publicCode }]) => publicCode || code),
+  );
   return {
     type: "object",
     required: ["error", "detail"],

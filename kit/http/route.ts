@@ -5,7 +5,7 @@ import { type Actor, type Contract, NO_ACTOR, type RequestPart } from "kit/http/
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
-import { invalidRequest, type ProblemCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
@@ -111,7 +111,7 @@ export interface RouteGuard {
   readonly bodies?: BodyLimiter;
   error(error: unknown, request: Request): void;
   /** Called for each refusal and each failure, with its code. */
-  refused?(code: ProblemCode): void;
+  refused?(code: string): void;
 }
 
 const REPLAY_HEADERS = { ...UNCACHED_HEADERS, "idempotent-replay": "true" };

@@ -1,7 +1,7 @@
 /** Serves routes: finds the route of a request, behind the guard. */
 
 import { Hono } from "hono";
-import { EVENT_STREAM, Problem } from "kit/core/problem.ts";
+import { CommonProblem, EVENT_STREAM, Refusal } from "kit/core/problem.ts";
 import { refusesItsMethod } from "kit/http/contract.ts";
 import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
 
@@ -26,7 +26,7 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
       .flatMap(([, found]) => [...found]);
     throw methods.length > 0
       ? wrongMethod(req.raw, new Map(methods))
-      : new Problem("not_found", { method: req.raw.method, path: req.path });
+      : new CommonProblem("not_found", { method: req.raw.method, path: req.path });
   });
   app.onError((error) => {
     throw error;
@@ -97,10 +97,10 @@ async function toErrorResponse(
   } catch (storageError) {
     error = storageError;
   }
-  guard.refused?.(error instanceof Problem ? error.code : "internal");
-  if (error instanceof Problem) return error.toResponse();
+  guard.refused?.(error instanceof Refusal ? error.code : "internal");
+  if (error instanceof Refusal) return error.toResponse();
   guard.error(error, request);
-  return new Problem("internal", {}).toResponse();
+  return new CommonProblem("internal", {}).toResponse();
 }
 
 /**
@@ -121,10 +121,10 @@ function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
 }
 
-function wrongMethod(request: Request, methods: Methods): Problem {
+function wrongMethod(request: Request, methods: Methods): Refusal {
   const { pathname } = new URL(request.url);
   const allow = allowedMethods(methods).join(", ");
-  return new Problem("method_not_allowed", { method: request.method, path: pathname, allow });
+  return new CommonProblem("method_not_allowed", { method: request.method, path: pathname, allow });
 }
 
 /** A path with `GET` also serves `HEAD`. */

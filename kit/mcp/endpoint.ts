@@ -11,7 +11,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { Problem } from "kit/core/problem.ts";
+import { CommonProblem } from "kit/core/problem.ts";
 import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 
@@ -49,7 +49,7 @@ export class McpEndpoint implements AsyncDisposable {
   /** Answers one POST. Reads the body once, to learn which generation the client uses. */
   async answer(request: Request, { authInfo, refuse }: AnswerOptions = {}): Promise<Response> {
     const body = await refuseOnAbort(() => readRequestBody(request, BODY_BYTES_MAX));
-    if (body.tooLarge) throw new Problem("body_too_large", { bytes_max: BODY_BYTES_MAX });
+    if (body.tooLarge) throw new CommonProblem("body_too_large", { bytes_max: BODY_BYTES_MAX });
     const json = tryJson(body.text);
     if (json === undefined) return notJson();
     const parsedBody = withoutNulls(json);

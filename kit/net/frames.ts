@@ -1,6 +1,6 @@
 /** WebSocket frames: a union of schemas validates them, and each frame type has a handler. */
 
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { CommonProblem, invalidRequest } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
 import type * as z from "zod";
 
@@ -19,7 +19,7 @@ export function acceptWebSocket(request: Request): Deno.WebSocketUpgrade {
   try {
     return Deno.upgradeWebSocket(request, { idleTimeout: 0 });
   } catch (error) {
-    throw new Problem("upgrade_required", {}, error);
+    throw new CommonProblem("upgrade_required", {}, error);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The results of `mesh selftest` for each agent's transports, which the daemon reads. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
 import { Backend, TransportName } from "protocol/agents/contract.ts";

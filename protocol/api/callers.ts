@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { queryInteger, shortText } from "kit/core/schema.ts";
-import { contract, NO_ACTOR } from "kit/http/contract.ts";
+import { NO_ACTOR } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { PaneId, TmuxSocket } from "protocol/peers/record.ts";
 
 export const identifyCaller = contract({

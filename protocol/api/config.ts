@@ -1,7 +1,7 @@
 /** The route of the configuration in force. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 /** Where a value comes from; the environment overrides the file. */
 export const SettingSource = z.enum(["default", "file", "environment"]);

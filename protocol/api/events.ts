@@ -1,7 +1,7 @@
 /** The daemon's own routes: health, events, metrics and API description. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger } from "kit/core/schema.ts";
 
 const maybe = z.string().nullable();

@@ -1,7 +1,7 @@
 /** The route that completes a shortened id, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 export const completeId = contract({
   id: "ids.complete",

@@ -1,7 +1,7 @@
 /** The routes of `/mcp`: JSON-RPC by POST; other methods are refused. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { JsonRpcError, JsonRpcMessages } from "kit/mcp/messages.ts";
 
 export const postMcp = contract({

@@ -1,7 +1,8 @@
 /** The dashboard page, and how a browser gets the cookie for its calls (contract 10). */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
 /** The cookie of a browser on one of our pages; stored as a digest. */

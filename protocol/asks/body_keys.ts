@@ -3,7 +3,7 @@
  * refused.
  */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 /** `foldAskKeys` for `routing.strategy: static`, where a body without `to_peer` is refused, too. */
 export function foldNamedAskKeys(body: unknown): unknown {

@@ -1,7 +1,8 @@
 /** Schemas and routes of asks. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR } from "kit/http/contract.ts";
+import { NO_ACTOR } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import {
   DisplayText,
   Instant,

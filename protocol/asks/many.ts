@@ -1,7 +1,7 @@
 /** Schemas and routes of asks to many. The children are ordinary asks. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery } from "protocol/asks/contract.ts";

@@ -1,7 +1,7 @@
 /** Schemas and routes of structured questions: typed answers, blocking questions, `/query`. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Attaching } from "protocol/messages/attachments.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";

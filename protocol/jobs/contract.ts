@@ -1,7 +1,8 @@
 /** The routes of jobs and their templates, as data. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
+import { NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   Instant,

@@ -1,7 +1,8 @@
 /** Schemas and routes of attachments: files that messages carry by id. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { tagAttributes } from "protocol/messages/frame_markers.ts";
 

@@ -1,23 +1,14 @@
 /** Schemas and routes of deliveries: the record, draining, receipts, traces, the WebSocket. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
+import { NO_ACTOR, Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger } from "kit/core/schema.ts";
 import { TransportName } from "protocol/agents/contract.ts";
-import type { Sender } from "../../daemon/features/peers/directory.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { deliveryMachine } from "protocol/messages/states.ts";
-
-/** The daemon as the sender of its own messages. No peer and no other sender has its name. */
-export const DAEMON: Sender = {
-  peer_id: null,
-  name: "mesh",
-  circle: null,
-  role: null,
-  mesh_session_id: null,
-};
 
 export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);

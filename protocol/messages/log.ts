@@ -1,7 +1,7 @@
 /** Schemas and routes of the message log: pages, searches, one message. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name, queryInteger } from "kit/core/schema.ts";
 import { Delivery, DeliveryState, Kind } from "protocol/messages/contract.ts";
 

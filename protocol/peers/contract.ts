@@ -1,7 +1,8 @@
 /** Routes of peers: registration, records, liveness, profiles, and reports of turns. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR, Ok } from "kit/http/contract.ts";
+import { NO_ACTOR, Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name, QueryFlag, shortText } from "kit/core/schema.ts";
 import { ErrorClass, TurnState } from "protocol/agents/contract.ts";
 import { Children } from "protocol/peers/subagents.ts";

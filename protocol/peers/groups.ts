@@ -1,7 +1,7 @@
 /** Routes of a peer's settings and of its groups: those of the same tag. Safe in a browser. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, shortText } from "kit/core/schema.ts";
 import { onePeer, Peer, Tag, Tags } from "protocol/peers/record.ts";
 

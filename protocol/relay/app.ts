@@ -1,7 +1,7 @@
 /** The contract of the relay's health check. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 export const getRelayHealth = contract({
   id: "relay.health",

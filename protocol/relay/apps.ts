@@ -1,7 +1,8 @@
 /** Contracts of connected apps for the dashboard and for daemons. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { App } from "protocol/apps.ts";
 
 const FAILS = ["no_relay_secret", "foreign_page", "wrong_form_token", "oauth_disabled"] as const;

@@ -1,9 +1,10 @@
 /** Machines behind the relay: contracts, and the interface through which features reach them. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 export const DaemonId = z.string().regex(
   /^dm-[0-9a-f]{12}$/,
@@ -61,7 +62,7 @@ export const UNREACHABLE = ["unknown_machine", "machine_offline", "timed_out"] a
 export type Unreachable = Problem<(typeof UNREACHABLE)[number]>;
 
 export function isUnreachable(error: unknown): error is Unreachable {
-  return error instanceof Problem && UNREACHABLE.some((code) => code === error.code);
+  return error instanceof Refusal && UNREACHABLE.some((code) => code === error.code);
 }
 
 /** The sessions of signed-in browsers. */

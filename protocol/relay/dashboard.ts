@@ -1,7 +1,7 @@
 /** The dashboard of one machine at the relay: its page, its files, and for whom it speaks. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Machine } from "protocol/relay/daemons.ts";
 
 const file = { access: "public", tunnel: "never", returns: z.string() } as const;

@@ -1,7 +1,7 @@
 /** Contracts of the relay's `/mcp`: JSON-RPC by POST, for apps that hold a grant. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 /** JSON-RPC messages. The SDK validates them, so the contract does not. */
 const Rpc = z.unknown();

@@ -1,7 +1,7 @@
 /** Contracts of the relay's OAuth 2.1 authorization server. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { READ, WRITE } from "protocol/relay/mcp.ts";
 

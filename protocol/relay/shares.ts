@@ -1,7 +1,8 @@
 /** Contracts of shares at the relay: for owners, and for guests who have the link. */
 
 import * as z from "zod";
-import { contract, Ok } from "kit/http/contract.ts";
+import { Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { DisplayText } from "kit/core/schema.ts";
 import { Permissions, Share, ttl_seconds } from "protocol/shares.ts";
 

@@ -1,7 +1,7 @@
 /** Contracts for creating relay secrets and for signing in with a secret. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 
 /** An HTML page. It has no schema. */
 const Page = z.unknown();

@@ -1,7 +1,7 @@
 /** The routes of spawning, as data: its settings, a spawn, a fork. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, TmuxSocket } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";

@@ -1,7 +1,7 @@
 /** The routes of restarts, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { onePeer, Restart } from "protocol/peers/record.ts";
 

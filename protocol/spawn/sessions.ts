@@ -1,7 +1,7 @@
 /** The routes that start an agent with an earlier session, or with a copy of one, as data. */
 
 import * as z from "zod";
-import { contract } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name, Sender, shortText, Text } from "kit/core/schema.ts";
 import { Backend, TurnState } from "protocol/agents/contract.ts";
 import { PaneId, TmuxSocket } from "protocol/peers/record.ts";

@@ -1,7 +1,8 @@
 /** The routes and the record of subscriptions, as data. */
 
 import * as z from "zod";
-import { contract, NO_ACTOR } from "kit/http/contract.ts";
+import { NO_ACTOR } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 import { When } from "protocol/schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "protocol/subscriptions/conditions.ts";

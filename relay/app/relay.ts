@@ -4,7 +4,7 @@ import { type Boottime, type Clock, ClockWatch, type Ids } from "kit/core/clock.
 import { VERSION } from "kit/core/version.ts";
 import { repeat } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Route, route, type RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { Database } from "kit/data/sqlite.ts";

@@ -6,7 +6,8 @@ import {
   OCTET_STREAM,
   toContentDisposition,
 } from "kit/http/filenames.ts";
-import { EVENT_STREAM, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { EVENT_STREAM, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import { SANDBOX } from "../web/page.ts";
 import { NO_BODY_STATUSES } from "protocol/relay/daemons.ts";

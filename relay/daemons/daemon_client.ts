@@ -1,7 +1,7 @@
 /** A client of a daemon's API that works through the tunnel. It serves apps and guests. */
 
 import * as z from "zod";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { tryJson } from "kit/core/text.ts";
 import { isUnreachable, type Machines } from "protocol/relay/daemons.ts";
 

@@ -3,7 +3,8 @@
 import * as z from "zod";
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { readUpTo } from "kit/http/body.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidRequest, Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { tryJson } from "kit/core/text.ts";
 import {
   CLOSE,
@@ -164,7 +165,7 @@ export class DaemonLink implements ConnectionListener {
       return toResponse(head.status, head.headers, fullBody);
     } catch (error) {
       request.signal?.throwIfAborted();
-      if (upload.error instanceof Problem) throw upload.error;
+      if (upload.error instanceof Refusal) throw upload.error;
       throw this.#toProblem(error, stream, request);
     } finally {
       this.#deadlines.delete(stream);

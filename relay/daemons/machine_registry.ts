@@ -2,7 +2,7 @@
 
 import { type Clock, type Monotonic, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { CloseReason } from "kit/net/tunnel/frames.ts";
 import type { Connection, ConnectionListener } from "kit/net/tunnel/connection.ts";
 import {

@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { REQUEST_BYTES_MAX } from "kit/net/tunnel/frames.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";

@@ -1,7 +1,8 @@
 /** Routes through which daemons connect, and browsers and programs reach the daemons. */
 
 import { METRICS_TYPE } from "kit/http/metrics.ts";
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
 import * as z from "zod";

@@ -3,7 +3,8 @@
  * relay's origin (contract 9).
  */
 
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import * as z from "zod";
 import { assetResponse, manifestResponse, workerResponse } from "../../dashboard/files/files.ts";

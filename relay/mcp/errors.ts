@@ -1,7 +1,8 @@
 /** Errors of tools: a code, a sentence, and whether the message may have been delivered. */
 
 import type { CallToolResult } from "@modelcontextprotocol/server";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { DaemonError } from "../daemons/daemon_client.ts";
 import { isUnreachable } from "protocol/relay/daemons.ts";
 
@@ -46,7 +47,7 @@ export function toToolError(thrown: unknown, hasSent: boolean): ToolError | unde
     if (error === "unknown_request") return toToolError(new Problem(error, {}), hasSent);
     return { error, detail, may_have_been_delivered: hasSent && mayHaveBeenTaken };
   }
-  if (!(thrown instanceof Problem)) return undefined;
+  if (!(thrown instanceof Refusal)) return undefined;
   const { error, detail } = thrown.toBody();
   return { error, detail, may_have_been_delivered: hasSent && problemMayHaveBeenTaken(thrown) };
 }

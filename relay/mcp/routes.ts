@@ -1,7 +1,8 @@
 /** The route `/mcp`: checks Host, then the token, then the scope of the tool. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { bearerToken } from "../web/secrets.ts";

@@ -1,6 +1,6 @@
 /** Builds the authorization server: clients, consent, grants and connections on one database. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { AddressRateLimit } from "../web/net/rate_limiter.ts";

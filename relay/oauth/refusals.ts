@@ -1,7 +1,8 @@
 /** The refusals of the authorization server, and their responses as the RFCs define them. */
 
 import type { Log } from "kit/core/log.ts";
-import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 
 const REGISTER_AGAIN =
   "this registration does not exist or has expired; remove and re-add the connector in your app";

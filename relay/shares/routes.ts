@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
-import { invalidRequest, Problem, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidRequest, Refusal, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
@@ -76,7 +77,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
       try {
         return viewerPage(await loadView(deps, shares.mustGet(id), request));
       } catch (thrown) {
-        if (thrown instanceof Problem && thrown.code === "unknown_share") return shareEndedPage();
+        if (thrown instanceof Refusal && thrown.code === "unknown_share") return shareEndedPage();
         throw thrown;
       }
     }),
@@ -118,7 +119,7 @@ async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (thrown) {
-    if (isUnreachable(thrown) || thrown instanceof DaemonError || thrown instanceof Problem) {
+    if (isUnreachable(thrown) || thrown instanceof DaemonError || thrown instanceof Refusal) {
       return undefined;
     }
     throw thrown;

@@ -1,7 +1,7 @@
 /** Shares: links to one peer of one machine. They are in memory only: a restart ends them. */
 
 import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Share } from "protocol/shares.ts";
 import { digestOf } from "../web/secrets.ts";
 import type { CreateShare } from "protocol/relay/shares.ts";

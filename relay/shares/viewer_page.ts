@@ -1,6 +1,6 @@
 /** The page for a guest: the peer's state, its events and, if allowed, a form to ask the peer. */
 
-import { EVENTS } from "kit/data/events.ts";
+import { EVENTS } from "protocol/events.ts";
 import { type Peer } from "../daemons/daemon_client.ts";
 import { html, type Markup, page, timeOf } from "../web/page.ts";
 import { NEVER_SHARED } from "./guest_stream.ts";

@@ -1,6 +1,6 @@
 /** Whose request it is: a program's with the relay secret, or a signed-in browser's. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { bearerNamespace } from "../web/secrets.ts";
 import type { Sessions } from "./sessions.ts";
 

@@ -1,7 +1,8 @@
 /** Routes for creating relay secrets, signing in and out, and listing machines. */
 
 import type { Ids } from "kit/core/clock.ts";
-import { isProblem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";

@@ -3,7 +3,7 @@
 import { equalSecrets } from "kit/host/node_library.ts";
 import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { cookieOf, type OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 

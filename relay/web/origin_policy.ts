@@ -1,6 +1,6 @@
 /** Determines the relay's origin, and whether a request comes from the relay's own pages. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 

@@ -97,7 +97,7 @@ export const CORE_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "kit/data/events.ts",
+    file: "daemon/data/event_log.ts",
     tests: ["tests/kit/data", "tests/daemon/api/events"],
     faults: [
       [

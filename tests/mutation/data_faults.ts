@@ -4,7 +4,7 @@ import type { Target } from "./target.ts";
 
 export const DATA_TARGETS: readonly Target[] = [
   {
-    file: "kit/data/run_numbers.ts",
+    file: "daemon/data/run_numbers.ts",
     tests: [
       "tests/daemon/features/messages/numbers_given_once_test.ts",
       "tests/daemon/api/events/other_runs_test.ts",

@@ -3,7 +3,7 @@
  * `deno run -A tests/shape/sample.ts [seed] [count]`. The same seed draws the same sample.
  */
 
-import { PROBLEMS } from "kit/core/problem.ts";
+import { PROBLEMS } from "protocol/problems.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { sources } from "../tidy/sources.ts";
 

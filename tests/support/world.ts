@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
-import type { MeshEvent } from "kit/data/events.ts";
+import type { MeshEvent } from "protocol/events.ts";
 import { jsonLog, type Level } from "kit/core/log.ts";
 import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";

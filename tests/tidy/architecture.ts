@@ -12,7 +12,6 @@ export const FOLDER_FILES_MAX = 20;
 const FEATURE_LEVELS_MAX = 2;
 
 const isTest = (path: string) => path.startsWith("tests/");
-const isContract = (path: string) => path.endsWith("/contract.ts");
 const programOf = (path: string) => path.split("/")[0] ?? "";
 
 /** Every source lies in a layer or is an entry point; no test lies in `tests/` itself. */
@@ -33,14 +32,14 @@ export function upwardImports(sources: readonly Outline[]): string[] {
   });
 }
 
-/** A source imports only contracts and shared folders of another program. */
+/** A source imports only shared folders of another program. */
 export function foreignImports(sources: readonly Outline[]): string[] {
   return eachImport(sources, (path, { to }) => {
     const [own, other] = [programOf(path), programOf(to)];
     const allowed = PROGRAMS[own];
     if (!allowed || !(other in PROGRAMS)) return undefined;
     if (!allowed.includes(other)) return `${path} imports ${to}`;
-    if (other === own || other === "kit" || isContract(to)) return undefined;
+    if ([own, "kit", "protocol"].includes(other)) return undefined;
     return SHARED[own]?.some((start) => to.startsWith(start))
       ? undefined
       : `${path} imports ${to}, which is not shared`;

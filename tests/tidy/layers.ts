@@ -9,7 +9,9 @@ export const LAYERS: readonly string[] = [
   "kit/net",
   "kit/mcp",
   "kit/host",
+  "protocol",
   "dashboard/files",
+  "daemon/data",
   "daemon/host",
   "daemon/features/agents",
   "daemon/features/machines",
@@ -73,15 +75,16 @@ export const ENTRY_POINTS: readonly string[] = ["main.ts", "cli.ts", "tests/run.
 // deno-fmt-ignore
 export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   kit:       ["kit"],
-  daemon:    ["kit", "daemon", "dashboard"],
-  relay:     ["kit", "relay", "daemon", "dashboard"],
-  dashboard: ["kit", "dashboard", "daemon", "relay"],
-  cli:       ["kit", "cli", "daemon", "relay", "dashboard"],
+  protocol:  ["kit", "protocol"],
+  daemon:    ["kit", "protocol", "daemon", "dashboard"],
+  relay:     ["kit", "protocol", "relay", "dashboard"],
+  dashboard: ["kit", "protocol", "dashboard"],
+  cli:       ["kit", "protocol", "cli", "daemon", "relay", "dashboard"],
   packaging: ["kit", "clients"],
   clients:   ["clients"],
 };
 
-/** The folders of other programs that a program may import, besides contracts. */
+/** The folders of other programs that a program may import, besides `kit` and `protocol`. */
 export const SHARED: Readonly<Record<string, readonly string[]>> = {
   daemon: ["dashboard/files/"],
   relay: ["dashboard/files/"],
@@ -89,7 +92,6 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "daemon/host/",
     "daemon/features/agents/",
-    "protocol/subscriptions/conditions.ts",
     "daemon/app/",
     "relay/app/main.ts",
     "dashboard/state/demo/script.ts",

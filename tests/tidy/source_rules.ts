@@ -8,7 +8,7 @@ type Sources = readonly Source[];
 const LINE_COLUMNS_MAX = 100;
 
 const isTest = ({ path }: Source) => path.startsWith("tests/");
-const isContract = ({ path }: Source) => path.endsWith("/contract.ts");
+const isContract = ({ path }: Source) => path.startsWith("protocol/");
 const product = (sources: Sources) => sources.filter((source) => !isTest(source));
 
 /** `path:line: violation` for each line in which `find` finds one. */
@@ -217,18 +217,16 @@ export function sharedTables(sources: Sources, migrations: readonly string[]): s
   });
 }
 
-/** Each type of event is published by a file other than the table of events. */
+/** Each type of event is published by a file. */
 export function unpublishedEvents(sources: Sources, types: readonly string[]): string[] {
-  const publishers = product(sources).filter(({ path, code }) =>
-    /\.append\(/.test(code) && path !== "kit/data/events.ts"
-  );
+  const publishers = product(sources).filter(({ code }) => /\.append\(/.test(code));
   return types.filter((type) => !publishers.some(({ code }) => code.includes(`"${type}"`)));
 }
 
 /** Each code of the table of problems is thrown. */
 export function unthrownProblems(sources: Sources, codes: readonly string[]): string[] {
   return codes.filter((code) => {
-    const thrown = new RegExp(`new Problem\\(\\s*[^)]*"${code}"`);
+    const thrown = new RegExp(`new (?:Common)?Problem\\(\\s*[^)]*"${code}"`);
     return !product(sources).some((source) => thrown.test(source.code));
   });
 }

@@ -1,9 +1,9 @@
 /** The rules of `source_rules.ts` hold for every source, and each finds its counterexamples. */
 
 import assert from "node:assert/strict";
-import { EVENTS } from "kit/data/events.ts";
+import { EVENTS } from "protocol/events.ts";
 import type { Contract } from "kit/http/contract.ts";
-import { PROBLEMS } from "kit/core/problem.ts";
+import { PROBLEMS } from "protocol/problems.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { world } from "../support/world.ts";
@@ -106,11 +106,11 @@ const CASES: readonly Case[] = [
     name: "contracts are safe in a browser, with all that they load",
     rule: rules.unsafeContracts,
     broken: [
-      { "daemon/features/a/contract.ts": "const env = Deno.env;\n" },
-      { "daemon/features/a/contract.ts": 'import { join } from "node:path";\n' },
+      { "protocol/a.ts": "const env = Deno.env;\n" },
+      { "protocol/a.ts": 'import { join } from "node:path";\n' },
       {
-        "daemon/features/a/contract.ts": 'import { a } from "./a.ts";\n',
-        "daemon/features/a/a.ts": "process.exit();\n",
+        "protocol/a.ts": 'import { b } from "kit/core/b.ts";\n',
+        "kit/core/b.ts": "process.exit();\n",
       },
     ],
   },
@@ -159,10 +159,7 @@ const CASES: readonly Case[] = [
     name: "every event of the table is published",
     rule: (sources, named = Object.keys(EVENTS)) => rules.unpublishedEvents(sources, named),
     named: ["ask"],
-    broken: [
-      { "daemon/a.ts": 'events.append("notify", {});\n' },
-      { "kit/data/events.ts": 'events.append("ask", {});\n' },
-    ],
+    broken: [{ "daemon/a.ts": 'events.append("notify", {});\n' }],
   },
   {
     name: "every problem of the table is thrown",
@@ -175,7 +172,7 @@ const CASES: readonly Case[] = [
     rule: rules.unlistedProblems,
     broken: [{
       "daemon/features/a/a.ts": 'throw new Problem("unknown_a");\nthrow new Problem("internal");\n',
-      "daemon/features/a/contract.ts": 'const fails = ["unknown_b"];\n',
+      "protocol/a.ts": 'const fails = ["unknown_b"];\n',
     }],
   },
 ];
@@ -216,7 +213,7 @@ Deno.test("every contract of the daemon is served, and one with a body lists its
   await using w = world();
   const served = new Set(w.daemon.routes.map(({ contract }) => contract));
   const paths = SOURCES.map(({ path }) => path)
-    .filter((path) => path.startsWith("daemon/") && path.endsWith("/contract.ts"));
+    .filter((path) => path.startsWith("protocol/") && !path.startsWith("protocol/relay/"));
   const modules: Record<string, unknown>[] = await Promise.all(
     paths.map((path) => import(new URL(path, ROOT).href)),
   );

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE_FOLDERS = [
   "kit",
+  "protocol",
   "daemon",
   "relay",
   "cli",

@@ -3,10 +3,7 @@
 import { ApiError } from "kit/http/client.ts";
 import { cleanFilename, cleanMediaType } from "kit/http/filenames.ts";
 import { pause } from "kit/core/timeout.ts";
-import {
-  ATTACHMENTS_MAX,
-  deleteAttachment,
-} from "protocol/messages/attachments.ts";
+import { ATTACHMENTS_MAX, deleteAttachment } from "protocol/messages/attachments.ts";
 import { Backoff } from "../../client/backoff.ts";
 import { uploadContent } from "../../client/uploads.ts";
 import { ChatError, type IncomingFile } from "./chat.ts";

@@ -2,7 +2,7 @@
 
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { type SettleDeliveries, settleDeliveries } from "protocol/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";

@@ -9,7 +9,7 @@ import type { Address } from "protocol/peers/record.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import { lineageOf, type ProcessTable } from "../../host/processes.ts";
 import * as peerRows from "../../features/peers/store.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { IdentifyDeps } from "../mcp/identify.ts";
 
 export interface CallingPeersDeps {

@@ -2,7 +2,8 @@
 
 import type * as z from "zod";
 import { openapi } from "kit/http/openapi.ts";
-import type { EventLog, MeshEvent } from "kit/data/events.ts";
+import type { EventLog } from "../../data/event_log.ts";
+import type { MeshEvent } from "protocol/events.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { STREAM_HEADERS } from "kit/core/problem.ts";

@@ -2,7 +2,8 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type { DeliveryStep, EventLog, MeshEvent, TurnChange } from "kit/data/events.ts";
+import type { EventLog } from "../../data/event_log.ts";
+import type { DeliveryStep, MeshEvent, TurnChange } from "protocol/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ": keep-alive\n\n";

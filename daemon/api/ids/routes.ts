@@ -1,6 +1,6 @@
 /** Completes shortened ids, as people type them in the command line. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import * as parentRows from "../../features/asks/many/store.ts";

@@ -1,6 +1,7 @@
 /** Decides which routes a machine reaches that may administer this one, and as whom it calls. */
 
-import { EVENT_STREAM, Problem } from "kit/core/problem.ts";
+import { EVENT_STREAM } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import { remoteCaller } from "../relay/tunnel_guard.ts";

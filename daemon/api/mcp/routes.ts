@@ -1,7 +1,7 @@
 /** The routes of `/mcp`, for programs of this machine only. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { isLoopback } from "../../host/paths.ts";
 import { deleteMcp, getMcp, postMcp } from "protocol/api/mcp.ts";

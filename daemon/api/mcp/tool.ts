@@ -5,7 +5,8 @@ import type * as z from "zod";
 import { ApiError, type Call } from "kit/http/client.ts";
 import { readArguments } from "kit/mcp/arguments.ts";
 import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
-import { Problem, type ProblemBody } from "kit/core/problem.ts";
+import { type ProblemBody, Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { McpCaller } from "./identify.ts";
 
 export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
@@ -104,5 +105,5 @@ export function toToolError(thrown: unknown, host: ToolHost, { listing }: Tool):
 
 function problemOf(thrown: unknown): ProblemBody | undefined {
   if (thrown instanceof ApiError) return thrown.problem;
-  return thrown instanceof Problem ? thrown.toBody() : undefined;
+  return thrown instanceof Refusal ? thrown.toBody() : undefined;
 }

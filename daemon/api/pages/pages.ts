@@ -1,8 +1,8 @@
 /** Tickets, and the page cookies for which browsers exchange them. */
 
 import { TimeLimit } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { sha256 } from "kit/host/node_library.ts";
 import type { Page } from "../guard.ts";
 import { PAGE_COOKIE } from "protocol/api/pages.ts";

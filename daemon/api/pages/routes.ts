@@ -1,9 +1,10 @@
 /** The dashboard's routes. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
-import { invalidRequest, Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";

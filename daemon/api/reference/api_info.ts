@@ -2,6 +2,7 @@
 
 import { VERSION } from "kit/core/version.ts";
 import type { ApiInfo } from "kit/http/openapi.ts";
+import { PROBLEMS } from "protocol/problems.ts";
 import { BODIES, SAMPLES } from "./samples.ts";
 import { tagOf, TAGS } from "./tags.ts";
 
@@ -17,4 +18,5 @@ export const API_INFO: ApiInfo = {
   tagOf,
   samples: SAMPLES,
   bodies: BODIES,
+  problems: PROBLEMS,
 };

@@ -1,7 +1,8 @@
 /** The API reference as an HTML page without scripts, made from the API description. */
 
 import type { Contract } from "kit/http/contract.ts";
-import { toPublicCode, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { toPublicCode } from "protocol/problems.ts";
 import { escapeMarkup } from "kit/core/text.ts";
 import { describedPath, type openapi } from "kit/http/openapi.ts";
 import { QUERIES } from "./samples.ts";

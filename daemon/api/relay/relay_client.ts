@@ -2,7 +2,7 @@
 
 import { backoffMs } from "kit/core/timeout.ts";
 import type { Monotonic } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import {
   CLOSE,

@@ -1,6 +1,6 @@
 /** Decides who calls through the tunnel, and which routes that caller may reach (contract 9). */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";

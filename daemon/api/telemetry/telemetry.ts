@@ -5,8 +5,8 @@
 
 import { VERSION } from "kit/core/version.ts";
 import { afterSocketReads, type Clock, type Monotonic } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import type { DeliveryStep, MeshEvent } from "kit/data/events.ts";
+import type { Context } from "../../data/context.ts";
+import type { DeliveryStep, MeshEvent } from "protocol/events.ts";
 import type { CollectorOptions } from "kit/telemetry/collector.ts";
 import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { type RequestSpan, RequestSpans } from "kit/telemetry/request_spans.ts";

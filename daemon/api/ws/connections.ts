@@ -1,8 +1,8 @@
 /** Connections on `/ws`: upgrades them, and starts their protocol sessions. */
 
 import type { Caller } from "kit/http/route.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Connection } from "../../features/messages/websocket/session.ts";
 import { PeerSockets, type PeerSocketsDeps, type SocketCaller } from "./peer_sockets.ts";
 import { ProtocolSession, upgrade } from "./protocol_session.ts";

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidRequest } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Caller } from "kit/http/route.ts";
 import { definitionOf } from "../../features/agents/registry.ts";
 import type { Connect } from "../../features/messages/websocket/frames.ts";

@@ -2,7 +2,7 @@
 
 import { ApiError, type Call } from "kit/http/client.ts";
 import type { Caller } from "kit/http/route.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { SubagentReport } from "../../features/agents/adapter.ts";
 import { ackAsk, declineAsk, openAsk } from "protocol/asks/contract.ts";
 import { answerAsk } from "protocol/asks/questions.ts";

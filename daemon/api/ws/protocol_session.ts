@@ -1,9 +1,10 @@
 /** The `/ws` protocol (contract 4): the handshake, then frames, each answered or rejected. */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { acceptWebSocket, frameHandler, nextTurn, whenStable } from "kit/net/frames.ts";
-import { invalidRequest, Problem } from "kit/core/problem.ts";
+import { invalidRequest, Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { VERSION } from "kit/core/version.ts";
 import { tryJson } from "kit/core/text.ts";
 import {
@@ -190,7 +191,7 @@ export class ProtocolSession {
   }
 
   #toErrorBody(thrown: unknown) {
-    if (thrown instanceof Problem) return thrown.toBody();
+    if (thrown instanceof Refusal) return thrown.toBody();
     if (thrown instanceof z.ZodError) return invalidRequest(thrown).toBody();
     this.#ctx.background.failed("A frame failed", thrown);
     return new Problem("internal", {}).toBody();

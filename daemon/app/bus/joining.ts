@@ -1,7 +1,7 @@
 /** Joining a network and leaving it: the files and the settings that make a machine one of it. */
 
 import type { Ids } from "kit/core/clock.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { fingerprintOf } from "../../features/machines/trust/cards.ts";
 import { makeNetworkSecret, parseNetworkSecret } from "../../features/machines/trust/network.ts";
 import { makeUserKey } from "../../host/nats/nkeys.ts";
@@ -110,7 +110,7 @@ function mustBeSecret(text: string): string {
   try {
     return parseNetworkSecret(text);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
+    if (!(error instanceof Refusal)) throw error;
     throw new SettingsRefused(String(error.toBody()["detail"]));
   }
 }

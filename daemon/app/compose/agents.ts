@@ -26,7 +26,7 @@ import { Forks } from "../../features/spawn/sessions/forks.ts";
 import { Resumptions } from "../../features/spawn/sessions/resumptions.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
 import { Reactions } from "../reactions.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import * as askRows from "../../features/asks/store.ts";
 import * as jobRows from "../../features/jobs/store.ts";
 import * as templateRows from "../../features/jobs/templates/store.ts";

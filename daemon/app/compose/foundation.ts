@@ -2,9 +2,9 @@
 
 import { MissingPanes } from "../../features/agents/missing_panes.ts";
 import { DAY_MS } from "kit/core/duration.ts";
-import { EventLog } from "kit/data/events.ts";
+import { EventLog } from "../../data/event_log.ts";
 import { BackgroundWork } from "kit/core/background.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { copyBeforeMigration, copyFor } from "kit/host/migration_copies.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";

@@ -1,6 +1,7 @@
 /** Validates typed answers to structured questions, and makes the responses to waits for asks. */
 
-import { invalidField, Problem } from "kit/core/problem.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
 import type { Question } from "protocol/messages/question.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";

@@ -1,7 +1,7 @@
 /** Closes asks: writes the row, appends the event, notifies the asker, resolves waiters. */
 
 import { timeout } from "kit/core/timeout.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Attachments } from "protocol/messages/attachments.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";

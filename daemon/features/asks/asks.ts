@@ -1,7 +1,7 @@
 /** Opens, answers, cancels, waits for and lists asks. Each change is one transaction. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { AskFields } from "protocol/messages/contract.ts";
 import type { MessageDraft } from "../messages/delivery.ts";

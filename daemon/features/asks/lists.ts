@@ -1,6 +1,6 @@
 /** Lists of stored asks, read in steps: the asks of one peer may be few among a million. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { rangesBelow } from "../messages/ledger/ranges.ts";
 import type { Ask, Thread } from "protocol/asks/contract.ts";
 import * as rows from "./store.ts";

@@ -1,6 +1,6 @@
 /** Which asks an agent is reminded of at the end of its turn, each of them once. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { insertStage } from "../messages/ledger/stages.ts";
 import type { Ask } from "protocol/asks/contract.ts";

@@ -1,7 +1,7 @@
 /** The connection to the bus: opens the bus, reports its status, and passes calls on to it. */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { isProblem } from "protocol/problems.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
 import { backoffMs, timeout } from "kit/core/timeout.ts";
 import {

@@ -2,9 +2,9 @@
  * The network of machines as one service: the bus, the directory, the links, and what they carry.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { messageOf } from "kit/core/text.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import {
   type Bus,
   BusError,

@@ -1,6 +1,6 @@
 /** Joins the links with what their entries need and cause: seals, files and the exchange. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { Links } from "../machines/links/links.ts";
 import type { MachineTrust } from "../machines/machine_trust.ts";
 import type { PinnedSeal } from "../machines/pinned_seal.ts";

@@ -1,7 +1,7 @@
 /** Routes of machines. */
 
 import { OK } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { BusReport } from "protocol/machines.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { Instant } from "kit/core/schema.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { BusError, IdentityInUse, type NewConnection } from "../../host/bus.ts";
 import {
   type MachineKeys,

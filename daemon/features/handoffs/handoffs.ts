@@ -1,7 +1,8 @@
 /** Hands a peer's work over to another: collects it, stores it as a file, and sends it. */
 
-import type { Context } from "kit/data/context.ts";
-import { invalidField, Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";

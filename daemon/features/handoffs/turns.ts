@@ -1,6 +1,6 @@
 /** The last turns of a session: read backwards page by page, up to limits that the result names. */
 
-import { recoverableProblem } from "kit/core/problem.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
 import type { TranscriptEntry } from "protocol/transcripts.ts";
 

@@ -1,8 +1,8 @@
 /** Hook events: what an agent reports, and what its hook answers. */
 
 import { Name } from "kit/core/schema.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
 import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";

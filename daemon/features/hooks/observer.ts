@@ -1,7 +1,7 @@
 /** The observation tick: observes agents at regular intervals, without their hooks. */
 
 import type { Monotonic } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Observation } from "../agents/adapter.ts";
 import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { AgentTransports } from "../agents/transports.ts";

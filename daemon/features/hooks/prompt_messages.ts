@@ -1,6 +1,6 @@
 /** The messages that the hook of a prompt has handed over, and the proof that each was read. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { HookReport } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 

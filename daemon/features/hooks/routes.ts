@@ -1,6 +1,6 @@
 /** The routes to which agents' hooks post. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";

@@ -1,6 +1,6 @@
 /** The reminder that a stop hook gives: it keeps the turn going, once. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { Name } from "kit/core/schema.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { AskReminders } from "../asks/reminders.ts";

@@ -1,6 +1,6 @@
 /** Urgent messages handed over between two tool calls, and the proof that each was read. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { HookReport, ToolContext } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import type { UrgentMessages } from "../messages/urgent/urgent_messages.ts";

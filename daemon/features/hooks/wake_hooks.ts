@@ -1,9 +1,9 @@
 /** Hooks that wait beside an idle session until a message wakes it. */
 
 import type * as z from "zod";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { pause } from "kit/core/timeout.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { AgentPeer, WakeInstruction } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";

@@ -1,7 +1,7 @@
 /** The human's inbox: adds, reads and deletes items. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { asksForDecision, isDecidedThere, TERMINAL } from "../asks/answers.ts";
 import { ask as getAsk } from "../asks/store.ts";

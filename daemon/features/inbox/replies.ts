@@ -2,8 +2,8 @@
  * Replies to inbox items. A reply answers the item's ask, or opens a new ask to the item's sender.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { alreadyClosed, asksForDecision } from "../asks/answers.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Questions } from "../asks/questions/questions.ts";

@@ -3,7 +3,13 @@
 import { OK } from "kit/http/contract.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { CallerChecks } from "../messages/request_context.ts";
-import { getInboxItem, listInbox, readInboxItem, replyByRef, replyInboxItem } from "protocol/inbox.ts";
+import {
+  getInboxItem,
+  listInbox,
+  readInboxItem,
+  replyByRef,
+  replyInboxItem,
+} from "protocol/inbox.ts";
 import { answeredAtHome, type AtHome, type InboxHome } from "./home.ts";
 import type { Inbox } from "./inbox.ts";
 import type { InboxReplies } from "./replies.ts";

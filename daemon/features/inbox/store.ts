@@ -1,7 +1,7 @@
 /** SQL of inbox items, one statement per function. */
 
 import * as z from "zod";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { EXPIRES_AT } from "../asks/store.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";

@@ -1,8 +1,8 @@
 /** Surfaces: the connections that show inbox items to the human, and their receipts. */
 
 import * as z from "zod";
-import type { MeshEvent } from "kit/data/events.ts";
-import type { Context } from "kit/data/context.ts";
+import type { MeshEvent } from "protocol/events.ts";
+import type { Context } from "../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";

@@ -1,6 +1,6 @@
 /** Executors: the peers that execute jobs, and the agents that are spawned for them. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Adapter } from "../agents/adapter.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { isLive } from "../peers/directory.ts";

@@ -1,7 +1,7 @@
 /** Creates, lists, runs, retries, cancels and deletes jobs. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { allowedFolder } from "../spawn/paths.ts";

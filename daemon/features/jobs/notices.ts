@@ -1,8 +1,8 @@
 /** Notifies one peer of a job's end, and of a deadline that has passed. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";

@@ -3,13 +3,18 @@
  * it.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem, type ProblemCode } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem, type ProblemCode } from "protocol/problems.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { TERMINAL_STATES } from "protocol/jobs/contract.ts";
 import * as attempts from "./fires/store.ts";
 import type { StoredAttempt } from "./fires/store.ts";
-import { type AttemptEvent, attemptMachine, type JobEvent, jobMachine } from "protocol/jobs/states.ts";
+import {
+  type AttemptEvent,
+  attemptMachine,
+  type JobEvent,
+  jobMachine,
+} from "protocol/jobs/states.ts";
 import type { Notices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";

@@ -1,7 +1,7 @@
 /** `PATCH /jobs/{id}`: applies what an executor or a person reports about a job. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { JobUpdate } from "protocol/jobs/contract.ts";
 import { TURN_STARTED, type Turns } from "./fires/turns.ts";
 import { illegalState } from "./job_fields.ts";

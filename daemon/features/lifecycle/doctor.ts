@@ -1,7 +1,7 @@
 /** The doctor of peers: collects the evidence about a peer, and reports contradictions in it. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Probe } from "../agents/adapter.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PaneObservation } from "../../host/tmux/pane_observer.ts";

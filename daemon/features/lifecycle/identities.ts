@@ -1,7 +1,7 @@
 /** Validates and renews birth certificates. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Claims, mustMatchPeer, mustMatchPresented } from "../peers/identity/certificates.ts";
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";

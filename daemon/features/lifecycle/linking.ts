@@ -1,8 +1,8 @@
 /** Links panes and peers: lists orphan panes, registers their agents, recovers transports. */
 
 import { basename } from "kit/core/path.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Probe } from "../agents/adapter.ts";
 import { agentNamed } from "../agents/registry.ts";
 import type { PaneFacts } from "../../host/tmux/pane_observer.ts";

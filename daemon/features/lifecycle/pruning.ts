@@ -1,6 +1,6 @@
 /** Pruning: closes offline peers that nothing waits for. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Peers } from "../peers/peers.ts";
 import { isSubagent } from "../peers/subagents/subagent.ts";

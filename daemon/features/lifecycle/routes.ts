@@ -1,7 +1,7 @@
 /** Routes that identify, link, repair, end and examine peers. */
 
 import { OK } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { Directory, PeerQuery } from "../peers/directory.ts";

@@ -1,6 +1,6 @@
 /** Links spawned agents whose hooks do not run yet: before the first prompt, or at a dialog. */
 
-import { recoverableProblem } from "kit/core/problem.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import type { Log } from "kit/core/log.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { Linking, SpawnedPane } from "./linking.ts";

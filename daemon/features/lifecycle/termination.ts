@@ -1,7 +1,7 @@
 /** Kills peers: ends the process that is proved to be the peer's, and retires the peer. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { type ProcessId, type Signal, terminate } from "../../host/processes.ts";
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";

@@ -1,7 +1,7 @@
 /** Decides which machines this daemon trusts: the first card of a machine is pinned. */
 
 import { hasPassed } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import * as refusals from "./refusals.ts";
 import type { CardRefusal } from "./refusals.ts";

@@ -1,6 +1,6 @@
 /** Seals for pinned machines: their keys come from the cards that this daemon trusts. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { MachineSeal } from "./seal.ts";
 import * as rows from "./store.ts";

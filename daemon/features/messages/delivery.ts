@@ -1,8 +1,8 @@
 /** Accepts messages, sends or queues them, and withdraws those that are no longer needed. */
 
 import type { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { RunNumbers } from "kit/data/run_numbers.ts";
+import type { Context } from "../../data/context.ts";
+import { RunNumbers } from "../../data/run_numbers.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { IdCodec } from "./id_codec.ts";

@@ -4,10 +4,14 @@
  */
 
 import type { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Directory } from "../peers/directory.ts";
-import { PROOF_MS_MAX, type SettleDeliveries, type StoredMessage } from "protocol/messages/contract.ts";
+import {
+  PROOF_MS_MAX,
+  type SettleDeliveries,
+  type StoredMessage,
+} from "protocol/messages/contract.ts";
 import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./dispatch/framing.ts";
 import * as ledger from "./ledger/ledger.ts";

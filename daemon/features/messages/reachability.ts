@@ -1,6 +1,6 @@
 /** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Transport } from "protocol/agents/contract.ts";
 import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { AgentTransports } from "../agents/transports.ts";

@@ -1,7 +1,7 @@
 /** Applies receipts and proofs: what a recipient reports about its deliveries. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { SettleDeliveries, StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";

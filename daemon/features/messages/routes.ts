@@ -1,7 +1,7 @@
 /** Routes of deliveries, traces and the message log. */
 
 import { OK } from "kit/http/contract.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { type Route, route } from "kit/http/route.ts";
 import * as contracts from "protocol/messages/contract.ts";
 import type { DeliveryAudit } from "./ledger/audit.ts";

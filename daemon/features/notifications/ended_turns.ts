@@ -1,7 +1,7 @@
 /** Notifies askers that the turn in which their ask was read has ended without an answer. */
 
-import type { Context } from "kit/data/context.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { TurnEnd } from "../agents/adapter.ts";
 import type { Ask } from "protocol/asks/contract.ts";

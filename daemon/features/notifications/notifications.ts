@@ -1,7 +1,7 @@
 /** Notifications and broadcasts: messages that need no reply. */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { isProblem } from "protocol/problems.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
@@ -10,9 +10,18 @@ import { peersTagged, tagOf } from "../peers/groups/groups.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
-import { DAEMON, type StoredMessage } from "protocol/messages/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Broadcast, Notify } from "protocol/notifications.ts";
 import type { Delivery, MessageDraft } from "../messages/delivery.ts";
+
+/** The daemon as the sender of its own messages. No peer and no other sender has its name. */
+export const DAEMON: Sender = {
+  peer_id: null,
+  name: "mesh",
+  circle: null,
+  role: null,
+  mesh_session_id: null,
+};
 
 export interface NotificationsDeps {
   readonly attachments: Attachments;

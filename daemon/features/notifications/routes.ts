@@ -1,7 +1,7 @@
 /** Routes of notifications and broadcasts. */
 
 import { OK } from "kit/http/contract.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
@@ -78,7 +78,7 @@ function withReasonCode(notify: Route): Route {
       try {
         return await notify.run(request, caller, guard);
       } catch (error) {
-        if (!(error instanceof Problem)) throw error;
+        if (!(error instanceof Refusal)) throw error;
         await guard.whenDurable();
         guard.refused?.(error.code);
         const { status, headers } = error.toResponse();

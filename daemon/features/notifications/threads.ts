@@ -1,7 +1,7 @@
 /** Replies to all: the reply closes an ask, and the others of its thread are notified of it. */
 
-import { recoverableProblem } from "kit/core/problem.ts";
-import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
+import type { Context } from "../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AskContext, Asks } from "../asks/asks.ts";
 import * as manyRows from "../asks/many/store.ts";

@@ -1,9 +1,9 @@
 /** Peers as the agents' transports see them: by pane, process and session. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import { TableView } from "kit/data/table_view.ts";
-import { Problem } from "kit/core/problem.ts";
+import { TableView } from "../../data/table_view.ts";
+import { Problem } from "protocol/problems.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import { isLive } from "./directory.ts";
 import * as rows from "./store.ts";

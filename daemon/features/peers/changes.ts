@@ -1,7 +1,7 @@
 /** Changes of peer records: each reads, changes and stores one record in one transaction. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { ProcessTable } from "../../host/processes.ts";
 import type { Directory } from "./directory.ts";
 import type { Reachability } from "./records.ts";

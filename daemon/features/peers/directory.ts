@@ -5,8 +5,8 @@
 
 import { Ages } from "kit/core/clock.ts";
 import { Name } from "kit/core/schema.ts";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { AddressCache } from "./identity/address_cache.ts";
 import { NameLookup, type OwnMachine, type Scope } from "./identity/name_lookup.ts";
 import { RemoteDirectory } from "./remote/remote_directory.ts";

@@ -1,7 +1,7 @@
 /** The registry of peers: registers them, takes them online and offline, and removes them. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "protocol/peers/contract.ts";

@@ -1,6 +1,6 @@
 /** The limits on peers: on those that are live, and on those with a record. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { isLive } from "./directory.ts";
 import { LIVE_PEERS_MAX, PEER_RECORDS_MAX } from "protocol/peers/record.ts";

@@ -1,7 +1,7 @@
 /** Takes peers offline whose process has ended, or that were not seen for too long. */
 
-import type { Context } from "kit/data/context.ts";
-import { TableView } from "kit/data/table_view.ts";
+import type { Context } from "../../data/context.ts";
+import { TableView } from "../../data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
 import { DAEMON_RESTART, type Peers } from "./peers.ts";
 import * as rows from "./store.ts";

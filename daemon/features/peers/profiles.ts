@@ -1,7 +1,7 @@
 /** A peer's profile: its name, description, role and provenance. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { PeerChanges } from "./changes.ts";
 import type { Provenance, Role } from "protocol/peers/record.ts";
 import { isLive } from "./directory.ts";

@@ -1,7 +1,7 @@
 /** Peer records as the API shows them (specification 2, contract 2). */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
 import type { Transport } from "protocol/agents/contract.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";

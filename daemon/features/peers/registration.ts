@@ -1,6 +1,6 @@
 /** Admission: the record that results from a registration. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { RegistryDeps } from "./changes.ts";
 import type { Peer, Provenance, Registration } from "protocol/peers/record.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
 import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";

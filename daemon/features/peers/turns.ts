@@ -1,6 +1,6 @@
 /** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
 import { INTERRUPTED } from "protocol/agents/contract.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";

@@ -1,7 +1,8 @@
 /** Fires the schedules that are due: sends the message, and records the outcome. */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { isProblem, Problem, recoverableProblem, toPublicCode } from "protocol/problems.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
 import type { Asks } from "../asks/asks.ts";
@@ -54,7 +55,7 @@ export class ScheduleFires {
       });
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
-      if (error instanceof Problem) return this.#fail(schedule, now, error);
+      if (error instanceof Refusal) return this.#fail(schedule, now, error);
       log.error("A scheduled message failed", { error, schedule_id: schedule.schedule_id });
       db.transact((tx) => rows.update(tx, { ...schedule, next_fire_at: now + RETRY_MS }));
     }

@@ -1,7 +1,8 @@
 /** Creates, edits, cancels and lists scheduled messages, and deletes old ones. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import {
   ACTIVE_MAX,
   type CreateSchedule,
@@ -183,7 +184,7 @@ export class Schedules {
       const { peer_id, name } = directory.resolveAnywhere(argument, { caller: ANY_CIRCLE_CALLER });
       return { argument, peer_id, name };
     } catch (error) {
-      if (error instanceof Problem) return { argument, peer_id: argument, name: argument };
+      if (error instanceof Refusal) return { argument, peer_id: argument, name: argument };
       throw error;
     }
   }

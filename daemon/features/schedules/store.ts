@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Schedule } from "protocol/schedules/contract.ts";
 

@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 /** How long to wait for the relay, which may ask this daemon through the tunnel first. */
 const RELAY_WAIT_MS_MAX = 15_000;

@@ -3,7 +3,7 @@
  * shows them.
  */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { AGENTS } from "../agents/registry.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import type { CircleBoundary } from "protocol/peers/record.ts";

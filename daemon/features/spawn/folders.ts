@@ -1,6 +1,6 @@
 /** Completes the path of a folder within `spawn.allowed_paths`. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Folders, FOLDERS_MAX } from "protocol/spawn/contract.ts";
 import { allowedFolder, expandHome } from "./paths.ts";
 

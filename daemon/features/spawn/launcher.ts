@@ -1,7 +1,7 @@
 /** Starts agents in tmux panes: checks the request, builds the command, opens the pane. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";

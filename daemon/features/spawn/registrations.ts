@@ -1,8 +1,8 @@
 /** Follows a spawn until its agent registers, and then delivers its message, or abandons it. */
 
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import { isAtDialog } from "../lifecycle/linking.ts";

@@ -1,6 +1,6 @@
 /** Routes of spawns, forks and restarts. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";

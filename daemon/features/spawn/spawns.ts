@@ -1,7 +1,7 @@
 /** Starts agents in panes, stores each spawn, and ends spawned agents. */
 
 import { kindOf } from "../../host/terminals/addresses.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { nameOf } from "../peers/identity/naming.ts";

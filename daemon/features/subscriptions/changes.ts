@@ -1,6 +1,6 @@
 /** Changes of subscriptions: notes an occurrence, and ends a subscription. Each is one write. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { SubscriptionEvent } from "protocol/subscriptions/states.ts";
 import { subscriptionMachine } from "protocol/subscriptions/states.ts";
 import * as rows from "./store.ts";

@@ -1,7 +1,7 @@
 /** Checks conditions: at each tick what lasts, and in the change itself what passes. */
 
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import type { Asks } from "../asks/asks.ts";
 import * as jobRows from "../jobs/store.ts";
@@ -10,7 +10,13 @@ import * as peerRows from "../peers/store.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { BY_SUBAGENT } from "../peers/turns.ts";
 import { noteOccurrence } from "./changes.ts";
-import { doing, FAILED, FINISHED, isOnline, PEER_STATES } from "protocol/subscriptions/conditions.ts";
+import {
+  doing,
+  FAILED,
+  FINISHED,
+  isOnline,
+  PEER_STATES,
+} from "protocol/subscriptions/conditions.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 

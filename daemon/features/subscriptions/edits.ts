@@ -3,7 +3,7 @@
  * system prove that and when a file was modified, but not by whom.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
 import { type Edit, editsIn } from "../../host/edited_files.ts";
 import { noteOccurrence } from "./changes.ts";

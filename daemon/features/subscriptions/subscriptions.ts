@@ -1,7 +1,8 @@
 /** Creates, cancels and lists subscriptions, and runs their work at each tick. */
 
-import type { Context } from "kit/data/context.ts";
-import { invalidField, Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Asks } from "../asks/asks.ts";
 import * as jobRows from "../jobs/store.ts";

@@ -1,7 +1,8 @@
 /** Tells occurrences: sends the message of a subscription, and records the outcome. */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem, Problem, recoverableProblem, toPublicCode } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { isProblem, Problem, recoverableProblem, toPublicCode } from "protocol/problems.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import { recipientScope } from "../schedules/fires.ts";
@@ -47,11 +48,11 @@ export class Telling {
       db.transact(() => this.#fired(one, now, this.#send(one)));
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
-      if (!(error instanceof Problem)) {
+      if (!(error instanceof Refusal)) {
         const { subscription_id } = one;
         log.error("The message of a subscription failed", { error, subscription_id });
       }
-      this.#refused(one, now, error instanceof Problem ? error : new Problem("internal", {}));
+      this.#refused(one, now, error instanceof Refusal ? error : new Problem("internal", {}));
     }
   }
 

@@ -1,6 +1,6 @@
 /** Who sends a request, as far as it is proved: this decides whose transcripts go to the sender. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../data/context.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { Directory } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";

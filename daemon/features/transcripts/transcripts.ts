@@ -1,13 +1,18 @@
 /** Reads what a peer's agent recorded of its session, for those who may; secrets are masked. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Readers, Transcript, TranscriptEntry, TranscriptQuery } from "protocol/transcripts.ts";
+import type {
+  Readers,
+  Transcript,
+  TranscriptEntry,
+  TranscriptQuery,
+} from "protocol/transcripts.ts";
 
 /** Who reads: the human, a proved peer, or nobody who is proved. */
 export interface Reader {

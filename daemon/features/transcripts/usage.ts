@@ -1,7 +1,7 @@
 /** The tokens of peers' sessions, read again only when a session's file has changed. */
 
-import type { Context } from "kit/data/context.ts";
-import type { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../data/context.ts";
+import type { Problem } from "protocol/problems.ts";
 import { changedAt } from "../../host/agent_files.ts";
 import type { SessionUsage } from "../agents/sessions/session_files.ts";
 import { definitionOf } from "../agents/registry.ts";

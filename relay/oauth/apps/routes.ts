@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
 import { ownerOf, type OwnerSessions } from "../../sign_in/owner.ts";
 import type { Grants } from "../grants/grants.ts";

@@ -1,7 +1,7 @@
 /** Rate limits, with one token bucket for each key and one for all keys together. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
 
 /** Allows `burst` requests at once, and after that `per_minute` requests a minute. */

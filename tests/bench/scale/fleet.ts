@@ -7,8 +7,8 @@ import { randomIds, systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { BackgroundWork } from "kit/core/background.ts";
-import type { Context } from "kit/data/context.ts";
-import { EventLog } from "kit/data/events.ts";
+import type { Context } from "../../../daemon/data/context.ts";
+import { EventLog } from "../../../daemon/data/event_log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import {
   CAPABILITIES,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describedPath } from "kit/http/openapi.ts";
-import { toPublicCode } from "kit/core/problem.ts";
+import { toPublicCode } from "protocol/problems.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
 const TOKEN = "a token of 16 letters";

@@ -2,13 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import {
-  cancelJob,
-  createJob,
-  getJob,
-  runJob,
-  TERMINAL_STATES,
-} from "protocol/jobs/contract.ts";
+import { cancelJob, createJob, getJob, runJob, TERMINAL_STATES } from "protocol/jobs/contract.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";

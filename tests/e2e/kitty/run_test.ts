@@ -10,12 +10,7 @@ import { until } from "../../support/waiting.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { getTrace } from "protocol/messages/contract.ts";
-import {
-  diagnosePeer,
-  linkPane,
-  listOrphans,
-  showPane,
-} from "protocol/lifecycle.ts";
+import { diagnosePeer, linkPane, listOrphans, showPane } from "protocol/lifecycle.ts";
 
 const MESH = [Deno.execPath(), ...running("run")];
 

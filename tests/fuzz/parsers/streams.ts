@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { decodeUtf8, parseJson } from "kit/http/body.ts";
 import { Frame as TunnelFrame } from "kit/net/tunnel/frames.ts";
 import { contentLengthOf, requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
@@ -56,7 +56,7 @@ async function orRefused(read: () => unknown): Promise<void> {
   try {
     await read();
   } catch (error) {
-    assert.ok(error instanceof Problem, error instanceof Error ? error.stack : String(error));
+    assert.ok(error instanceof Refusal, error instanceof Error ? error.stack : String(error));
   }
 }
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { PROBLEMS } from "protocol/problems.ts";
 import { openapi } from "kit/http/openapi.ts";
 import {
   connectDaemon,
@@ -37,7 +38,7 @@ async function openRelay(count: Count): Promise<Fuzzed> {
   const w = connectDaemon(at, DAEMON, NAMESPACE);
   const peer_id = await registerAgent(w, "api");
   const bearer = grantToken(at, "good").authorization ?? "";
-  const info = { ...DESCRIPTION, tagOf: () => "relay" };
+  const info = { ...DESCRIPTION, tagOf: () => "relay", problems: PROBLEMS };
   const operations = operationsOf(
     openapi(info, at.features.routes.map(({ contract }) => contract)),
   );

@@ -1,6 +1,6 @@
 /** Renders `docs/generated/errors.md`: every refusal, and every reason why a message waits or ended. */
 
-import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
+import { type ProblemCode, PROBLEMS, toPublicCode } from "protocol/problems.ts";
 import { REASONS } from "protocol/reasons.ts";
 import { inTable } from "./schema_text.ts";
 

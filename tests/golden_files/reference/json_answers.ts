@@ -15,12 +15,7 @@ import { askMany, getMany } from "protocol/asks/many.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import { handOff, switchPeer } from "protocol/handoffs.ts";
-import {
-  getInboxItem,
-  listInbox,
-  readInboxItem,
-  replyInboxItem,
-} from "protocol/inbox.ts";
+import { getInboxItem, listInbox, readInboxItem, replyInboxItem } from "protocol/inbox.ts";
 import {
   cancelJob,
   createJob,
@@ -46,12 +41,7 @@ import { uploadAttachment } from "protocol/messages/attachments.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import { broadcast, notifyPeer } from "protocol/notifications.ts";
-import {
-  closePeer,
-  getPeer,
-  listPeers,
-  renamePeer,
-} from "protocol/peers/contract.ts";
+import { closePeer, getPeer, listPeers, renamePeer } from "protocol/peers/contract.ts";
 import { setPeer } from "protocol/peers/groups.ts";
 import {
   cancelSchedule,
@@ -69,11 +59,7 @@ import {
 import { listUsage, readTranscript } from "protocol/transcripts.ts";
 import { createShare, listShares, revokeShare } from "protocol/shares.ts";
 import { forkPeer, spawnPeer } from "protocol/spawn/contract.ts";
-import {
-  forkSession,
-  listSessions,
-  resumeSession,
-} from "protocol/spawn/sessions.ts";
+import { forkSession, listSessions, resumeSession } from "protocol/spawn/sessions.ts";
 import { restartPeer } from "protocol/spawn/restarts.ts";
 
 /** The answers of the routes that a command may print, and when. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/text.ts";
-import { Problem, recoverableProblem } from "kit/core/problem.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 
 Deno.test("messageOf returns the message of an error, and the text of any other value", () => {
   assert.equal(messageOf(new TypeError("no such host")), "no such host");

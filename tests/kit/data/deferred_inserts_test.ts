@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import { bulkInsert } from "kit/data/deferred_inserts.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { Database, type Tx } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
 

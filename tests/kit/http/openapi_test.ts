@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { contract, OK, Ok } from "kit/http/contract.ts";
+import { OK, Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { route } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import { Instant, Name, queryInteger, Sender } from "kit/core/schema.ts";
 import { type ApiInfo, describedPath, openapi } from "kit/http/openapi.ts";
-import { type ProblemCode, PROBLEMS, toPublicCode } from "kit/core/problem.ts";
+import { type ProblemCode, PROBLEMS, toPublicCode } from "protocol/problems.ts";
 import { world } from "../../support/world.ts";
 
 const wait = contract({
@@ -33,6 +34,7 @@ const INFO: ApiInfo = {
   tagOf: () => "All",
   samples: { name: "api" },
   bodies: {},
+  problems: PROBLEMS,
 };
 
 interface Operation {
@@ -189,7 +191,8 @@ Deno.test("the daemon's document has every contract and refusal, and each id onc
     assert.equal(operation.operationId, id);
     assert.equal("requestBody" in operation, (body ?? bodyType ?? rawBody) !== undefined, id);
     for (const code of fails) {
-      const listed = operation.responses[PROBLEMS[code].status]?.description.split(", ");
+      const listed = operation.responses[new Map(Object.entries(PROBLEMS)).get(code)?.status ?? 0]
+        ?.description.split(", ");
       assert.ok(listed?.includes(toPublicCode(code)), `${id} does not list ${code}`);
     }
   }

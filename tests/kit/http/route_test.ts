@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { contract, OK, Ok } from "kit/http/contract.ts";
+import { OK, Ok } from "kit/http/contract.ts";
+import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger } from "kit/core/schema.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route, route, type RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import { BODY_BYTES_MAX } from "kit/http/body.ts";

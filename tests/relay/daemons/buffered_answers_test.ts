@@ -1,7 +1,7 @@
 /** Responses that are read whole: ones that stop, are aborted, or never end. */
 
 import assert from "node:assert/strict";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { packMessage } from "kit/net/tunnel/packing.ts";
 import { DaemonClient } from "../../../relay/daemons/daemon_client.ts";
 import { catchUnhandledErrors } from "../../../relay/app/main.ts";
@@ -48,7 +48,7 @@ function asker(r: RelayWorld): DaemonClient {
 
 async function refusal(asking: Promise<unknown>): Promise<[string, unknown]> {
   const error: unknown = await asking.then(() => undefined, (error) => error);
-  assert.ok(error instanceof Problem, String(error));
+  assert.ok(error instanceof Refusal, String(error));
   return [error.code, (error.fields as Record<string, unknown>)["may_have_been_delivered"]];
 }
 

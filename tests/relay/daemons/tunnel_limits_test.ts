@@ -8,7 +8,7 @@ import {
 } from "kit/net/tunnel/frames.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { packMessage, unpackMessage } from "kit/net/tunnel/packing.ts";
 import { accept } from "../../../relay/app/main.ts";
 import { DAEMONS_MAX, DAEMONS_OF_SECRET_MAX } from "../../../relay/daemons/machine_registry.ts";

@@ -209,7 +209,7 @@ Deno.test("the figures in the texts of the pages are those of the code", () => {
 });
 
 Deno.test("each text that docs/machines.md has of a screen is one of the program's", () => {
-  const programs = sources().filter(({ path }) => /^(?:cli|daemon|kit)\//.test(path));
+  const programs = sources().filter(({ path }) => /^(?:cli|daemon|kit|protocol)\//.test(path));
   const texts = Object.keys(tableOf("machines.md", "the screen says", "why"))
     .flatMap((cell) => /^`(.+?)`/.exec(cell)?.[1] ?? []);
   assert.ok(texts.length > 10);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Ids } from "kit/core/clock.ts";
-import type { DeliveryStep } from "kit/data/events.ts";
+import type { DeliveryStep } from "protocol/events.ts";
 import { countingIds } from "../../support/ids.ts";
 import { SwiftClock } from "../../support/swift_clock.ts";
 import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";

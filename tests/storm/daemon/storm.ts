@@ -1,7 +1,7 @@
 /** A storm on a daemon in memory: seeded verbs, with every invariant checked after each. */
 
 import assert from "node:assert/strict";
-import type { DeliveryStep } from "kit/data/events.ts";
+import type { DeliveryStep } from "protocol/events.ts";
 import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";

@@ -3,7 +3,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import { client } from "kit/http/client.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import { identifyByHeaders } from "../../../daemon/api/mcp/identify.ts";

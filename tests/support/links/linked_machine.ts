@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { jsonLog, type Log } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { Database, type Tx } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import type { LinkEntry, LinkSealing } from "../../../daemon/features/machines/links/handlers.ts";

@@ -3,7 +3,7 @@
 import { client } from "kit/http/client.ts";
 import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { serve } from "kit/http/serve.ts";
 import { registerPeer } from "protocol/peers/contract.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { IdempotencyKey, Name } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";
 import type { McpCaller } from "../identify.ts";

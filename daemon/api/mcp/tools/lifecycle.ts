@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { assumeRole, killPeer } from "protocol/lifecycle.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";

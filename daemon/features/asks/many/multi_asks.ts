@@ -1,12 +1,19 @@
 /** Asks to many: opens one ask per recipient, and reports the results. */
 
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import { mustBeFew, peersTagged, tagOf } from "../../peers/groups/groups.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { AskContext, Asks } from "../asks.ts";
-import { type AskMany, type Child, type ChildAsk, type ManyResult, PEERS_MAX } from "protocol/asks/many.ts";
+import {
+  type AskMany,
+  type Child,
+  type ChildAsk,
+  type ManyResult,
+  PEERS_MAX,
+} from "protocol/asks/many.ts";
 import * as rows from "./store.ts";
 
 /** How many parents one tick times out, so that a tick stays short. */
@@ -55,7 +62,7 @@ export class MultiAsks {
     mustBeFew(body.to_peers.join(","), recipients.length, PEERS_MAX);
     const children = recipients.map((recipient): ChildAsk => {
       const child = this.#askOne(recipient, body, { ...requestContext, parent_id });
-      if (!(child instanceof Problem)) return child;
+      if (!(child instanceof Refusal)) return child;
       refused.push(child);
       return { peer: recipient.peer, error: child.code };
     });
@@ -104,10 +111,10 @@ export class MultiAsks {
   #recipientsOf(body: AskMany, requestContext: AskContext): Recipient[] {
     const recipients = new Map<string, Recipient>();
     for (const { peer, to_peer } of body.to_peers.flatMap((named) => this.#peersOf(named, body))) {
-      const to = to_peer instanceof Problem
+      const to = to_peer instanceof Refusal
         ? to_peer
         : this.#resolve(to_peer, body, requestContext);
-      const key = to instanceof Problem ? subjectOf(to) ?? peer : to;
+      const key = to instanceof Refusal ? subjectOf(to) ?? peer : to;
       if (!recipients.has(key)) recipients.set(key, { peer, to });
     }
     return [...recipients.values()];
@@ -145,7 +152,7 @@ export class MultiAsks {
     { from_peer, text, circle, reply_delivery }: AskMany,
     requestContext: AskContext,
   ): ChildAsk | Problem {
-    if (to instanceof Problem) return to;
+    if (to instanceof Refusal) return to;
     const draft = { from_peer, to_peer: to, text, circle, reply_delivery };
     return orProblem(() => {
       const { ticket } = this.#ctx.db.transactNested(() => this.#asks.open(draft, requestContext));
@@ -184,7 +191,7 @@ function orProblem<T>(work: () => T): T | Problem {
   try {
     return work();
   } catch (error) {
-    if (error instanceof Problem && error.code !== "storage_failed") return error;
+    if (error instanceof Refusal && error.code !== "storage_failed") return error;
     throw error;
   }
 }

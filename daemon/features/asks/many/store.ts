@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../../data/short_ids.ts";
 import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { ChildAsk } from "protocol/asks/many.ts";
 

@@ -5,7 +5,7 @@
 
 import { isSameJson } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type {
   AgentPeer,
   Decision,

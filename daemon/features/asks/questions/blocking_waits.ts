@@ -4,7 +4,7 @@
  */
 
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { TERMINAL, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "protocol/asks/contract.ts";

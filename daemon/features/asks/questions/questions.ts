@@ -1,14 +1,20 @@
 /** Structured questions: typed answers, and questions whose asker waits on the connection. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Address } from "protocol/peers/record.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
 import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { Question } from "protocol/messages/question.ts";
-import type { AnswerAsk, AskBlocking, Query, QueryResult, Verdict } from "protocol/asks/questions.ts";
+import type {
+  AnswerAsk,
+  AskBlocking,
+  Query,
+  QueryResult,
+  Verdict,
+} from "protocol/asks/questions.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 
 export interface QuestionsDeps

@@ -1,11 +1,11 @@
 /** The peers among which a routing strategy chooses, and SQL of the facts that it may use. */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import * as peerRows from "../../peers/store.ts";
 import { pendingOfAll } from "../store.ts";
-import type { Candidate } from "protocol/asks/routing.ts";
+import type { Candidate } from "./choice.ts";
 
 /** Every live peer that takes messages and was not started by the system itself. */
 export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Candidate[] {

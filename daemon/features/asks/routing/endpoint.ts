@@ -3,11 +3,12 @@
  * thrown.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
-import { type Candidate, type Choice, EndpointAnswer, type Failure, noChoice } from "protocol/asks/routing.ts";
+import type { Failure } from "protocol/asks/routing.ts";
+import { type Candidate, type Choice, EndpointAnswer, noChoice } from "./choice.ts";
 
 /** How long a request may take until the last byte of its response has arrived. */
 const ENDPOINT_MS_MAX = 5000;

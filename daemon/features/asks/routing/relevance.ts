@@ -3,10 +3,10 @@
 import { basename } from "kit/core/path.ts";
 import * as z from "zod";
 import { indexedText, tokensOf } from "kit/core/words.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
 import type { lastReplies } from "./candidates.ts";
-import { type Candidate, type Choice, noChoice } from "protocol/asks/routing.ts";
+import { type Candidate, type Choice, noChoice } from "./choice.ts";
 import { byLoad } from "./least_busy.ts";
 
 /**

@@ -1,14 +1,16 @@
 /** Chooses the recipient of an ask without `to_peer` (specification 7, "Routing rules"). */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Address } from "protocol/peers/record.ts";
 import type { Directory, Sender } from "../../peers/directory.ts";
 import type { Scope } from "../../peers/identity/name_lookup.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "protocol/asks/contract.ts";
 import { lastReplies, liveCandidates } from "./candidates.ts";
-import { type Candidate, type Choice, noChoice, type Routing, type Strategy } from "protocol/asks/routing.ts";
+import type { Routing, Strategy } from "protocol/asks/routing.ts";
+import { type Candidate, type Choice, noChoice } from "./choice.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
 import { mostRelevant } from "./relevance.ts";
@@ -154,7 +156,7 @@ export class Router {
       try {
         return this.#ctx.db.transactNested(() => this.#open(request, peer, chosen));
       } catch (error) {
-        if (!(error instanceof Problem && FALLBACK_REFUSALS.has(error.code))) throw error;
+        if (!(error instanceof Refusal && FALLBACK_REFUSALS.has(error.code))) throw error;
       }
     }
     const fallback_reason = choice.peer === null

@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 /** The largest head and body of a call or of an answer, before it is sealed. */
 export const CALL_BYTES_MAX = 900 * 1024;

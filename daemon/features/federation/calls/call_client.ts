@@ -1,7 +1,8 @@
 /** Calls another machine over the bus: its routes, and its clock. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import { type Bus, BusError, type BusFailure } from "../../../host/bus.ts";
 import type { MachineSeal } from "../../machines/seal.ts";

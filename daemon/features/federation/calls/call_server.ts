@@ -1,9 +1,9 @@
 /** Answers calls: pings from every machine, requests from those that may administer this one. */
 
 import { ForwardTime } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { readUpTo } from "kit/http/body.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import type { MachineSeal } from "../../machines/seal.ts";
 import { CALL_BYTES_MAX, CALL_MS_MAX, tooLarge } from "./bounds.ts";

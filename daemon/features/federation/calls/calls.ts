@@ -1,6 +1,6 @@
 /** Calls between machines: the parts that call, answer and measure, joined. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { CallClient, type CallClientDeps } from "./call_client.ts";
 import { CallServer } from "./call_server.ts";
 import { Administrators, type NamedMachine } from "./machine_names.ts";

@@ -1,6 +1,6 @@
 /** The human's inbox on another machine: requests for it are calls to that machine. */
 
-import { isProblem, Problem } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import type { InboxHome } from "../../inbox/home.ts";
 import type { Directory } from "../../peers/directory.ts";
 import { nameAndMachine } from "../../peers/remote/remote_directory.ts";

@@ -1,8 +1,8 @@
 /** Measures the round trips to the other machines, and how their clocks differ from this one's. */
 
 import type { Monotonic } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import { aheadBy, type CallClient, type ClockReading } from "./call_client.ts";
 import type { NamedMachine } from "./machine_names.ts";
 

@@ -1,7 +1,7 @@
 /** The local route that calls another machine: the rest of its path is the path there. */
 
 import { readRequestBody, refuseOnAbort } from "kit/http/body.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { CALL_BYTES_MAX, tooLarge } from "./bounds.ts";
 import type { CallClient } from "./call_client.ts";

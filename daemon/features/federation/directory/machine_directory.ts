@@ -4,7 +4,7 @@ import type { KeyObject } from "node:crypto";
 import { hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { type Bus, BusError } from "../../../host/bus.ts";
 import type { MachineTrust } from "../../machines/machine_trust.ts";

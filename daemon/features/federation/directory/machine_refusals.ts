@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Monotonic } from "kit/core/clock.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 
 /** Interval at which a refused machine is notified. */
 export const TELL_MS = 60_000;

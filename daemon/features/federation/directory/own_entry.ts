@@ -2,7 +2,7 @@
 
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Bus } from "../../../host/bus.ts";
 import { sealAnnouncement } from "../../machines/trust/announcement.ts";
 import type { SignedCard } from "../../machines/trust/cards.ts";

@@ -2,8 +2,8 @@
  * How asks between two machines are closed: the answer travels, and the asker's machine decides.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem, recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { isDecidedThere, TERMINAL, TOOL_PERMISSION } from "../../asks/answers.ts";

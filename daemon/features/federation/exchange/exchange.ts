@@ -2,8 +2,8 @@
 
 import type { Monotonic } from "kit/core/clock.ts";
 import type * as z from "zod";
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";

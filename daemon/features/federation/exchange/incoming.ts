@@ -1,8 +1,8 @@
 /** Messages from other machines to peers of this one: checks them and accepts them. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { Name } from "kit/core/schema.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { MessageDraft } from "../../messages/delivery.ts";

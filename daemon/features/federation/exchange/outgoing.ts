@@ -2,7 +2,7 @@
  * Messages from this machine to peers of other machines, from their commit to their last report.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";

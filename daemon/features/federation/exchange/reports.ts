@@ -1,6 +1,6 @@
 /** Reports to the origin of a message which state the message has reached here. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import type { Tx } from "kit/data/sqlite.ts";

@@ -1,6 +1,6 @@
 /** Fetches the files of messages from other machines, and records which cannot be fetched. */
 
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../../../host/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";

@@ -1,6 +1,6 @@
 /** Attachments of messages between machines: they travel over the bus, beside their entries. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { Downloads, type ReceivedFiles } from "./downloads.ts";

@@ -1,6 +1,6 @@
 /** What uploads and downloads share: names and limits of files on the bus, and their queue. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { crypto } from "kit/host/node_library.ts";
 import { type Bus, BusError } from "../../../host/bus.ts";
 import type { MachineSeal } from "../../machines/seal.ts";

@@ -1,7 +1,7 @@
 /** Uploads files for other machines to the bus, and deletes them there when they arrived. */
 
 import type { Tx } from "kit/data/sqlite.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import { type Bus, BusError } from "../../../host/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import type { SenderReason } from "./missing_files.ts";

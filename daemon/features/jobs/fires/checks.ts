@@ -1,6 +1,6 @@
 /** Acceptance checks: the configured programs that run in a job's folder after its turn. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { allowedFolder } from "../../spawn/paths.ts";
 import { type JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";

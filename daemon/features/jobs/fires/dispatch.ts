@@ -3,8 +3,8 @@
  */
 
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
-import { type ProblemCode, recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { type ProblemCode, recoverableProblem } from "protocol/problems.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";

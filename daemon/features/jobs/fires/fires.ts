@@ -2,7 +2,7 @@
  * Chooses an executor for each job that is due, and runs the parts that bring its fire to an end.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { ExecutorPeer } from "../executors.ts";
 import { DAEMON_RESTART } from "../transitions.ts";
 import * as rows from "../store.ts";

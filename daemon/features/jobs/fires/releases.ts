@@ -1,6 +1,6 @@
 /** Ends an executor that was started for one fire when that fire is over, also after a crash. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import * as rows from "../store.ts";
 import type { FireDeps } from "./deps.ts";
 import * as attempts from "./store.ts";

@@ -1,7 +1,7 @@
 /** Executors that are started for one job: launches an agent, and waits until it registers. */
 
-import type { Context } from "kit/data/context.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { StartedExecutor, StartRequest } from "../executors.ts";
 import * as rows from "../store.ts";

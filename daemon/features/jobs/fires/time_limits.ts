@@ -1,6 +1,6 @@
 /** The time limits of jobs: `expires_at`, the lease of a dispatch, and `deadline_at`. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";

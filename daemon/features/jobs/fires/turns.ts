@@ -4,7 +4,7 @@
  */
 
 import { stopwatch } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import { endOfTurn, type TurnEvidence } from "../../peers/turn_end.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";

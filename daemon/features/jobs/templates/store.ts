@@ -1,7 +1,7 @@
 /** SQL for recurring templates: each function is one statement and takes no decision. */
 
 import * as z from "zod";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../../data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Template } from "protocol/jobs/record.ts";
 import { type Filter, newestSql } from "../store.ts";

@@ -1,7 +1,7 @@
 /** Recurring templates. A template that is due fires once, however many fires were missed. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
 import type { JobBody } from "protocol/jobs/contract.ts";
 import { illegalState, type JobFields, type JobSource } from "../job_fields.ts";

@@ -1,7 +1,7 @@
 /** Which panes are proved to be a peer's: a person may look into such a pane, and type there. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { PaneFacts } from "../../../host/tmux/pane_observer.ts";
 import * as rows from "../../peers/store.ts";

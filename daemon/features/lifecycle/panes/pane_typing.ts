@@ -1,6 +1,6 @@
 /** What a person types into a peer's pane. It goes into that very pane, or nowhere. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
 import type { TypedKeys, TypingRequest } from "protocol/panes.ts";

@@ -1,9 +1,9 @@
 /** What the owner of the links provides, and what it learns of the entries it appended. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { ClockAhead } from "../other_clock.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import type { Reason } from "protocol/reasons.ts";
 
 /** An entry of a link. */

@@ -9,7 +9,8 @@
 
 import type { Monotonic } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
-import { isProblem, Problem, toPublicCode } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { isProblem, toPublicCode } from "protocol/problems.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
 import { type ClockAhead, toOwnClock } from "../other_clock.ts";
@@ -310,5 +311,5 @@ function isInTime(at: number, ahead_ms: ClockAhead, now: number): boolean {
 
 function reasonOf(error: unknown): string {
   if (error instanceof EntryRefused) return error.reason;
-  return error instanceof Problem ? toPublicCode(error.code) : "internal";
+  return error instanceof Refusal ? toPublicCode(error.code) : "internal";
 }

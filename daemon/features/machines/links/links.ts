@@ -3,7 +3,7 @@
  * repeats, loses or reorders batches.
  */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import {
   type Batch,

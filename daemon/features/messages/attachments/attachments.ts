@@ -2,11 +2,12 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { crypto } from "kit/host/node_library.ts";
 import { cleanFilename, cleanMediaType, extensionOf } from "kit/http/filenames.ts";
-import { invalidField, Problem } from "kit/core/problem.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { type Files, isDiskError } from "../../../host/files.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type Part, partsOf } from "./multipart.ts";

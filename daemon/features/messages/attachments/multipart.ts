@@ -2,7 +2,8 @@
  * Reads multipart/form-data (RFC 7578) as a stream, so that no part is held in memory as a whole.
  */
 
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 const HEADER_BYTES_MAX = 8192;
 const PARTS_MAX = 32;
@@ -144,7 +145,7 @@ class PartReader {
     try {
       return await this.#chunks.next();
     } catch (error) {
-      if (error instanceof Problem) throw error;
+      if (error instanceof Refusal) throw error;
       throw badMultipart("it ends early", error); // The caller closed the connection.
     }
   }

@@ -3,7 +3,8 @@
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
 import { toContentDisposition } from "kit/http/filenames.ts";
-import { Problem, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import { type Attachments, refuseTooLarge } from "./attachments.ts";
 import {

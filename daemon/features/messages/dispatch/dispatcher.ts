@@ -3,8 +3,8 @@
  * the agent's adapter.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { isProblem } from "protocol/problems.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { pause } from "kit/core/timeout.ts";

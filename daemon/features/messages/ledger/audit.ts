@@ -1,11 +1,15 @@
 /** The operator's view: deliveries by peer and state, and messages in a contradictory state. */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { RemoteDelivery } from "../remote_delivery.ts";
 import type { Directory } from "../../peers/directory.ts";
-import { type Delivery, PROOF_MS_MAX, type UnaccountedDelivery } from "protocol/messages/contract.ts";
+import {
+  type Delivery,
+  PROOF_MS_MAX,
+  type UnaccountedDelivery,
+} from "protocol/messages/contract.ts";
 import * as ledger from "./ledger.ts";
 import { rangesBelow, type SeqRange } from "./ranges.ts";
 import { DELIVERY_ID, selectMessages } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** Ranges of row numbers, by which a read of all messages lets other requests run in between. */
 
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 
 /** How many rows a range has at most. To read them takes 3 to 5 ms. */

@@ -2,8 +2,8 @@
 
 import { stopwatch } from "kit/core/clock.ts";
 import * as z from "zod";
-import type { Context } from "kit/data/context.ts";
-import { numberBefore } from "kit/data/run_numbers.ts";
+import type { Context } from "../../../data/context.ts";
+import { numberBefore } from "../../../data/run_numbers.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";

@@ -1,11 +1,15 @@
 /** The steps of deliveries: checks each transition, writes it and publishes it. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { TransportName } from "protocol/agents/contract.ts";
 import * as ledger from "./ledger.ts";
 import { insertStage } from "./stages.ts";
-import { type DeliveryEvent, deliveryMachine, type DeliveryState } from "protocol/messages/states.ts";
+import {
+  type DeliveryEvent,
+  deliveryMachine,
+  type DeliveryState,
+} from "protocol/messages/states.ts";
 import type { Reason } from "protocol/reasons.ts";
 
 /** The fields of a delivery that a step needs. */

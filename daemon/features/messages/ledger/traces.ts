@@ -1,8 +1,13 @@
 /** Traces: the stages of a message, derived from its columns and its extra stages. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
-import { PROOF_MS_MAX, type Stage, type StoredMessage, type Trace } from "protocol/messages/contract.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
+import {
+  PROOF_MS_MAX,
+  type Stage,
+  type StoredMessage,
+  type Trace,
+} from "protocol/messages/contract.ts";
 import * as ledger from "./ledger.ts";
 import { identOf } from "./rows.ts";
 import { stagesOf } from "./stages.ts";

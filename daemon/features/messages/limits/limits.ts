@@ -3,8 +3,8 @@
  * other rules.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "../ledger/ledger.ts";

@@ -1,7 +1,7 @@
 /** Indexes the texts of messages for search: in small steps at each tick, and before a search. */
 
 import { stopwatch } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { IndexCursor } from "./store.ts";

@@ -1,8 +1,9 @@
 /** The message log: pages through all messages, searches them, and deletes old ones. */
 
-import type { Context } from "kit/data/context.ts";
-import { SHORT_ID_MATCHES_MAX } from "kit/data/short_ids.ts";
-import { invalidField, isProblem, Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { SHORT_ID_MATCHES_MAX } from "../../../data/short_ids.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import type { IdCodec } from "../id_codec.ts";
 import * as ledger from "../ledger/ledger.ts";
 import { Retention, type RetentionLimits } from "../ledger/retention.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { indexedText, wordEnds } from "kit/core/words.ts";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
 import { Message } from "protocol/messages/log.ts";

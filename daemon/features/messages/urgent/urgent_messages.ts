@@ -1,6 +1,6 @@
 /** Urgent messages to agents at work: which wait for a hook, and the markers for those hooks. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../../peers/directory.ts";

@@ -1,6 +1,6 @@
 /** Holds the open `/ws` sessions by peer, and sends queued and new messages to them. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import { nextTurn } from "kit/net/frames.ts";
 import { frame } from "../dispatch/framing.ts";
 import * as ledger from "../ledger/ledger.ts";

@@ -1,6 +1,6 @@
 /** Which peers a tag means: those of the caller's circle, else those of all circles. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { inCircle } from "../identity/lookup.ts";
 import { type Scope, toCircles } from "../identity/name_lookup.ts";

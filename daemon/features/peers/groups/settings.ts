@@ -1,7 +1,7 @@
 /** What can be changed of a running peer: its tags, its hooks, its limits and its circle. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { PeerChanges } from "../changes.ts";
 import { isLive } from "../directory.ts";
 import type { PeerProfiles } from "../profiles.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 
 const CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
 const TOKEN_TYPE = "mesh-birth";

@@ -1,7 +1,7 @@
 /** Identification: which known peer a registration is. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import type { ProcessId } from "../../../host/processes.ts";
 import type { RegistryDeps } from "../changes.ts";
 import { isLive } from "../directory.ts";

@@ -1,6 +1,6 @@
 /** Finds the peer that an argument of a request means: by id or name, here or on any machine. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { nameAndMachine, type RemoteDirectory } from "../remote/remote_directory.ts";
 import { type Address, ALIASES, type Role } from "protocol/peers/record.ts";
 import type { AddressCache } from "./address_cache.ts";

@@ -1,7 +1,7 @@
 /** Names of peers: reserved ones, defaults, and suffixes that make a name free. */
 
 import { basename } from "kit/core/path.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Database, Reader } from "kit/data/sqlite.ts";
 import {

@@ -3,7 +3,7 @@
  * pane until the occupant ends (contract 11).
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { RegistryDeps } from "../changes.ts";
 import type { Offline } from "protocol/peers/contract.ts";

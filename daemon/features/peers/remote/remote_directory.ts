@@ -1,6 +1,6 @@
 /** Finds peers on other machines by id or name. Reads no row while there are none. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { Answers } from "../identity/address_cache.ts";
 import { inCircle, type LookupCircles, matchesOf } from "../identity/lookup.ts";

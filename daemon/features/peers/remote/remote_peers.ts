@@ -1,7 +1,7 @@
 /** The peers of other machines: stores what their machines announce, and when that ends. */
 
 import { hasPassed } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Address } from "protocol/peers/record.ts";
 import { isOwnId } from "../identity/peer_ids.ts";

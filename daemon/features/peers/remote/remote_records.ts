@@ -1,6 +1,6 @@
 /** Records of peers on other machines, as the API shows them beside those of this machine. */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";
 import type { Peer } from "protocol/peers/record.ts";
 import type { RemotePeers } from "./remote_peers.ts";

@@ -2,7 +2,7 @@
 
 import { DAY_MS } from "kit/core/duration.ts";
 import { basename } from "kit/core/path.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Directory } from "../directory.ts";
 import {
   FOLDER_CHARS_MAX,

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { madeLate } from "kit/core/schema.ts";
-import { idsStarting } from "kit/data/short_ids.ts";
+import { idsStarting } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Address } from "protocol/peers/record.ts";
 import { StoredPeer } from "../store.ts";

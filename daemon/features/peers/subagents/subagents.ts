@@ -5,9 +5,9 @@
 
 import * as z from "zod";
 import { Ages } from "kit/core/clock.ts";
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { TableView } from "kit/data/table_view.ts";
+import { TableView } from "../../../data/table_view.ts";
 import type { SubagentReport } from "../../agents/adapter.ts";
 import type { RegistryDeps } from "../changes.ts";
 import { isLive } from "../directory.ts";

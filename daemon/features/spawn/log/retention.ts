@@ -2,7 +2,7 @@
  * Deletes old spawns and restarts, a few per tick. Entries that an existing peer needs are kept.
  */
 
-import type { Context } from "kit/data/context.ts";
+import type { Context } from "../../../data/context.ts";
 import * as rows from "./store.ts";
 import type { LogEntry, LogTable } from "./store.ts";
 

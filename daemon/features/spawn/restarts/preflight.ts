@@ -1,6 +1,6 @@
 /** Preflight: whether an agent can be restarted, and with which command. It changes nothing. */
 
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import { ANY_PROGRAM, type Backend } from "protocol/agents/contract.ts";
 import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
@@ -161,7 +161,7 @@ function tryCommand(
   try {
     return commandOf(settings, backend, profile);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
+    if (!(error instanceof Refusal)) throw error;
     throw new RestartFailure(error.code, error.toBody().detail);
   }
 }

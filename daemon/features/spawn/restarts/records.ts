@@ -1,7 +1,7 @@
 /** The stored restarts: creates a record, steps it through the state table, and publishes it. */
 
-import type { Context } from "kit/data/context.ts";
-import { recoverableProblem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type RestartEvent, restartMachine } from "../states.ts";
 import type { Notifications } from "../../notifications/notifications.ts";

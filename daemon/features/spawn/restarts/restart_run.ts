@@ -1,7 +1,7 @@
 /** One restart in progress: waits for the turn to end, stops the process, starts the new one. */
 
-import { recoverableProblem } from "kit/core/problem.ts";
-import type { Context } from "kit/data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
+import type { Context } from "../../../data/context.ts";
 import { terminate } from "../../../host/processes.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import type { SpawnDeps } from "../deps.ts";

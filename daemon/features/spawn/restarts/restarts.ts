@@ -3,8 +3,8 @@
  * interrupted.
  */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import type { RequestContext } from "../../messages/request_context.ts";

@@ -1,7 +1,7 @@
 /** Forks: starts a copy of a peer, whose agent begins with a copy of the peer's conversation. */
 
-import { Problem } from "kit/core/problem.ts";
-import type { Context } from "kit/data/context.ts";
+import { Problem } from "protocol/problems.ts";
+import type { Context } from "../../../data/context.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { kindOf } from "../../../host/terminals/addresses.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";

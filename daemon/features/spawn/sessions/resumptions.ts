@@ -1,7 +1,7 @@
 /** Resumptions: finds sessions in the agents' own files, and starts an agent with one of them. */
 
-import type { Context } from "kit/data/context.ts";
-import { Problem } from "kit/core/problem.ts";
+import type { Context } from "../../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { AGENTS } from "../../agents/registry.ts";

@@ -1,6 +1,6 @@
 /** Routes that start an agent with an earlier conversation. */
 
-import type { Problem } from "kit/core/problem.ts";
+import type { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../../host/trusted_socket.ts";

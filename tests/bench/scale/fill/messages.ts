@@ -3,7 +3,7 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { EventLog } from "kit/data/events.ts";
+import { EventLog } from "../../../../daemon/data/event_log.ts";
 import { Database, type Tx } from "kit/data/sqlite.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import { readIdentity } from "../../../../daemon/app/identity.ts";

@@ -2,12 +2,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  foldAskKeys,
-  foldNamedAskKeys,
-  refuseRepeatedKeys,
-} from "protocol/asks/body_keys.ts";
-import { isProblem, Problem } from "kit/core/problem.ts";
+import { foldAskKeys, foldNamedAskKeys, refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 
 /** A word with each letter in either case. */
 function inAnyCase(letters: string): fc.Arbitrary<string> {
@@ -35,7 +32,7 @@ function refusalOf(fold: (body: unknown) => unknown, body: unknown): Problem | u
     fold(body);
     return undefined;
   } catch (error) {
-    assert.ok(error instanceof Problem, String(error));
+    assert.ok(error instanceof Refusal, String(error));
     return error;
   }
 }

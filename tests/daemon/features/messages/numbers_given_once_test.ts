@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { randomIds } from "kit/core/clock.ts";
-import { NUMBER_MAX } from "kit/data/run_numbers.ts";
+import { NUMBER_MAX } from "../../../../daemon/data/run_numbers.ts";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { startAskBlocking } from "../../../support/daemon/blocking_questions.ts";

@@ -3,11 +3,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { matchesOf } from "../../../../daemon/features/peers/identity/lookup.ts";
-import {
-  PeerStatus,
-  Role,
-  ROLES_OF_ALL_CIRCLES,
-} from "protocol/peers/record.ts";
+import { PeerStatus, Role, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
 const circle = fc.constantFrom("red", "blue", "green");
 const LISTED = PeerStatus.options.filter((status) => status !== "retired");

@@ -1,12 +1,7 @@
 /** Turns that hooks and clients report: published without text, and proof of the ids in it. */
 
 import assert from "node:assert/strict";
-import {
-  closePeer,
-  listTurns,
-  reportChat,
-  reportTurn,
-} from "protocol/peers/contract.ts";
+import { closePeer, listTurns, reportChat, reportTurn } from "protocol/peers/contract.ts";
 import { world } from "../../../support/world.ts";
 import {
   addPeer,

@@ -1,11 +1,7 @@
 /** Shares that a daemon creates by its route, a tool or the CLI, through a complete relay. */
 
 import assert from "node:assert/strict";
-import {
-  createShare,
-  listShares,
-  revokeShare,
-} from "protocol/shares.ts";
+import { createShare, listShares, revokeShare } from "protocol/shares.ts";
 import { runCli } from "../../../../cli.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer } from "../../../support/daemon/peer_clients.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join as joinPath } from "node:path";
-import { Problem } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
 import {
   addPeer,

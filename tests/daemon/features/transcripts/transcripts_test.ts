@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
-import {
-  ENTRIES_MAX,
-  getUsage,
-  listUsage,
-  readTranscript,
-} from "protocol/transcripts.ts";
+import { ENTRIES_MAX, getUsage, listUsage, readTranscript } from "protocol/transcripts.ts";
 import { FULL_CHARS_MAX } from "../../../../daemon/features/transcripts/transcripts.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { recorded, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";

@@ -6,11 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
-import {
-  forkSession,
-  listSessions,
-  resumeSession,
-} from "protocol/spawn/sessions.ts";
+import { forkSession, listSessions, resumeSession } from "protocol/spawn/sessions.ts";
 import { sessionOf } from "../../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
 import { inPane, MAIN, run } from "../../../support/e2e/programs.ts";

@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
-import {
-  createJob,
-  getJob,
-  listJobs,
-  updateJob,
-} from "protocol/jobs/contract.ts";
+import { createJob, getJob, listJobs, updateJob } from "protocol/jobs/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
 import { until } from "../../../support/waiting.ts";

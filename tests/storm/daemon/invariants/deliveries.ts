@@ -1,10 +1,7 @@
 /** Invariants of deliveries: none is lost or sent twice, steps are legal, order is kept. */
 
 import assert from "node:assert/strict";
-import {
-  deliveryMachine,
-  type DeliveryState,
-} from "protocol/messages/states.ts";
+import { deliveryMachine, type DeliveryState } from "protocol/messages/states.ts";
 import { identOf, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 

@@ -1,11 +1,7 @@
 /** Invariants of jobs: one state and one attempt each, legal transitions, final ends. */
 
 import assert from "node:assert/strict";
-import {
-  attemptMachine,
-  jobMachine,
-  templateMachine,
-} from "protocol/jobs/states.ts";
+import { attemptMachine, jobMachine, templateMachine } from "protocol/jobs/states.ts";
 import type { Job, Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 

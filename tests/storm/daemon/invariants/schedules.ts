@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import type { EventType, MeshEvent } from "kit/data/events.ts";
+import type { EventType, MeshEvent } from "protocol/events.ts";
 import { identOf, type Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 import { SCHEDULED_PREFIX } from "../texts.ts";

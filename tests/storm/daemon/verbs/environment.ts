@@ -1,7 +1,7 @@
 /** Verbs of the environment: time passes, the daemon restarts or loses its power. */
 
 import assert from "node:assert/strict";
-import { followerOf } from "kit/data/run_numbers.ts";
+import { followerOf } from "../../../../daemon/data/run_numbers.ts";
 import type { Storm, Verb } from "../storm.ts";
 import { crash } from "../crashes.ts";
 import { copyDatabase, goBack } from "../restores.ts";

@@ -3,7 +3,8 @@
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Text, TextOrEmpty } from "kit/core/schema.ts";
-import { invalidField, Problem } from "kit/core/problem.ts";
+import { invalidField } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";

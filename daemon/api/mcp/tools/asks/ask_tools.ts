@@ -3,12 +3,7 @@
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
-import {
-  openAsk,
-  WAIT_SECONDS,
-  WAIT_SECONDS_MAX,
-  waitAsk,
-} from "protocol/asks/contract.ts";
+import { openAsk, WAIT_SECONDS, WAIT_SECONDS_MAX, waitAsk } from "protocol/asks/contract.ts";
 import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../../tool.ts";
 import {
   attachments,

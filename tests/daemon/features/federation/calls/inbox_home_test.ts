@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { openAsk } from "protocol/asks/contract.ts";
-import {
-  getInboxItem,
-  listInbox,
-  readInboxItem,
-  replyInboxItem,
-} from "protocol/inbox.ts";
+import { getInboxItem, listInbox, readInboxItem, replyInboxItem } from "protocol/inbox.ts";
 import { BusError } from "../../../../../daemon/host/bus.ts";
 import { addPeer, ask } from "../../../../support/daemon/peer_clients.ts";
 import {

@@ -8,7 +8,8 @@ import {
   Pings,
   PINGS_PER_TICK_MAX,
 } from "../../../../../daemon/features/federation/calls/pings.ts";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { twoMachines } from "../../../../support/federation/two_machines.ts";
 import { SwiftClock } from "../../../../support/swift_clock.ts";
 
@@ -32,7 +33,7 @@ function pingsOf({ machines = 1, readings = [] }: { machines?: number; readings?
       ping({ daemon_id }) {
         pinged.push(daemon_id);
         const reading = readings.shift() ?? { sent_at: 0, received_at: 0, their_time: 0 };
-        return reading instanceof Problem ? Promise.reject(reading) : Promise.resolve(reading);
+        return reading instanceof Refusal ? Promise.reject(reading) : Promise.resolve(reading);
       },
     },
   });

@@ -3,12 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import {
-  ackAsk,
-  cancelAsk,
-  getAsk,
-  openAsk,
-} from "protocol/asks/contract.ts";
+import { ackAsk, cancelAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import {

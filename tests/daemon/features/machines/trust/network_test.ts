@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { randomIds } from "kit/core/clock.ts";
-import { isProblem } from "kit/core/problem.ts";
+import { isProblem } from "protocol/problems.ts";
 import {
   makeNetworkSecret,
   networkKeysOf,

@@ -9,10 +9,7 @@ import type {
   OutgoingMessage,
 } from "../../../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
-import {
-  PROOF_MS_MAX,
-  type StoredMessage,
-} from "protocol/messages/contract.ts";
+import { PROOF_MS_MAX, type StoredMessage } from "protocol/messages/contract.ts";
 import { frame, idsIn } from "../../../../../daemon/features/messages/dispatch/framing.ts";
 import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
 import { world } from "../../../../support/world.ts";

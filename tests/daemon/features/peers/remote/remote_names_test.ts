@@ -1,7 +1,7 @@
 /** Names of peers on other machines: which peer a message goes to. */
 
 import assert from "node:assert/strict";
-import { Problem } from "kit/core/problem.ts";
+import { Refusal } from "kit/core/problem.ts";
 import type { Scope } from "../../../../../daemon/features/peers/identity/name_lookup.ts";
 import { type World, world } from "../../../../support/world.ts";
 import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";
@@ -17,7 +17,7 @@ function targetOf(w: World, argument: string, scope: Scope = {}): string {
   try {
     return w.daemon.directory.target(argument, scope).name;
   } catch (error) {
-    if (error instanceof Problem) return error.code;
+    if (error instanceof Refusal) return error.code;
     throw error;
   }
 }
@@ -67,7 +67,7 @@ Deno.test("a name that peers of several machines have is ambiguous, even if one 
   assert.throws(
     () => w.daemon.directory.target("api", {}),
     (error) => {
-      assert.ok(error instanceof Problem);
+      assert.ok(error instanceof Refusal);
       const { candidates } = error.toBody();
       assert.deepEqual([error.code, candidates], ["ambiguous_peer", [
         { peer_id: "peer-a10000000000", name: "api@buildbox", circle: "default" },

@@ -2,12 +2,7 @@
 
 import assert from "node:assert/strict";
 import { listPeers } from "protocol/peers/contract.ts";
-import {
-  ENDED_MAX,
-  ENDED_MS_MAX,
-  RUNNING_MAX,
-  SILENT_MS_MAX,
-} from "protocol/peers/subagents.ts";
+import { ENDED_MAX, ENDED_MS_MAX, RUNNING_MAX, SILENT_MS_MAX } from "protocol/peers/subagents.ts";
 import { worldWithSession } from "../../../../support/agents/subagents.ts";
 import { eventData, post } from "../../../../support/daemon/peer_clients.ts";
 import type { World } from "../../../../support/world.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
-import { TableView } from "kit/data/table_view.ts";
+import { TableView } from "../../../daemon/data/table_view.ts";
 import { FakeClock } from "../../support/clock.ts";
 
 const MIGRATIONS = ["create table peers (name text) strict; create table jobs (name text) strict"];

@@ -1,9 +1,9 @@
 /** Every reason of a delivery has a sentence. */
 
 import assert from "node:assert/strict";
-import type { Readiness, Receipt } from "../../../daemon/features/agents/adapter.ts";
+import type { Readiness, Receipt } from "../../daemon/features/agents/adapter.ts";
 import { type Reason, REASONS, sentenceOf } from "protocol/reasons.ts";
-import { formatReason } from "../../../cli/output/message_explanation.ts";
+import { formatReason } from "../../cli/output/message_explanation.ts";
 
 Deno.test("each reason has a sentence that is not its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {

@@ -1,9 +1,9 @@
 /** The times that a schedule accepts, and its errors for any other. */
 
 import assert from "node:assert/strict";
-import { type World, world } from "../../../support/world.ts";
-import { addPeer, post } from "../../../support/daemon/peer_clients.ts";
-import { schedule } from "../../../support/daemon/schedules.ts";
+import { type World, world } from "../../support/world.ts";
+import { addPeer, post } from "../../support/daemon/peer_clients.ts";
+import { schedule } from "../../support/daemon/schedules.ts";
 
 async function createPeers(): Promise<World> {
   const w = world({ settings: { "human.name": "sam" } });

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
-import { EventLog, EVENTS, type MeshEvent } from "kit/data/events.ts";
+import { EventLog } from "../../../daemon/data/event_log.ts";
+import { EVENTS, type MeshEvent } from "protocol/events.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";

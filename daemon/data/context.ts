@@ -2,7 +2,7 @@
 
 import type { BackgroundWork } from "kit/core/background.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
-import type { EventLog } from "kit/data/events.ts";
+import type { EventLog } from "./event_log.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
 

@@ -1,0 +1,155 @@
+/** The events that a daemon logs and publishes, and the fields of each. */
+
+import * as z from "zod";
+
+const id = z.string();
+const nullableString = z.string().nullable();
+/** The parent is there for a subagent, if its parent is registered. */
+const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
+const from = { from_peer_id: nullableString, from: z.string() };
+const to = { to_peer_id: id, to: z.string() };
+/** Time at which the asker of a blocking question stops waiting. */
+const expiry = { expires_at: z.string().optional() };
+const restart = { restart_id: id, peer_id: id, stage: id };
+
+/** The fields of each event. Other fields, such as a message's text, are never published. */
+export const EVENTS = {
+  peer_registered: z.object({ ...peer, circle: id, backend: nullableString, role: id }),
+  peer_updated: z.object(peer),
+  peer_online: z.object({ ...peer, transport: id }),
+  peer_offline: z.object({
+    ...peer,
+    reason: nullableString,
+    source: nullableString,
+    detail: nullableString,
+    terminal: z.boolean(),
+  }),
+  peer_retired: z.object(peer),
+  peer_removed: z.object(peer),
+  peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
+  peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
+  ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id, ...expiry }),
+  /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */
+  turn_failed: z.object({ peer_id: id, error: id }),
+  /** A peer's turn was interrupted; `source` says where this was seen. */
+  turn_interrupted: z.object({ peer_id: id, source: id }),
+  /** An agent ended its turn, and was reminded of this ask. */
+  ask_reminded: z.object({ correlation_id: id, ...from, ...to }),
+  ack: z.object({
+    correlation_id: id,
+    close_reason: id,
+    outcome: id,
+    ...from,
+    to_peer_id: nullableString, // An asker that is not a registered peer has only a name.
+    to: z.string(),
+  }),
+  question: z.object({
+    correlation_id: id,
+    ...from,
+    ...to,
+    scope: nullableString,
+    kind: id,
+    ...expiry,
+  }),
+  answer: z.object({ correlation_id: id, scope: nullableString, outcome: id }),
+  notification: z.object({ delivery_id: id, ...from, ...to, delivery_state: id }),
+  broadcast: z.object({ ...from, sent_to: z.number() }),
+  deliveries_dropped: z.object({ peer_id: id, count: z.number(), reason: id }),
+  peer_not_addressable: z.object({
+    peer_id: id,
+    closed_asks: z.number(),
+    dropped_deliveries: z.number(),
+    addressable_reason: nullableString,
+  }),
+  inbox_item: z.object({
+    item_id: id,
+    kind: id,
+    from: z.string(),
+    from_peer_id: nullableString,
+    correlation_id: nullableString,
+    ...expiry,
+  }),
+  inbox_updated: z.object({
+    item_id: id,
+    read: z.boolean(),
+    replied: z.boolean(),
+    surface: nullableString,
+  }),
+  chat_turn: z.object({ peer_id: id, role: id, turn_id: nullableString }),
+  spawn: z.object({
+    spawn_id: id,
+    backend: id,
+    circle: id,
+    pane_id: id,
+    peer_id: nullableString,
+    registration_state: id,
+    seed_state: nullableString,
+  }),
+  peer_restart_started: z.object(restart),
+  peer_restart_launched: z.object(restart),
+  peer_restart_restarted: z.object(restart),
+  peer_restart_failed: z.object({ ...restart, reason: id }),
+  job_state_changed: z.object({
+    job_id: id,
+    state: id,
+    prior_state: nullableString,
+    phase: nullableString,
+    state_reason: nullableString,
+    attempt_id: nullableString,
+  }),
+  /** What a job reports without a change of state; at most once a second for each job. */
+  job_updated: z.object({ job_id: id, state: id, progress: z.number().nullable() }),
+  /** A template was created, paused, resumed or cancelled. */
+  job_template_changed: z.object({ calendar_id: id, state: id }),
+  /** A schedule was created, edited or cancelled. */
+  schedule_changed: z.object({ schedule_id: id, state: id }),
+  schedule_fired: z.object({
+    schedule_id: id,
+    kind: id,
+    state: id,
+    outcome: id,
+    error: nullableString,
+    message_id: nullableString,
+    ...from,
+    to: z.string(), // The name that the schedule holds, because the peer may be gone.
+  }),
+  /** A subscription was created, or has ended. */
+  subscription_changed: z.object({ subscription_id: id, state: id }),
+  subscription_fired: z.object({
+    subscription_id: id,
+    state: id,
+    outcome: id,
+    error: nullableString,
+    message_id: nullableString,
+    ...from,
+    to: z.string(), // The name that the subscription holds, because the peer may be gone.
+  }),
+  relay_status: z.object({ status: id, url: id, reason: nullableString }),
+  bus_status: z.object({ status: id, url: id, reason: nullableString }),
+  /** Another machine of the network came online, went offline, joined or was forgotten. */
+  machine_changed: z.object({ daemon_id: id, name: z.string(), status: id }),
+  surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
+} as const;
+
+export type EventType = keyof typeof EVENTS;
+type EventData<T extends EventType> = z.output<(typeof EVENTS)[T]>;
+
+/** An event as it is stored and published. Ids are ascending numbers. */
+export type MeshEvent = {
+  [T in EventType]: { id: number; type: T; at: number; data: EventData<T> };
+}[EventType];
+
+/** A step of a delivery. It has no id and is not stored: steps are only sent live (contract 2). */
+export interface DeliveryStep {
+  readonly delivery_id: string;
+  readonly to_peer_id: string;
+  readonly state: string;
+  readonly transport: string | null;
+}
+
+/** A peer began or ended a turn, or waits for its user. Like a step, it is only sent live. */
+export interface TurnChange {
+  readonly peer_id: string;
+  readonly status: string;
+  readonly turn_state: string | null;
+}
