@@ -62,8 +62,8 @@ export const BOUNDS_TARGETS: readonly Target[] = [
       ],
       [
         "a refused recipient is listed by each of its names",
-        "to instanceof Problem ? subjectOf(to) ?? peer : to;",
-        "to instanceof Problem ? peer : to;",
+        "to instanceof Refusal ? subjectOf(to) ?? peer : to;",
+        "to instanceof Refusal ? peer : to;",
       ],
     ],
   },
