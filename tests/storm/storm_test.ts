@@ -1,18 +1,16 @@
 import assert from "node:assert/strict";
 import { digestOf, type SimulationName, SIMULATIONS, storm } from "./run_storm.ts";
 
-/** Seeds of the daemon: many short runs and some long ones. `deno task storm` runs more. */
+/** A short form: `deno task storm` runs thousands of seeds, and longer ones. */
 const DAEMON_RUNS = [
-  { first: 1, last: 250, steps: 24 },
-  { first: 251, last: 500, steps: 24 },
-  { first: 501, last: 750, steps: 24 },
-  { first: 751, last: 1000, steps: 24 },
-  { first: 1, last: 4, steps: 400 },
+  { first: 1, last: 150, steps: 24 },
+  { first: 151, last: 300, steps: 24 },
+  { first: 1, last: 3, steps: 400 },
 ];
-const RELAY_SEEDS = 100;
+const RELAY_SEEDS = 30;
 const RELAY_STEPS = 30;
-const MACHINES_SEEDS = 60;
-const RESTORES_SEEDS = 30;
+const MACHINES_SEEDS = 25;
+const RESTORES_SEEDS = 15;
 const MACHINES_STEPS = 30;
 
 for (const { first, last, steps } of DAEMON_RUNS) {
@@ -39,7 +37,7 @@ Deno.test("machines whose databases go back give no id twice, and lose and repea
 
 for (const of of Object.keys(SIMULATIONS) as SimulationName[]) {
   Deno.test(`the same seed makes the same ${of} twice, in everything that can be seen`, async () => {
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= 2; seed++) {
       assert.equal(await digestOf(of, seed, 40), await digestOf(of, seed, 40), `seed ${seed}`);
     }
   });
