@@ -88,7 +88,7 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "the asker is not told of a refusal",
-        'if (message.kind === "ask") this.#reactions.undeliverable({ ...message, reason });',
+        'if (message.kind === "ask") this.#effects.undeliverable({ ...message, reason });',
         "",
       ],
       [

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import * as rules from "./architecture.ts";
 import type { Outline } from "./architecture.ts";
+import * as upward from "./upward.ts";
 import { readSource, sources } from "./sources.ts";
 
 const SOURCES = sources();
@@ -78,6 +79,27 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    name: "no feature subscribes to the event log",
+    rule: upward.subscribingFeatures,
+    broken: { "daemon/features/jobs/fires.ts": "ctx.events.subscribe({ event });\n" },
+  },
+  {
+    name: "composition imports classes, and no function or table of a feature",
+    rule: upward.closuresInComposition,
+    broken: {
+      "daemon/app/compose/peers.ts": 'import * as askRows from "../../features/asks/store.ts";\n',
+    },
+  },
+  {
+    name: "each row of the tables of effects and questions reaches a higher feature",
+    rule: upward.downwardRows,
+    broken: {
+      "daemon/app/effects.ts": 'import type { Peers } from "../features/peers/peers.ts";\n' +
+        "interface All {\n  readonly peers: Peers;\n}\n" +
+        "  readonly jobs: JobEffects = {\n    ended: () => this.peers.close(),\n  };\n",
+    },
+  },
+  {
     name: "a folder holds at most 20 files",
     rule: rules.crowdedFolders,
     broken: Object.fromEntries(
@@ -100,6 +122,13 @@ const CASES: readonly Case[] = [
     broken: { "tests/kit/core/helper.ts": "", "kit/core/text.ts": "" },
   },
 ];
+
+Deno.test("the rows of both tables are read, with the features that they reach", () => {
+  const rows = upward.upwardRows(SOURCES);
+  const seen = rows.find(({ from, name }) => from.endsWith("/peers") && name === "seen");
+  assert.deepEqual(seen?.to.toSorted(), ["daemon/features/jobs", "daemon/features/spawn"]);
+  assert.ok(rows.length > 25, String(rows.length));
+});
 
 for (const { name, rule, broken } of CASES) {
   Deno.test(name, () => {

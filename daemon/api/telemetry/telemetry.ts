@@ -11,6 +11,7 @@ import type { CollectorOptions } from "kit/telemetry/collector.ts";
 import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { type RequestSpan, RequestSpans } from "kit/telemetry/request_spans.ts";
 import { isRecorded, type SpanRef, toTraceContext, type TraceContext } from "kit/telemetry/span.ts";
+import { lastSeq } from "../../features/messages/ledger/ledger.ts";
 import { get as getSchedule } from "../../features/schedules/store.ts";
 import {
   answerSpan,
@@ -46,15 +47,13 @@ export interface TelemetryOptions extends CollectorOptions {
   send(request: Request): Promise<Response>;
 }
 
-/** Builds the traces of a daemon. `last_seq` is the number of its newest message. */
+/** Builds the traces of a daemon. */
 export type OpenTelemetry = (
   ctx: Context,
   options: TelemetryOptions,
-  last_seq: number,
 ) => Telemetry;
 
-export const openTelemetry: OpenTelemetry = (ctx, options, last_seq) =>
-  new Telemetry(ctx, options, last_seq);
+export const openTelemetry: OpenTelemetry = (ctx, options) => new Telemetry(ctx, options);
 
 export class Telemetry {
   readonly requests: RequestSpans;
@@ -76,13 +75,13 @@ export class Telemetry {
   #readScheduled = false;
   #ending: Promise<void> | undefined;
 
-  constructor(ctx: Context, options: TelemetryOptions, last_seq: number) {
+  constructor(ctx: Context, options: TelemetryOptions) {
     const { clock, events, ids, log } = ctx;
     const { daemon_id, headers, ratio, send, url } = options;
     this.#ctx = ctx;
     this.#clock = clock;
     this.#ratio = ratio;
-    this.#last_seq = last_seq;
+    this.#last_seq = lastSeq(ctx.db);
     this.requests = new RequestSpans({ clock, ids, ratio });
     const resource = {
       "service.name": "mesh-daemon",

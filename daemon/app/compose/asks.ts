@@ -11,13 +11,12 @@ import { EndedTurns } from "../../features/notifications/ended_turns.ts";
 import { ThreadReplies } from "../../features/notifications/threads.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
-import type { Reactions } from "../reactions.ts";
 import { HOUR_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
-export function openAsks(foundation: Foundation, lower: MessageFeatures, reactions: Reactions) {
-  const { config, ctx, shutdownSignal, history_ms } = foundation;
+export function openAsks(foundation: Foundation, lower: MessageFeatures) {
+  const { config, ctx, effects, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
   const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
   const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
@@ -27,7 +26,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures, reactio
     human: inbox,
     attachments,
     shutdownSignal,
-    reactions: reactions.table,
+    effects: effects.asks,
   };
   const ask_ttl_ms = config["daemon.ask_ttl_hours"] * HOUR_MS;
   const asks = new Asks(ctx, { ...shared, ask_ttl_ms });

@@ -1,35 +1,38 @@
 /**
  * Builds the daemon's features in order. A feature gets the lower features that it uses. Its
- * effects on higher features go through the table in `../reactions.ts`.
+ * effects on higher features are rows of `../effects.ts`, its questions to them rows of
+ * `../ports.ts`.
  */
 
 import { Schedules } from "../../features/schedules/schedules.ts";
 import { Subscriptions } from "../../features/subscriptions/subscriptions.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
-import { Reactions } from "../reactions.ts";
-import { openAgents, openJobs, openLifecycle, openSpawns } from "./agents.ts";
+import { openHooks } from "./hooks.ts";
+import { openJobs } from "./jobs.ts";
+import { openLifecycle } from "./lifecycle.ts";
+import { openSpawns } from "./spawn.ts";
 import { openAsks } from "./asks.ts";
 import { openFederation } from "./federation.ts";
 import { openFoundation, openTraces } from "./foundation.ts";
 import { openHandoffs } from "./handoffs.ts";
 import { openTranscripts } from "./transcripts.ts";
-import { openMessageLog, openMessages, openPeers } from "./messages.ts";
+import { openMessageLog, openMessages } from "./messages.ts";
+import { openPeers } from "./peers.ts";
 
 export type Features = ReturnType<typeof compose>;
 
 /** Opens the database and builds every feature on it. */
 export function compose(config: Config, db_path: string, platform: Platform) {
-  const reactions = new Reactions();
   const foundation = openFoundation(config, db_path, platform);
-  const peers = openPeers(foundation, reactions);
+  const peers = openPeers(foundation);
   const messages = {
-    ...openMessages(foundation, peers, reactions),
+    ...openMessages(foundation, peers),
     ...openMessageLog(foundation, peers),
   };
-  const asks = openAsks(foundation, { ...peers, ...messages }, reactions);
-  const federation = openFederation(foundation, { ...peers, ...messages, ...asks }, reactions);
-  const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks }, reactions);
+  const asks = openAsks(foundation, { ...peers, ...messages });
+  const federation = openFederation(foundation, { ...peers, ...messages, ...asks });
+  const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks });
   const transcripts = openTranscripts(foundation);
   const handoffs = openHandoffs(foundation, {
     ...peers,
@@ -39,7 +42,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...transcripts,
   });
   const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
-  const agents = openAgents(foundation, { ...peers, ...messages, ...asks });
+  const hooks = openHooks(foundation, { ...peers, ...messages, ...asks });
   const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
   const schedules = new Schedules(foundation.ctx, { ...foundation, ...peers, ...asks });
   const subscriptions = new Subscriptions(foundation.ctx, { ...foundation, ...peers, ...asks });
@@ -53,7 +56,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...transcripts,
     ...handoffs,
     ...lifecycle,
-    ...agents,
+    ...hooks,
     ...jobs,
     schedules,
     subscriptions,
@@ -61,6 +64,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     telemetry: openTraces(foundation),
     db_path,
   };
-  reactions.connect(features);
+  foundation.effects.connect(features);
+  foundation.ports.connect(features);
   return features;
 }

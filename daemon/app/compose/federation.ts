@@ -2,18 +2,15 @@
 
 import type { Federation } from "../../features/federation/federation.ts";
 import { cardMadeAt, forgetLeft, leftBefore, noteIdentityRefused } from "../identity.ts";
-import type { Reactions } from "../reactions.ts";
 import type { AskFeatures } from "./asks.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Undefined without a bus. */
 export function openFederation(
-  { config, ctx, identity, platform: { federation } }: Foundation,
+  { config, ctx, effects, identity, platform: { federation } }: Foundation,
   lower: AskFeatures,
-  reactions: Reactions,
 ): Federation | undefined {
   if (!federation) return undefined;
-  const { notifications } = lower;
   return federation.open(ctx, {
     ...lower,
     access: federation.access,
@@ -22,7 +19,7 @@ export function openFederation(
     identityRefused: (started_at) => noteIdentityRefused(ctx, started_at),
     left_before: leftBefore(ctx),
     forgetLeft: () => forgetLeft(ctx),
-    reactions: reactions.table,
+    effects: { ...effects.federation, undeliverable: effects.messages.undeliverable },
     settings: {
       ...federation.membership,
       allow: config["mesh.bus.allow"],
@@ -30,6 +27,5 @@ export function openFederation(
       human_home: config["mesh.bus.human_home"],
       description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
     },
-    tell: (peer_id, text) => notifications.notifyFromDaemon(peer_id, text),
   });
 }

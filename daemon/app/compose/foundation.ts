@@ -10,10 +10,11 @@ import { Database } from "kit/data/sqlite.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import { Meters } from "../../api/events/metrics.ts";
 import type { Telemetry } from "../../api/telemetry/telemetry.ts";
-import { lastSeq } from "../../features/messages/ledger/ledger.ts";
 import { Certificates } from "../../features/peers/identity/certificates.ts";
 import type { Config } from "../config.ts";
+import { Effects } from "../effects.ts";
 import { readIdentity } from "../identity.ts";
+import { Ports } from "../ports.ts";
 import { migrations } from "../migrations/migrations.ts";
 import type { Platform } from "../platform.ts";
 
@@ -37,6 +38,8 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
   const certificates = new Certificates(identity.certificate_key, clock);
   const shutdown = new AbortController();
   return {
+    effects: new Effects(),
+    ports: new Ports({ db, terminals: platform.terminals }),
     config,
     platform,
     ctx,
@@ -62,5 +65,5 @@ export function openTraces({ config, ctx, identity, platform }: Foundation): Tel
     daemon_id: identity.daemon_id,
     send: platform.send,
   };
-  return platform.openTelemetry(ctx, options, lastSeq(ctx.db));
+  return platform.openTelemetry(ctx, options);
 }

@@ -2,7 +2,7 @@
 
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
 import { Switches } from "../../features/handoffs/switches.ts";
-import type { SpawnFeatures } from "./agents.ts";
+import type { SpawnFeatures } from "./spawn.ts";
 import type { Foundation } from "./foundation.ts";
 import { type openTranscripts, secretsOf } from "./transcripts.ts";
 

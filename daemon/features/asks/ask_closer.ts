@@ -19,7 +19,7 @@ export interface HumanInbox {
 }
 
 /** Effects on higher features, in the transaction that closes the ask. */
-export interface AskReactions {
+export interface AskEffects {
   /**
    * An ask is closed by now, and its delivery is about to end; another machine may have to be told.
    */
@@ -32,7 +32,7 @@ export interface AskCloserDeps {
   readonly directory: Directory;
   readonly delivery: Delivery;
   readonly human: HumanInbox;
-  readonly reactions: AskReactions;
+  readonly effects: AskEffects;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
 }
@@ -78,7 +78,7 @@ export class AskCloser {
     { responder, reply = null, answer = null, attachments = [], ...known }: ClosingDetails,
   ): CloseReason {
     const { db, events, clock } = this.#ctx;
-    const { delivery, human, reactions } = this.#deps;
+    const { delivery, human, effects } = this.#deps;
     const [event, defaultOutcome] = CLOSE_RULES[close_reason];
     const outcome = known.outcome ?? answer?.outcome ?? defaultOutcome;
     const at = clock.now();
@@ -100,12 +100,12 @@ export class AskCloser {
       closed_at: at,
     };
     db.transact((tx) => ledger.closeAsk(tx, closedAsk, at));
-    reactions.askClosing(closedAsk);
+    effects.askClosing(closedAsk);
     // An answer from the recipient proves the delivery; an answer from anyone else does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);
-    reactions.askClosed(closedAsk);
+    effects.askClosed(closedAsk);
     events.append("ack", {
       correlation_id: ask.correlation_id,
       close_reason,

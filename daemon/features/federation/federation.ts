@@ -62,7 +62,7 @@ export interface BusAccess {
 export interface FederationDeps extends
   Pick<
     ExchangeDeps,
-    "asks" | "delivery" | "directory" | "inbox" | "reactions" | "steps" | "tell"
+    "asks" | "delivery" | "directory" | "inbox" | "effects" | "steps"
   > {
   readonly access: BusAccess;
   readonly attachments: Attachments;

@@ -35,6 +35,15 @@ const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 const LIMITS = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
 
+/** Effects of a hook's report on higher features. */
+export interface HookEffects {
+  /**
+   * Joins a session without a pane with the peer in whose pane its prompt was typed. Returns the
+   * peer that has the session.
+   */
+  peerOfPrompt(peer_id: string, prompt: string): string;
+}
+
 export interface HookEventsDeps {
   readonly hooks: Hooks;
   readonly peers: Peers;
@@ -42,8 +51,7 @@ export interface HookEventsDeps {
   readonly directory: Directory;
   readonly identityLookup: IdentityLookup;
   readonly subagents: Subagents;
-  /** The peer in whose pane this prompt was typed, if the prompt's own session reported no pane. */
-  peerOfPrompt(peer_id: string, prompt: string): string;
+  readonly effects: HookEffects;
   readonly handover: Handover;
   readonly receipts: Receipts;
   /** Tools that run only with the human's permission. */
@@ -102,7 +110,7 @@ export class HookEvents {
       const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
         ? found
-        : this.#deps.peerOfPrompt(found, report.prompt);
+        : this.#deps.effects.peerOfPrompt(found, report.prompt);
       this.#deps.approvals.noteEvent(report, located.agent_pid);
       if (report.end_reason !== undefined) {
         const { pane_id, agent_pid } = facts;

@@ -159,6 +159,16 @@ export class Jobs {
     return this.#toTemplate(this.#templates.step(id, "resumed"));
   }
 
+  /** Called when a peer has registered, is online, or its record has changed. */
+  peerSeen(peer_id: string): void {
+    this.#fires.peerSeen(peer_id);
+  }
+
+  /** Called when an agent has registered that was spawned for a job, or for anything else. */
+  spawnRegistered(spawn_id: string, peer_id: string): void {
+    this.#fires.executors.registered(spawn_id, peer_id);
+  }
+
   /** The peer whose session a spawned agent resumes; undefined for a new session. */
   resumedPeerOf(spawn_id: string): string | undefined {
     const { db } = this.#ctx;

@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import type { Context } from "../../data/context.ts";
 import { idsIn } from "../messages/dispatch/framing.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { isLive } from "../peers/directory.ts";
@@ -17,7 +18,7 @@ import type { StoredPeer } from "../peers/store.ts";
  * a session, both are the same agent, and their records are joined.
  */
 export function peerOfPrompt(
-  { db, peers }: { readonly db: Reader; readonly peers: Peers },
+  { ctx: { db }, peers }: { readonly ctx: Pick<Context, "db">; readonly peers: Peers },
   peer_id: string,
   prompt: string,
 ): string {

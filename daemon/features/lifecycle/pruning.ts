@@ -8,15 +8,17 @@ import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { KeptReason, Pruned } from "protocol/lifecycle.ts";
 
-/** Why a peer is still needed; undefined if it is not. */
-export type Need = (peer: StoredPeer) => KeptReason | undefined;
+/** Questions of pruning to every other feature. */
+export interface PruningPorts {
+  /** The reason why a feature still needs a peer; undefined if none needs it. */
+  needOf(peer: StoredPeer): KeptReason | undefined;
+}
 
 export interface PruningDeps {
   readonly machine: string;
   readonly peers: Peers;
   readonly processes: ProcessTable;
-  /** What other features need the peer for. */
-  readonly needs: readonly Need[];
+  readonly ports: PruningPorts;
 }
 
 export class Pruning {
@@ -51,12 +53,7 @@ export class Pruning {
     if (peer.role === "human") return "human";
     // A surface or a bridge, which gets the inbox items that it has missed.
     if (peer.initiator === "system") return "surface";
-    if (this.#isRunning(peer)) return "running";
-    for (const need of this.#deps.needs) {
-      const reason = need(peer);
-      if (reason !== undefined) return reason;
-    }
-    return undefined;
+    return this.#isRunning(peer) ? "running" : this.#deps.ports.needOf(peer);
   }
 
   #isRunning({ agent_pid, agent_started, machine }: StoredPeer): boolean {

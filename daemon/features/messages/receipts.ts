@@ -12,7 +12,7 @@ import type { Session } from "./websocket/session.ts";
  * Callbacks for the features that build on deliveries. They run in the transaction that changes the
  * delivery.
  */
-export interface DeliveryReactions {
+export interface DeliveryEffects {
   /** The receiver of an ask refused its message or failed on it, so the asker must be told. */
   undeliverable(message: StoredMessage): void;
   /** A surface has shown an inbox item, or could not show it. */
@@ -28,12 +28,12 @@ export interface ItemReceipt
 export class Receipts {
   readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #reactions: DeliveryReactions;
+  readonly #effects: DeliveryEffects;
 
-  constructor(ctx: Context, steps: Steps, reactions: DeliveryReactions) {
+  constructor(ctx: Context, steps: Steps, effects: DeliveryEffects) {
     this.#ctx = ctx;
     this.#steps = steps;
-    this.#reactions = reactions;
+    this.#effects = effects;
   }
 
   /** Applies a client's receipt for a message that was sent to it. */
@@ -122,10 +122,10 @@ export class Receipts {
     const { name } = identity.surface;
     if (ack.status === "pushed") {
       this.#steps.accepted(state === "failed" ? this.#steps.offered(message) : message);
-      this.#reactions.itemReceipt(name, item_id, { ...ack, status: "pushed" });
+      this.#effects.itemReceipt(name, item_id, { ...ack, status: "pushed" });
     } else if (ack.status === "failed" || ack.status === "rejected") {
       this.#fail(message, ack.error_class ?? ack.detail ?? ack.status);
-      this.#reactions.itemReceipt(name, item_id, { ...ack, status: "failed" });
+      this.#effects.itemReceipt(name, item_id, { ...ack, status: "failed" });
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
@@ -136,6 +136,6 @@ export class Receipts {
       (state === "queued" && attempts > 0); // It is queued again, but the receiver has refused it.
     if (!wasSent) return;
     this.#steps.rejected(message, reason);
-    if (message.kind === "ask") this.#reactions.undeliverable({ ...message, reason });
+    if (message.kind === "ask") this.#effects.undeliverable({ ...message, reason });
   }
 }

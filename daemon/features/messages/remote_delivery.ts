@@ -14,8 +14,8 @@ export interface FirstAccepted {
   readonly counted_as: string;
 }
 
-/** Hands messages to other machines. Implemented by the federation, in the caller's transaction. */
-export interface RemoteDelivery {
+/** Hands messages to other machines, in the caller's transaction. */
+export interface RemoteEffects {
   /** Passes on a message that was just stored. `hops` counts the follow-ups before it. */
   forward(tx: Tx, message: StoredMessage, daemon_id: string, hops: number): void;
   /**
@@ -23,12 +23,18 @@ export interface RemoteDelivery {
    * message to a peer of this machine never leaves it, so it can always be taken back.
    */
   withdraw(tx: Tx, message: Pick<StoredMessage, "seq">): boolean;
+}
+
+/** Questions about messages of other machines. */
+export interface RemotePorts {
   /** The messages from other machines that are queued for a peer of this one. */
   queuedFromElsewhere(tx: Tx, peer_id: string): readonly StoredMessage[];
-  /** Whether another machine, and nobody here, takes the message. */
+  /** True if another machine takes the message, and no peer of this one. */
   isForwarded(message: Pick<StoredMessage, "seq">): boolean;
-  /** Why a message to that machine must wait now; null if nothing holds it up. */
+  /** The reason why a message to that machine must wait now; null if it need not wait. */
   reasonToWait(daemon_id: string): Reason | null;
-  /** How many follow-ups came before an ask of another machine; undefined for any other ask. */
+  /** The number of follow-ups before an ask of another machine; undefined for any other ask. */
   hopsBefore(correlation_id: string): number | undefined;
 }
+
+export type RemoteDelivery = RemoteEffects & RemotePorts;

@@ -12,8 +12,8 @@ import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
 
-/** What higher features do when a peer changes, in the same transaction. */
-export interface PeerReactions {
+/** Effects of a change of a peer on higher features, in the same transaction. */
+export interface PeerEffects {
   /** Closes the asks to the peer and drops its queue; returns how many of each. */
   unreachable(peer: Address, why: "peer_retired" | "peer_not_addressable"): {
     closed_asks: number;
@@ -26,11 +26,13 @@ export interface PeerReactions {
   turnEvidence(peer_id: string, evidence: TurnEvidence): void;
   /** An error of this class ended a turn of the peer. */
   turnFailed(peer_id: string, error: string): void;
+  /** The peer registered or came online, after the commit. */
+  seen(peer_id: string): void;
   /** Queued messages may be deliverable now. */
   availabilityChanged(peer_id: string): void;
   /** The peer went offline: its socket gets no messages until it is seen again. */
   wentOffline(peer_id: string): void;
-  /** The record changed: sends it to the peer. */
+  /** The record changed, after the commit. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
   /** What the peer does changed: its status or its turn. */
@@ -63,16 +65,16 @@ export interface RegistryDeps {
   readonly peerIds: PeerIds;
   readonly processes: ProcessTable;
   readonly reachability: Reachability;
-  readonly reactions: PeerReactions;
+  readonly effects: PeerEffects;
 }
 
 export class PeerChanges {
   readonly #ctx: Context;
-  readonly #reactions: PeerReactions;
+  readonly #effects: PeerEffects;
 
-  constructor(ctx: Context, reactions: PeerReactions) {
+  constructor(ctx: Context, effects: PeerEffects) {
     this.#ctx = ctx;
-    this.#reactions = reactions;
+    this.#effects = effects;
   }
 
   mustGet(peer_id: string): StoredPeer {
@@ -122,20 +124,20 @@ export class PeerChanges {
       const isNews = status !== before.status || turn_state !== before.turn_state;
       if (!isNews) return;
       events.turn({ peer_id, status, turn_state });
-      this.#reactions.stateChanged(before, peer);
+      this.#effects.stateChanged(before, peer);
     });
   }
 
   publishUpdated({ peer_id, name }: Pick<StoredPeer, "peer_id" | "name">): void {
     const { db, events } = this.#ctx;
     events.append("peer_updated", { peer_id, name });
-    db.afterCommit(() => this.#reactions.recordUpdated(peer_id));
+    db.afterCommit(() => this.#effects.recordUpdated(peer_id));
   }
 
   becomeUnaddressable(peer: StoredPeer): void {
     const { peer_id, addressable_reason } = peer;
     const why = "peer_not_addressable";
-    const counts = this.#reactions.unreachable(this.mustAddress(peer_id), why);
+    const counts = this.#effects.unreachable(this.mustAddress(peer_id), why);
     this.#ctx.events.append(why, { peer_id, ...counts, addressable_reason });
   }
 }

@@ -7,7 +7,7 @@ import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "protocol/peers/contract.ts";
 import type { Registration } from "protocol/peers/record.ts";
 import type { Superseded } from "./identity/superseded.ts";
-import { Admission, type ExpectedRegistration, type RegistrationEvidence } from "./registration.ts";
+import { Admission, type PeerPorts, type RegistrationEvidence } from "./registration.ts";
 import { Identification } from "./identity/identification.ts";
 import { PaneOccupants } from "./identity/pane_occupants.ts";
 import { withoutClientId } from "./identity/clients.ts";
@@ -19,10 +19,8 @@ import type { StoredPeer } from "./store.ts";
 export const DAEMON_RESTART = "daemon_restart";
 
 export interface PeersDeps extends RegistryDeps {
+  readonly ports: PeerPorts;
   readonly superseded: Superseded;
-  readonly expectedRegistration: ExpectedRegistration;
-  /** Whether this process belongs to an execution that a restart is replacing. */
-  isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
 
 export class Peers {
@@ -56,7 +54,7 @@ export class Peers {
     initialEvidence: RegistrationEvidence,
   ): { peer: StoredPeer; proved: boolean } {
     const { db, events } = this.#ctx;
-    const expected = this.#deps.expectedRegistration(given, initialEvidence);
+    const expected = this.#deps.ports.expectedRegistration(given, initialEvidence);
     const { evidence } = expected;
     return db.transact((tx) => {
       const before = this.#identification.find(expected.registration, evidence);
@@ -87,16 +85,18 @@ export class Peers {
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
       if (before) this.#panes.passOn(tx, before);
-      if (peer.agent_proved) this.#deps.reactions.processProven(peer);
+      if (peer.agent_proved) this.#deps.effects.processProven(peer);
       const { peer_id, circle, backend, role } = peer;
       const isBack = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;
       const subject = this.#subject(peer);
-      if (isBack) events.append("peer_registered", { ...subject, circle, backend, role });
-      else this.#changes.publishUpdated(peer);
+      if (isBack) {
+        events.append("peer_registered", { ...subject, circle, backend, role });
+        db.afterCommit(() => this.#deps.effects.seen(peer_id));
+      } else this.#changes.publishUpdated(peer);
       if (before?.addressable && !peer.addressable) this.#changes.becomeUnaddressable(peer);
       this.#deps.directory.touch(peer_id);
-      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+      db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
       return { peer, proved };
     });
   }
@@ -135,7 +135,10 @@ export class Peers {
         if (before.status !== "offline") return seenPeer;
         const name = freeName(this.#ctx.db, { name: peer.name, circle: peer.circle, peer_id });
         this.#ctx.events.append("peer_online", { ...this.#subject({ ...peer, name }), transport });
-        this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+        this.#ctx.db.afterCommit(() => {
+          this.#deps.effects.seen(peer_id);
+          this.#deps.effects.availabilityChanged(peer_id);
+        });
         return { ...seenPeer, name, offline_reason: null };
       });
       if (known.status === "offline") this.#panes.restore(tx, peer_id);
@@ -154,7 +157,7 @@ export class Peers {
     if (status === "offline" || !wasInTurn || !hasEnded) return;
     const now = this.#ctx.clock.now();
     const end = { how: "killed" as const, at: now, source: source ?? "unknown" };
-    this.#deps.reactions.turnEvidence(peer_id, { now, ends: [end], idle: null });
+    this.#deps.effects.turnEvidence(peer_id, { now, ends: [end], idle: null });
   }
 
   /** Takes a peer offline. A terminal cause retires it: its socket and its asks are closed. */
@@ -168,7 +171,7 @@ export class Peers {
       this.#changes.applyEvent(peer_id, "lost", (before, peer) => {
         if (before.status !== "offline") this.#publishOffline(peer, cause);
         this.#endTurn(before, cause);
-        this.#ctx.db.afterCommit(() => this.#deps.reactions.wentOffline(peer_id));
+        this.#ctx.db.afterCommit(() => this.#deps.effects.wentOffline(peer_id));
         return this.#toOffline(peer, cause);
       });
       // As the daemon starts, all peers are offline until their processes are found again.
@@ -196,7 +199,7 @@ export class Peers {
       const peer = this.#changes.mustGet(peer_id);
       rows.update(tx, { ...peer, dropped_at: clock.now() });
       events.append("peer_removed", { peer_id, name: peer.name });
-      db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "going_away"));
+      db.afterCommit(() => this.#deps.effects.closeSocket(peer_id, "going_away"));
     });
   }
 
@@ -221,9 +224,9 @@ export class Peers {
     return true;
   }
 
-  /** Whether a sign of life comes from an execution that a restart is replacing. */
+  /** True if a sign of life comes from an execution that a restart is replacing. */
   #isSuperseded({ peer_id, status }: StoredPeer, agent_pid: number | null): boolean {
-    return status === "offline" && this.#deps.isSuperseded(peer_id, agent_pid);
+    return status === "offline" && this.#deps.ports.isSuperseded(peer_id, agent_pid);
   }
 
   #retire(peer_id: string, cause: Omit<Offline, "terminal">, { closed }: { closed: boolean }) {
@@ -231,12 +234,12 @@ export class Peers {
     db.transact((tx) => {
       const known = this.#changes.mustGet(peer_id);
       this.#changes.applyEvent(peer_id, "retired", (before, peer) => {
-        this.#deps.reactions.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
+        this.#deps.effects.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
         if (before.status !== "retired") {
           this.#publishOffline(peer, { ...cause, terminal: true });
           events.append("peer_retired", this.#subject(peer));
         }
-        db.afterCommit(() => this.#deps.reactions.closeSocket(peer_id, "peer_retired"));
+        db.afterCommit(() => this.#deps.effects.closeSocket(peer_id, "peer_retired"));
         return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
       });
       this.#panes.passOn(tx, known);

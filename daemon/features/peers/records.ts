@@ -36,14 +36,19 @@ const RECENT_MS = 7 * 86_400_000;
 const STEP_PEERS = 200;
 const NONE_PENDING: Pending = { count: 0, oldest: null };
 
-export interface PeerRecordsDeps {
-  readonly directory: Directory;
-  readonly reachability: Reachability;
-  readonly remoteRecords: RemoteRecords;
+/** Questions of peers' records to higher features. */
+export interface RecordPorts {
   /** The open asks to a peer. */
   pending(peer_id: string): Pending;
   /** The open asks of every peer that has any, in one query. */
   pendingOfAll(): ReadonlyMap<string, Pending>;
+}
+
+export interface PeerRecordsDeps {
+  readonly directory: Directory;
+  readonly ports: RecordPorts;
+  readonly reachability: Reachability;
+  readonly remoteRecords: RemoteRecords;
 }
 
 export interface PeerRecordsOptions {
@@ -67,13 +72,16 @@ export class PeerRecords {
     if (stored && !stored.closed) return this.#toPeer(stored);
     const remote = this.#deps.remoteRecords.get(peer_id);
     if (!remote) throw new Problem("unknown_peer", { peer: peer_id });
-    return this.#deps.remoteRecords.toPeer(remote, this.#toFields(this.#deps.pending(peer_id)));
+    return this.#deps.remoteRecords.toPeer(
+      remote,
+      this.#toFields(this.#deps.ports.pending(peer_id)),
+    );
   }
 
   /** The peers that match, in the order of their registration; then those of other machines. */
   async list(filter: PeerFilter): Promise<Peer[]> {
     const { db, clock } = this.#ctx;
-    const { remoteRecords, pendingOfAll } = this.#deps;
+    const { remoteRecords, ports } = this.#deps;
     const { listed, live, source, addressable, circle, status, subagents } = filter;
     const since = live ? clock.now() - RECENT_MS : null;
     const ids = rows.listedIds(db, {
@@ -84,7 +92,7 @@ export class PeerRecords {
       status: status ?? null,
       subagents: subagents === undefined ? null : subagents ? 1 : 0,
     });
-    const pending = pendingOfAll();
+    const pending = ports.pendingOfAll();
     const pendingOf = (peer_id: string) => pending.get(peer_id) ?? NONE_PENDING;
     const peers: Peer[] = [];
     await this.#inSteps(ids, (step) => {
@@ -117,7 +125,7 @@ export class PeerRecords {
     return Boolean(parent && parent.status !== "offline");
   }
 
-  #toPeer(stored: StoredPeer, pending = this.#deps.pending(stored.peer_id)): Peer {
+  #toPeer(stored: StoredPeer, pending = this.#deps.ports.pending(stored.peer_id)): Peer {
     const { peer_id, name } = stored;
     const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
       stored;

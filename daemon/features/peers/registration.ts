@@ -56,12 +56,17 @@ export interface RegistrationPlace {
   readonly pane_circle?: string | undefined;
 }
 
-/** Completes a registration that was expected, with its place, its name or its peer. */
 export interface ExpectedRegistration {
-  (registration: Registration, evidence: RegistrationEvidence): {
-    readonly registration: Registration;
-    readonly evidence: RegistrationEvidence;
-  };
+  readonly registration: Registration;
+  readonly evidence: RegistrationEvidence;
+}
+
+/** Questions of the registry to higher features. */
+export interface PeerPorts {
+  /** Completes a registration that was expected, with its place, its name or its peer. */
+  expectedRegistration(given: Registration, evidence: RegistrationEvidence): ExpectedRegistration;
+  /** True if this process belongs to an execution that a restart is replacing. */
+  isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
 
 export class Admission {

@@ -68,17 +68,17 @@ export class PeerTurns {
         if (prompt !== undefined) this.#keep(peer_id, "user", prompt, tool_calls);
         if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
       });
-      if (prompt !== undefined) this.#deps.reactions.promptSeen(peer_id, prompt);
+      if (prompt !== undefined) this.#deps.effects.promptSeen(peer_id, prompt);
       const reported = endsIn(turn, by, clock.now());
       this.#weigh(peer_id, { ends: prompt === undefined ? [...found, ...reported] : reported });
       this.#deps.directory.touch(peer_id);
-      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+      db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
   }
 
   #turnFailed(peer_id: string, error = "unknown"): void {
     this.#ctx.events.append("turn_failed", { peer_id, error });
-    this.#deps.reactions.turnFailed(peer_id, error);
+    this.#deps.effects.turnFailed(peer_id, error);
   }
 
   /** True if an end in an agent's own records is new. The records show each end repeatedly. */
@@ -105,7 +105,7 @@ export class PeerTurns {
       if (how === "failed") this.#turnFailed(peer_id, text);
     }
     const idle = idleSince(this.#changes.mustGet(peer_id));
-    this.#deps.reactions.turnEvidence(peer_id, { now: clock.now(), ends, idle, prompt });
+    this.#deps.effects.turnEvidence(peer_id, { now: clock.now(), ends, idle, prompt });
   }
 
   /**
@@ -129,7 +129,7 @@ export class PeerTurns {
   holdTurn(peer_id: string): void {
     this.#ctx.db.transact(() => {
       this.reportTurn(peer_id, { turn_state: "working" });
-      this.#deps.reactions.turnHeld(peer_id);
+      this.#deps.effects.turnHeld(peer_id);
     });
   }
 
@@ -208,7 +208,7 @@ export class PeerTurns {
           return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
         },
       );
-      db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+      db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
   }
 }

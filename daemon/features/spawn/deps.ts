@@ -41,13 +41,20 @@ export interface SpawnDeps {
   readonly notifications: Notifications;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
+  readonly effects: SpawnEffects;
+}
+
+/** Effects of a spawn on higher features. */
+export interface SpawnEffects {
   /** Registers a spawned agent that does not register before its first prompt. */
-  linkSilentAgent(
+  silent(
     spawned: Pick<
       Spawn,
       "spawn_id" | "backend" | "tmux_socket" | "pane_id" | "resumed_peer_id"
     >,
   ): Promise<void>;
+  /** A spawned agent has registered as this peer, after the commit. */
+  registered(spawn_id: string, peer_id: string): void;
 }
 
 /** A started agent that is not yet stored. */

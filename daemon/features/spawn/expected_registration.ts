@@ -26,13 +26,15 @@ interface Lookups {
 }
 
 /** Completes a registration that a restart, a spawn or a link by the daemon expects. */
-export function expectedRegistrations({ db, terminals }: Lookups): ExpectedRegistration {
-  return (given, evidence) => {
-    const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
-      expectedSpawn(db, given) ?? linkedPeer({ db, terminals }, given, evidence);
-    const proven_peer_id = expected?.peer_id ?? evidence.proven_peer_id;
-    return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
-  };
+export function expectedRegistration(
+  { db, terminals }: Lookups,
+  given: Registration,
+  evidence: RegistrationEvidence,
+): ExpectedRegistration {
+  const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
+    expectedSpawn(db, given) ?? linkedPeer({ db, terminals }, given, evidence);
+  const proven_peer_id = expected?.peer_id ?? evidence.proven_peer_id;
+  return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
 }
 
 /** What the spawn request asked for, if the daemon started the agent on the registration's pane. */

@@ -33,13 +33,6 @@ export class SpawnRegistrations {
     this.#ctx = ctx;
     this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
-    ctx.events.subscribe({
-      event: ({ type, data }) => {
-        if (type === "peer_registered" || type === "peer_updated") {
-          this.#peerRegistered(data.peer_id);
-        }
-      },
-    });
   }
 
   /** Stores a new spawn. Its agent may already have registered. */
@@ -102,7 +95,7 @@ export class SpawnRegistrations {
   async #checkPanes(): Promise<void> {
     for (const spawn of rows.open(this.#ctx.db)) {
       const gone = await this.#deps.terminals.isGone(spawn.tmux_socket, spawn.pane_id);
-      if (!gone) await this.#deps.linkSilentAgent(spawn);
+      if (!gone) await this.#deps.effects.silent(spawn);
       const current = gone ? rows.get(this.#ctx.db, spawn.spawn_id) : undefined;
       if (current?.settled_at === null) this.abandon(current);
     }
@@ -138,7 +131,8 @@ export class SpawnRegistrations {
     this.#register(spawn, peer.peer_id);
   }
 
-  #peerRegistered(peer_id: string): void {
+  /** Called when a peer has registered or its record has changed. Finds the spawn of its agent. */
+  peerSeen(peer_id: string): void {
     const peer = this.#deps.agentPeers.getRecord(peer_id);
     if (!peer?.pane_id) return;
     const spawn = rows.open(this.#ctx.db).find(({ pane_id, tmux_socket, backend }) =>
@@ -227,5 +221,7 @@ export class SpawnRegistrations {
       registration_state,
       seed_state,
     });
+    if (peer_id === null) return;
+    this.#ctx.db.afterCommit(() => this.#deps.effects.registered(spawn_id, peer_id));
   }
 }

@@ -140,7 +140,7 @@ export class Closings {
   /** The peer may be gone by now; the trace says it all the same. */
   #tellPeer(peer_id: string, text: string): void {
     try {
-      this.#ctx.db.transactNested(() => this.#deps.tell(peer_id, text));
+      this.#ctx.db.transactNested(() => this.#deps.effects.notify(peer_id, text));
     } catch (error) {
       if (!recoverableProblem(error)) throw error;
     }

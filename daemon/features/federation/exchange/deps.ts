@@ -6,7 +6,7 @@ import type { Asks } from "../../asks/asks.ts";
 import type { HumanInbox } from "../../asks/ask_closer.ts";
 import type { Attachment, Attachments } from "protocol/messages/attachments.ts";
 import type { Delivery } from "../../messages/delivery.ts";
-import type { DeliveryReactions } from "../../messages/receipts.ts";
+import type { DeliveryEffects } from "../../messages/receipts.ts";
 import type { Steps } from "../../messages/ledger/steps.ts";
 import type { ClockAhead } from "../../machines/other_clock.ts";
 import type { Directory } from "../../peers/directory.ts";
@@ -44,6 +44,12 @@ export interface ExchangedFiles {
   ): { attachments: Attachments; missing: string };
 }
 
+/** Effects of an exchange with another machine on higher features. */
+export interface NetworkEffects {
+  /** Sends a notify of the daemon to a peer of this machine. */
+  notify(peer_id: string, text: string): void;
+}
+
 export interface ExchangeDeps {
   readonly asks: Asks;
   readonly delivery: Delivery;
@@ -51,7 +57,7 @@ export interface ExchangeDeps {
   readonly files: ExchangedFiles;
   readonly inbox: HumanInbox;
   readonly links: EntryWriter;
-  readonly reactions: Pick<DeliveryReactions, "undeliverable">;
+  readonly effects: NetworkEffects & Pick<DeliveryEffects, "undeliverable">;
   readonly steps: Steps;
   /** A machine whose keys are known. */
   machine(daemon_id: string): KnownMachine | undefined;
@@ -61,6 +67,4 @@ export interface ExchangeDeps {
   reasonToWait(daemon_id: string): Reason | null;
   /** The peer of another machine that has this id; undefined if none is known. */
   remotePeer(peer_id: string): Address | undefined;
-  /** Tells a peer something in the name of the daemon. */
-  tell(peer_id: string, text: string): void;
 }

@@ -113,7 +113,7 @@ export class OutgoingMessages implements RemoteDelivery {
     const message = ledger.findMessage(tx, delivery_id);
     if (!message || !this.#deps.steps.endedThere(message, state, reason)) return;
     if (message.kind === "ask" && message.closed_at === null) {
-      this.#deps.reactions.undeliverable({ ...message, reason });
+      this.#deps.effects.undeliverable({ ...message, reason });
     }
   }
 
@@ -162,7 +162,7 @@ export class OutgoingMessages implements RemoteDelivery {
       if (message.state === "queued") this.#deps.steps.dropped(message, "machine_forgotten");
       else this.#deps.steps.endedThere(message, "dropped", "machine_forgotten");
       if (message.kind === "ask" && message.closed_at === null) {
-        this.#deps.reactions.undeliverable({ ...message, reason: "machine_forgotten" });
+        this.#deps.effects.undeliverable({ ...message, reason: "machine_forgotten" });
       }
     }
   }

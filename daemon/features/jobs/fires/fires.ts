@@ -25,7 +25,7 @@ export class Fires {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   readonly #dispatch: Dispatch;
-  readonly #executors: SpawnedExecutors;
+  readonly executors: SpawnedExecutors;
   readonly #timeLimits: TimeLimits;
   readonly #releases: Releases;
   readonly turns: Turns;
@@ -35,16 +35,9 @@ export class Fires {
     this.#deps = deps;
     this.turns = new Turns(ctx, deps);
     this.#dispatch = new Dispatch(ctx, deps, this.turns);
-    this.#executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
+    this.executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
     this.#timeLimits = new TimeLimits(ctx, deps, { turns: this.turns, dispatch: this.#dispatch });
     this.#releases = new Releases(ctx, deps);
-    ctx.events.subscribe({
-      event: ({ type, data }) => {
-        if (type === "peer_registered" || type === "peer_online" || type === "peer_updated") {
-          this.#assigneeSeen(data.peer_id);
-        }
-      },
-    });
   }
 
   /** Starts the jobs that are due, each in a transaction of its own. */
@@ -55,7 +48,7 @@ export class Fires {
 
   tick(now: number): void {
     this.#timeLimits.tick(now);
-    this.#executors.tick();
+    this.executors.tick();
     this.turns.tick();
     this.#releases.tick();
     this.startDue();
@@ -97,7 +90,7 @@ export class Fires {
     if (attempts.ownExecutors(db) >= EXECUTORS_MAX) {
       return this.#dispatch.postpone(job, "executors_busy", now + RETRY_MS);
     }
-    this.#executors.start(job, previous);
+    this.executors.start(job, previous);
   }
 
   #assign(job: StoredJob, peer_id: string): void {
@@ -111,7 +104,7 @@ export class Fires {
   }
 
   /** Called when a peer is online or has changed. Starts the jobs that waited for the peer. */
-  #assigneeSeen(peer_id: string): void {
+  peerSeen(peer_id: string): void {
     const { db, clock } = this.#ctx;
     if (!rows.hasWaitingJob(db, peer_id)) return;
     db.transact((tx) => {

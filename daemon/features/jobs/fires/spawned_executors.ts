@@ -20,13 +20,12 @@ export class SpawnedExecutors {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#dispatch = dispatch;
-    ctx.events.subscribe({
-      event: ({ type, data }) => {
-        if (type !== "spawn" || data.peer_id === null) return;
-        const attempt = attempts.bySpawn(ctx.db, data.spawn_id);
-        if (attempt) this.#deliver(attempt, data.peer_id);
-      },
-    });
+  }
+
+  /** Called when a spawned agent has registered. Sends it the prompt of its job. */
+  registered(spawn_id: string, peer_id: string): void {
+    const attempt = attempts.bySpawn(this.#ctx.db, spawn_id);
+    if (attempt) this.#deliver(attempt, peer_id);
   }
 
   /** Begins an attempt, and starts its agent after the commit. */

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import type { RemoteDelivery } from "../remote_delivery.ts";
+import type { RemotePorts } from "../remote_delivery.ts";
 import type { Directory } from "../../peers/directory.ts";
 import {
   type Delivery,
@@ -61,11 +61,15 @@ export interface DeliveryFilter extends DeliveryScope {
   readonly limit: number;
 }
 
+/** Questions of the audit to higher features. */
+export interface AuditPorts {
+  /** True if the human's inbox has an item for the ask. */
+  isInInbox(correlation_id: string): boolean;
+}
+
 export interface DeliveryAuditDeps {
   readonly directory: Directory;
-  readonly remote: Pick<RemoteDelivery, "isForwarded">;
-  /** Whether the human's inbox has an item for the ask. */
-  isInInbox(correlation_id: string): boolean;
+  readonly ports: AuditPorts & Pick<RemotePorts, "isForwarded">;
 }
 
 export class DeliveryAudit {
@@ -145,10 +149,10 @@ export class DeliveryAudit {
   /** Messages that are queued for a peer that no longer takes messages, on this machine. */
   #queuedForGone(): FoundUnaccounted[] {
     const { db } = this.#ctx;
-    const { directory, remote } = this.#deps;
+    const { directory, ports } = this.#deps;
     const gone = ledger.peersWaiting(db).filter((peer_id) => !directory.canQueueFor(peer_id));
     return gone.flatMap((peer_id) => ledger.queue(db, peer_id, REPORTED_MAX))
-      .filter((message) => !remote.isForwarded(message))
+      .filter((message) => !ports.isForwarded(message))
       .map((message) => ({ ...message, problem: "waits_for_nobody" }));
   }
 
@@ -157,7 +161,7 @@ export class DeliveryAudit {
     const { db } = this.#ctx;
     const human = this.#deps.directory.human();
     return (human ? ledger.openAskIds(db, human.peer_id) : [])
-      .filter((correlation_id) => !this.#deps.isInInbox(correlation_id))
+      .filter((correlation_id) => !this.#deps.ports.isInInbox(correlation_id))
       .flatMap((correlation_id) => ledger.findMessage(db, correlation_id) ?? [])
       .map((message) => ({ ...message, problem: "not_in_the_inbox" }));
   }

@@ -21,7 +21,7 @@ export type QueuedMessage = z.output<typeof QueuedMessage>;
 const COLUMNS = "seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at";
 
 /** The first queued message of a peer. */
-export function firstQueued(db: Database, to_peer_id: string): QueuedMessage | undefined {
+export function firstQueued(db: Reader, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
     QueuedMessage,
     `select ${COLUMNS} from messages

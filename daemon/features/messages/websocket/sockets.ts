@@ -26,7 +26,8 @@ export interface Ticket {
   state: StoredMessage["state"];
 }
 
-export interface SocketsDeps {
+/** Questions of sockets to higher features. */
+export interface SocketPorts {
   /** The content of an inbox item's frame for a surface (contract 4). */
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
 }
@@ -34,7 +35,7 @@ export interface SocketsDeps {
 export class Sockets {
   readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #deps: SocketsDeps;
+  readonly #ports: SocketPorts;
   readonly #sessions = new Map<string, Session>();
   /** The sessions of surfaces and bridges. */
   readonly #surfaces = new Set<Session>();
@@ -43,10 +44,10 @@ export class Sockets {
   /** Messages whose frames went out and are not yet marked as sent. */
   #written: StoredMessage[] = [];
 
-  constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
+  constructor(ctx: Context, steps: Steps, ports: SocketPorts) {
     this.#ctx = ctx;
     this.#steps = steps;
-    this.#deps = deps;
+    this.#ports = ports;
   }
 
   get size(): number {
@@ -181,7 +182,11 @@ export class Sockets {
     if (item_id === null || surface === null || surface.bridge) {
       return toFrame(message, framed ? frame(message) : undefined);
     }
-    return { type: "inbox_item", delivery_id, ...this.#deps.inboxItemFrame(item_id, surface.name) };
+    return {
+      type: "inbox_item",
+      delivery_id,
+      ...this.#ports.inboxItemFrame(item_id, surface.name),
+    };
   }
 
   /**

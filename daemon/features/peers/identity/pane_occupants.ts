@@ -95,7 +95,7 @@ export class PaneOccupants {
     const peer = { ...this.#deps.changes.mustGet(peer_id), pane_id };
     rows.update(tx, peer);
     this.#deps.changes.publishUpdated(peer);
-    this.#ctx.db.afterCommit(() => this.#deps.reactions.availabilityChanged(peer_id));
+    this.#ctx.db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
   }
 
   #toClaim(

@@ -269,12 +269,12 @@ async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promis
 
 /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
 async function linkIfSilent(
-  { linkSilentAgent }: SpawnDeps,
+  { effects }: SpawnDeps,
   { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } }: RestartPlan,
   restart_id: string,
 ): Promise<void> {
   const ids = { spawn_id: restart_id, resumed_peer_id: peer_id };
-  await linkSilentAgent({ ...ids, backend, tmux_socket, pane_id });
+  await effects.silent({ ...ids, backend, tmux_socket, pane_id });
 }
 
 /** The first message of another agent, which is made while nothing is stopped yet. */

@@ -1,38 +1,45 @@
 /**
- * The table of upward effects: how higher features react to changes in lower ones. A reaction runs
- * in the transaction of the change. There is no other way from a lower feature to a higher one.
+ * The table of upward effects: each row is an effect of a lower feature on higher ones. A row runs
+ * in the transaction of its caller, or after the commit where its interface says so. `ports.ts` has
+ * the questions. There is no third way from a lower feature to a higher one.
  */
 
 import * as z from "zod";
-import type { Context } from "../data/context.ts";
+import { Peer } from "protocol/peers/record.ts";
 import type { AgentProcesses } from "../api/callers/agent_processes.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
-import type { AskReactions } from "../features/asks/ask_closer.ts";
+import type { Context } from "../data/context.ts";
+import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
+import type { NetworkEffects } from "../features/federation/exchange/deps.ts";
 import type { Federation } from "../features/federation/federation.ts";
+import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
-import type { EndedTurns } from "../features/notifications/ended_turns.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
+import { peerOfPrompt } from "../features/lifecycle/prompt_linking.ts";
 import { linkSilentAgent } from "../features/lifecycle/silent_agents.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatch/dispatcher.ts";
-import type { DeliveryReactions, Receipts } from "../features/messages/receipts.ts";
 import { idsIn } from "../features/messages/dispatch/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
-import type { RemoteDelivery } from "../features/messages/remote_delivery.ts";
+import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
+import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
-import type { PeerReactions } from "../features/peers/changes.ts";
-import { Peer } from "protocol/peers/record.ts";
+import type { EndedTurns } from "../features/notifications/ended_turns.ts";
+import type { Notifications } from "../features/notifications/notifications.ts";
+import type { PeerEffects } from "../features/peers/changes.ts";
 import type { Directory } from "../features/peers/directory.ts";
+import type { Peers } from "../features/peers/peers.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
 import type { Subagents } from "../features/peers/subagents/subagents.ts";
-import type { SpawnDeps } from "../features/spawn/deps.ts";
+import type { SpawnEffects } from "../features/spawn/deps.ts";
+import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 
-/** The features that react. */
-export interface ReactingFeatures {
+/** The features that effects change. */
+export interface AffectedFeatures {
   readonly ctx: Context;
   readonly agentProcesses: AgentProcesses;
   readonly asks: Asks;
@@ -43,32 +50,28 @@ export interface ReactingFeatures {
   readonly federation: Federation | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
+  readonly notifications: Notifications;
+  readonly peers: Peers;
   readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
+  readonly spawns: Spawns;
   readonly subagents: Subagents;
   readonly subscriptions: Subscriptions;
   readonly surfaces: Surfaces;
   readonly telemetry: Telemetry | undefined;
 }
 
-/** The effects that each lower feature declares in its own interface. */
-export interface ReactionTable
-  extends PeerReactions, DeliveryReactions, StepListener, RemoteDelivery, AskReactions {
-  /** An agent was spawned in a pane, and its hook has not registered it yet. */
-  spawned: SpawnDeps["linkSilentAgent"];
-}
-
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
-export class Reactions {
-  #connected: ReactingFeatures | undefined;
+export class Effects {
+  #connected: AffectedFeatures | undefined;
 
   /** Connects the features. Call it once, after all of them are built. */
-  connect(features: ReactingFeatures): void {
+  connect(features: AffectedFeatures): void {
     this.#connected = features;
   }
 
-  get #features(): ReactingFeatures {
+  get #features(): AffectedFeatures {
     if (!this.#connected) throw new Error("A feature acted before all features were built");
     return this.#connected;
   }
@@ -80,8 +83,7 @@ export class Reactions {
     return federation;
   }
 
-  readonly table: ReactionTable = {
-    // Peers
+  readonly peers: PeerEffects = {
     unreachable: ({ peer_id }, reason) => {
       const { asks, delivery, jobs } = this.#features;
       jobs.unreachable(peer_id, reason);
@@ -101,13 +103,21 @@ export class Reactions {
     },
     turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
     processProven: (process) => this.#features.agentProcesses.remember(process),
+    seen: (peer_id) => {
+      const { jobs, spawns } = this.#features;
+      spawns.registrations.peerSeen(peer_id);
+      jobs.peerSeen(peer_id);
+    },
     availabilityChanged: (peer_id) => {
-      this.#features.sockets.resume(peer_id);
-      this.#features.dispatcher.wake(peer_id);
+      const { dispatcher, sockets } = this.#features;
+      sockets.resume(peer_id);
+      dispatcher.wake(peer_id);
     },
     wentOffline: (peer_id) => this.#features.sockets.suspend(peer_id),
     recordUpdated: (peer_id) => {
-      const { directory, records, sockets } = this.#features;
+      const { directory, jobs, records, sockets, spawns } = this.#features;
+      spawns.registrations.peerSeen(peer_id);
+      jobs.peerSeen(peer_id);
       const session = sockets.getSession(peer_id);
       if (!session || !directory.isRegistered(peer_id)) return;
       const peer = z.encode(Peer, records.mustGet(peer_id));
@@ -120,8 +130,9 @@ export class Reactions {
       subagents.peerChanged(after);
     },
     turnHeld: (peer_id) => this.#features.subscriptions.turnHeld(peer_id),
+  };
 
-    // Messages
+  readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
     stepped: (delivery_id, state) => {
       const { federation, jobs, telemetry } = this.#features;
       telemetry?.noteStep(delivery_id);
@@ -133,29 +144,33 @@ export class Reactions {
     },
     itemReceipt: (surface, item_id, receipt) =>
       this.#features.surfaces.receipt(surface, item_id, receipt),
-
-    // Messages to other machines
     forward: (tx, message, daemon_id, hops) =>
       this.#mustBeJoined().exchange.outgoing.forward(tx, message, daemon_id, hops),
     withdraw: (tx, message) =>
       this.#features.federation?.exchange.outgoing.withdraw(tx, message) ?? true,
-    queuedFromElsewhere: (tx, peer_id) =>
-      this.#features.federation?.exchange.outgoing.queuedFromElsewhere(tx, peer_id) ?? [],
-    isForwarded: (message) =>
-      this.#features.federation?.exchange.outgoing.isForwarded(message) ?? false,
-    reasonToWait: (daemon_id) => this.#mustBeJoined().exchange.outgoing.reasonToWait(daemon_id),
-    hopsBefore: (correlation_id) =>
-      this.#features.federation?.exchange.outgoing.hopsBefore(correlation_id),
+  };
 
-    // Asks
+  readonly asks: AskEffects = {
     askClosing: (ask) => this.#features.federation?.exchange.askClosing(ask),
     askClosed: (ask) => this.#features.federation?.exchange.askClosed(ask),
+  };
 
-    // Spawns
-    spawned: (spawned) => {
+  readonly federation: NetworkEffects = {
+    notify: (peer_id, text) => {
+      this.#features.notifications.notifyFromDaemon(peer_id, text);
+    },
+  };
+
+  readonly hooks: HookEffects = {
+    peerOfPrompt: (peer_id, prompt) => peerOfPrompt(this.#features, peer_id, prompt),
+  };
+
+  readonly spawn: SpawnEffects = {
+    silent: (spawned) => {
       const { ctx: { log }, jobs, linking } = this.#features;
       const resumed = spawned.resumed_peer_id ?? jobs.resumedPeerOf(spawned.spawn_id);
       return linkSilentAgent({ linking, log }, spawned, resumed);
     },
+    registered: (spawn_id, peer_id) => this.#features.jobs.spawnRegistered(spawn_id, peer_id),
   };
 }

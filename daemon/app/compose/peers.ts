@@ -1,0 +1,94 @@
+/** Builds the registry of peers, and the sockets and transports that reach them. */
+
+import { AgentProcesses } from "../../api/callers/agent_processes.ts";
+import { AgentTransports } from "../../features/agents/transports.ts";
+import { Steps } from "../../features/messages/ledger/steps.ts";
+import { PeerReachability } from "../../features/messages/reachability.ts";
+import { Sockets } from "../../features/messages/websocket/sockets.ts";
+import { AgentPeers } from "../../features/peers/agent_peers.ts";
+import { PeerChanges } from "../../features/peers/changes.ts";
+import { Directory } from "../../features/peers/directory.ts";
+import { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
+import { Peers } from "../../features/peers/peers.ts";
+import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
+import { PeerSettingsService } from "../../features/peers/groups/settings.ts";
+import { PeerProfiles } from "../../features/peers/profiles.ts";
+import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
+import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { Subagents } from "../../features/peers/subagents/subagents.ts";
+import { PeerTurns } from "../../features/peers/turns.ts";
+import type { Foundation } from "./foundation.ts";
+
+/** The processes of agents, and the sockets and transports that reach peers. */
+function openTransports({ ctx, effects, meters, platform, ports }: Foundation) {
+  const steps = new Steps(ctx, meters, effects.messages);
+  return {
+    agentProcesses: new AgentProcesses({
+      db: ctx.db,
+      processes: platform.processes,
+      isUserFacing: (pid) => platform.callers.isUserFacing(pid),
+      pid: platform.pid,
+    }),
+    transports: new AgentTransports(platform.adapters(), platform.knownFailures),
+    steps,
+    sockets: new Sockets(ctx, steps, ports.messages),
+  };
+}
+
+/** The registry of peers, and the sockets and transports that reach them. */
+export function openPeers(foundation: Foundation) {
+  const { config, ctx, effects, identity, missingPanes, platform, ports } = foundation;
+  const { machine, processes } = platform;
+  const lower = openTransports(foundation);
+  const directory = new Directory(ctx, {
+    daemon_id: identity.daemon_id,
+    machine: platform.federation?.membership.name ?? machine,
+    ...directorySettings(config),
+  });
+  const remotePeers = new RemotePeers(ctx);
+  const agentPeers = new AgentPeers(ctx, machine);
+  const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
+  const superseded = new Superseded();
+  const changes = new PeerChanges(ctx, effects.peers);
+  const shared = {
+    changes,
+    circle_boundary: config["daemon.circle_boundary"],
+    directory,
+    machine,
+    peerIds: platform.peerIds(identity.daemon_id),
+    processes,
+    reachability,
+    effects: effects.peers,
+  };
+  const peers = new Peers(ctx, {
+    ...shared,
+    superseded,
+    ports: ports.peers,
+  });
+  const profiles = new PeerProfiles(ctx, changes, peers);
+  const turns = new PeerTurns(ctx, { ...shared, peers });
+  return {
+    ...lower,
+    agentPeers,
+    directory,
+    identityLookup: new IdentityLookup(ctx.db, shared),
+    remotePeers,
+    reachability,
+    superseded,
+    peers,
+    processWatcher: new ProcessWatcher(ctx, { ...shared, peers }),
+    profiles,
+    peerSettings: new PeerSettingsService(ctx, changes, profiles),
+    subagents: new Subagents(ctx, { ...shared, peers, turns }),
+    turns,
+  };
+}
+
+export type PeerFeatures = ReturnType<typeof openPeers>;
+
+function directorySettings(config: Foundation["config"]) {
+  return {
+    human_home: config["mesh.bus.human_home"],
+    shared_circles: config["mesh.bus.allow"],
+  };
+}
