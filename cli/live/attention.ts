@@ -1,6 +1,6 @@
 /** What waits for the human, the most urgent first. */
 
-import { type Blocked, blockedBehind, byUrgency } from "../../dashboard/state/derived/waiting.ts";
+import { type Blocked, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
 import type { Ask, Item, Peer, Records } from "./records.ts";
 
 /** A question: an open ask to the human, and who waits behind it. */

@@ -3,14 +3,12 @@
 import type { EventType } from "protocol/events.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { pendingAsks } from "protocol/asks/contract.ts";
-import type { listInbox } from "protocol/inbox.ts";
-import type { listMessages } from "protocol/messages/log.ts";
-import type { listPeers } from "protocol/peers/contract.ts";
+import type * as wire from "protocol/wire.ts";
 
-export type Peer = WireResponse<typeof listPeers>["peers"][number];
+export type Peer = wire.Peer;
 export type Ask = WireResponse<typeof pendingAsks>["asks"][number];
-export type Item = WireResponse<typeof listInbox>["items"][number];
-export type Message = WireResponse<typeof listMessages>["messages"][number];
+export type Item = wire.InboxItem;
+export type Message = wire.Message;
 
 /** The messages of a page and its older neighbours, newest first. */
 export interface Messages {

@@ -4,7 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "protocol/messages/log.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
 import { sentenceOf } from "protocol/reasons.ts";
-import { endedInTerminal } from "../../dashboard/state/derived/endings.ts";
+import { endedInTerminal } from "protocol/derived/endings.ts";
 
 type Message = WireResponse<typeof getMessage>;
 type Trace = WireResponse<typeof getTrace>;

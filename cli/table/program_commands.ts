@@ -44,7 +44,7 @@ const SURFACE_COMMANDS: readonly Command[] = [{
     "reply are attached to it.",
   example: "mesh surface telegram",
   run: async (context) => {
-    const { runTelegram } = await import("../surfaces/telegram/telegram_command.ts");
+    const { runTelegram } = await import("../../surfaces/telegram/telegram_command.ts");
     return await runTelegram(context);
   },
 }, {
@@ -54,7 +54,7 @@ const SURFACE_COMMANDS: readonly Command[] = [{
   flags: { "--manifest": "print the manifest of the Slack app to create, as JSON" },
   example: "mesh surface slack",
   run: async (context, args) => {
-    const { runSlack } = await import("../surfaces/slack/slack_command.ts");
+    const { runSlack } = await import("../../surfaces/slack/slack_command.ts");
     return await runSlack(context, args);
   },
 }];

@@ -11,7 +11,7 @@ import { checkSession, standing, startSession, watchSession } from "../state/ses
 import { watchNetwork } from "../state/network.ts";
 import { activateStore } from "../state/store.ts";
 import { announceNew } from "../state/announce.ts";
-import { removeLeftOver } from "../state/demo/demo.ts";
+import { removeLeftOver } from "../state/demo.ts";
 import {
   connection,
   failures,

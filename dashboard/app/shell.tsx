@@ -6,7 +6,7 @@ import { Age, Empty } from "../components/basics.tsx";
 import { Boundary } from "../components/boundary.tsx";
 import { BusDown } from "../components/bus_down.tsx";
 import { announced } from "../state/announce.ts";
-import { demoRunning, endDemo } from "../state/demo/demo.ts";
+import { demoRunning, endDemo } from "../state/demo.ts";
 import { network } from "../state/network.ts";
 import { isConnected, machineName } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";

@@ -1,6 +1,6 @@
 /** What the gallery shows of machines: each state of the bus, and of another machine. */
 
-import type { RemoteGroup } from "../state/derived/remote.ts";
+import type { RemoteGroup } from "../state/remote.ts";
 import type { Message, Network, OtherMachine, Peer } from "../state/records.ts";
 import { MESSAGES } from "./samples.ts";
 

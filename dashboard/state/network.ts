@@ -3,7 +3,7 @@
 import { computed, effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, isUnavailable } from "./calls.ts";
-import { hasOthers } from "./derived/remote.ts";
+import { hasOthers } from "./remote.ts";
 import * as at from "./endpoints.ts";
 import { Resource, useResource } from "./resource.ts";
 import { peers } from "./store.ts";

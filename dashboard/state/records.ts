@@ -2,18 +2,19 @@
 
 import type * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
+import type * as wire from "protocol/wire.ts";
 import type * as at from "./endpoints.ts";
 
-export type Peer = WireResponse<typeof at.peers>["peers"][number];
+export type Peer = wire.Peer;
 /** The subagents of a peer. */
 export type Children = Pick<WireResponse<typeof at.getPeer>, "children" | "children_count">;
 export type Network = WireResponse<typeof at.machineList>;
 /** Another machine of the network. */
 export type OtherMachine = Network["machines"][number];
-export type Ask = WireResponse<typeof at.ask>;
+export type Ask = wire.Ask;
 export type AskPage = WireResponse<typeof at.askList>;
 export type MessagePage = WireResponse<typeof at.messages>;
-export type Message = WireResponse<typeof at.messages>["messages"][number];
+export type Message = wire.Message;
 export type Attachment = Message["attachments"][number];
 export type TranscriptEntry = WireResponse<typeof at.transcript>["entries"][number];
 export type Usage = WireResponse<typeof at.usage>;
@@ -21,9 +22,9 @@ export type AgentTurn = WireResponse<typeof at.turns>["turns"][number];
 /** What of an attachment decides how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.trace>;
-export type InboxItem = WireResponse<typeof at.inboxList>["items"][number];
+export type InboxItem = wire.InboxItem;
 export type JobLists = WireResponse<typeof at.jobList>;
-export type JobInList = JobLists["work"][number];
+export type JobInList = wire.JobInList;
 export type TemplateInList = JobLists["recurring"][number];
 export type JobRecord = WireResponse<typeof at.job>;
 export type OneJob = Extract<JobRecord, { job_id: string }>;

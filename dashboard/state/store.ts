@@ -6,8 +6,8 @@ import { now, startClock } from "./clock.ts";
 import * as at from "./endpoints.ts";
 import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
-import { isRemote, withShownName } from "./derived/remote.ts";
-import { blockedBehind, byUrgency, type WaitingAsk } from "./derived/waiting.ts";
+import { isRemote, withShownName } from "./remote.ts";
+import { blockedBehind, byUrgency, type WaitingAsk } from "protocol/derived/waiting.ts";
 
 const OPEN_ASKS_MAX = "200";
 const INBOX_MAX = "200";

@@ -6,7 +6,7 @@ import { Attachments, PeerLink, To } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
-import { endedInTerminal } from "../state/derived/endings.ts";
+import { endedInTerminal } from "protocol/derived/endings.ts";
 import * as at from "../state/endpoints.ts";
 import type { Ask } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";

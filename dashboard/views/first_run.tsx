@@ -2,7 +2,7 @@
 
 import { Act } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
-import { canPlayDemo, startDemo } from "../state/demo/demo.ts";
+import { canPlayDemo, startDemo } from "../state/demo.ts";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
 

@@ -4,7 +4,7 @@ import { Choices, Empty, Loaded, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
-import { isRemote, withShownName } from "../state/derived/remote.ts";
+import { isRemote, withShownName } from "../state/remote.ts";
 import * as at from "../state/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";

@@ -126,7 +126,7 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "cli/selftest/harness.ts",
+    file: "tools/selftest/harness.ts",
     tests: ["tests/cli/selftest"],
     faults: [
       [
@@ -345,8 +345,8 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "cli/surfaces/chat/handler.ts",
-    tests: ["tests/cli/surfaces/telegram/ended_items_test.ts"],
+    file: "surfaces/chat/handler.ts",
+    tests: ["tests/surfaces/telegram/ended_items_test.ts"],
     faults: [
       [
         "the buttons of a question stay after a decision elsewhere",

@@ -40,8 +40,8 @@ const STARTING: Readonly<Record<string, string>> = {
   "cli/commands/panes/attach.ts": "a client of tmux or kitty, in the foreground of the terminal",
   "cli/commands/run/pane.ts": "the person's agent, in the foreground of their terminal",
   "cli/commands/run/session.ts": "a client of tmux, in the foreground of the terminal",
-  "cli/demo/harness.ts": "a daemon and a tmux server, which `stop` ends by name",
-  "cli/selftest/harness.ts": "a daemon and a tmux server, which the harness ends by name",
+  "tools/demo/harness.ts": "a daemon and a tmux server, which `stop` ends by name",
+  "tools/selftest/harness.ts": "a daemon and a tmux server, which the harness ends by name",
 };
 
 const WIDE = `const a = ${"b + ".repeat(30)}b;\n`;

@@ -10,6 +10,8 @@ const SOURCE_FOLDERS = [
   "daemon",
   "relay",
   "cli",
+  "surfaces",
+  "tools",
   "dashboard",
   "packaging",
   "clients",

@@ -115,7 +115,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     needs: "this machine",
     summary: "Watch two demo agents talk, in a temporary mesh",
     example: "mesh demo",
-    run: async (context) => await (await import("../../demo/demo.ts")).runDemo(context),
+    run: async (context) => await (await import("../../../tools/demo/demo.ts")).runDemo(context),
   },
   {
     usage: "demo-peer <name>",
@@ -124,7 +124,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     example: "mesh demo-peer api",
     hidden: true,
     run: async (context, args) =>
-      await (await import("../../demo/peer.ts")).runDemoPeer(context, args.text("name")),
+      await (await import("../../../tools/demo/peer.ts")).runDemoPeer(context, args.text("name")),
   },
   ...CONFIG_COMMANDS,
 ];

@@ -3,7 +3,7 @@
 import type { Call, WireResponse } from "kit/http/client.ts";
 import { getInboxItem, readInboxItem, replyInboxItem } from "../../client/endpoints.ts";
 import { CommandError } from "../../client/failures.ts";
-import { endingOfItem } from "../../../dashboard/state/derived/endings.ts";
+import { endingOfItem } from "protocol/derived/endings.ts";
 import { clean } from "../../output/terminal.ts";
 import { formatInstant } from "../../output/time.ts";
 

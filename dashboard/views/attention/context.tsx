@@ -4,7 +4,7 @@ import { Age } from "../../components/basics.tsx";
 import { plainText } from "../../components/terminal/colour_rows.ts";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isUnavailable, RELAYED } from "../../state/calls.ts";
-import { isRemote } from "../../state/derived/remote.ts";
+import { isRemote } from "../../state/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";

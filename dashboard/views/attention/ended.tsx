@@ -8,7 +8,7 @@ import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
 import { askAnew, finish, isOwn, isUnknown } from "../../state/answers/answering.ts";
 import { call } from "../../state/calls.ts";
-import { endingOf } from "../../state/derived/endings.ts";
+import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "../../state/endpoints.ts";
 import type { Ask } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";

@@ -1,6 +1,6 @@
 /** The order of the questions: new ones do not push away those that a person looks at. */
 
-import type { WaitingAsk } from "../../state/derived/waiting.ts";
+import type { WaitingAsk } from "protocol/derived/waiting.ts";
 
 /** A question on the page. */
 export interface Shown {

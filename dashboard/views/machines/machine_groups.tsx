@@ -1,7 +1,7 @@
 /** The peers by machine: this one first, then those online, then those offline, folded. */
 
 import { call } from "../../state/calls.ts";
-import { groupsOf } from "../../state/derived/remote.ts";
+import { groupsOf } from "../../state/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import { network, useFreshNetwork } from "../../state/network.ts";
 import type { Message, Peer } from "../../state/records.ts";

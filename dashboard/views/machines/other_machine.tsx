@@ -10,7 +10,7 @@ import {
   latency,
   recipientsAmong,
   type RemoteGroup,
-} from "../../state/derived/remote.ts";
+} from "../../state/remote.ts";
 import type { Message, OtherMachine, Peer } from "../../state/records.ts";
 import { Circles } from "../mesh/circles.tsx";
 

@@ -5,7 +5,7 @@ import { State } from "../../components/basics.tsx";
 import { BusDown } from "../../components/bus_down.tsx";
 import { useFold } from "../../components/act/folds.ts";
 import { visible } from "../../components/text/visible.tsx";
-import { latency } from "../../state/derived/remote.ts";
+import { latency } from "../../state/remote.ts";
 import type { Network, Peer } from "../../state/records.ts";
 import { Circles } from "../mesh/circles.tsx";
 

@@ -3,7 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ActionProps } from "../../components/window.tsx";
-import { isSubagent } from "../../state/derived/subagents.ts";
+import { isSubagent } from "protocol/derived/subagents.ts";
 import type { Peer } from "../../state/records.ts";
 import { Fork } from "./fork.tsx";
 import { Copy } from "./handoffs/copy.tsx";

@@ -3,7 +3,7 @@
 import { Age, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import { isRemote } from "../../state/derived/remote.ts";
+import { isRemote } from "../../state/remote.ts";
 import * as at from "../../state/endpoints.ts";
 import type { DoctorReport, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";

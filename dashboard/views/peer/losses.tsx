@@ -5,7 +5,7 @@ import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
-import { EXECUTING, isExecutedBy } from "../../state/derived/executing.ts";
+import { EXECUTING, isExecutedBy } from "protocol/derived/executing.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { now } from "../../state/store.ts";

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { call, RELAYED } from "../../state/calls.ts";
 import * as at from "../../state/endpoints.ts";
-import { isRemote } from "../../state/derived/remote.ts";
+import { isRemote } from "../../state/remote.ts";
 import type { AgentTurn, Message, MessagePage, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import type { Talk } from "./entries.ts";

@@ -17,7 +17,7 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { prepareGemini, prepareOpencode } from "../../support/e2e/agent_setups.ts";
-import type { ScriptedModel } from "../../../cli/selftest/model/scripted_model.ts";
+import type { ScriptedModel } from "../../../tools/selftest/model/scripted_model.ts";
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
 import { until } from "../../support/waiting.ts";
 

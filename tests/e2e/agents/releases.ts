@@ -1,6 +1,6 @@
 /** The releases of an agent that are tried, and the table of the results of `mesh selftest`. */
 
-import type { Result } from "../../../cli/selftest/verdicts.ts";
+import type { Result } from "../../../tools/selftest/verdicts.ts";
 
 const TWO_MONTHS_MS = 60 * 86_400_000;
 const STABLE = /^\d+\.\d+\.\d+$/;

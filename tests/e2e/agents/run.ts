@@ -6,7 +6,7 @@
 import { delimiter, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
-import type { Result } from "../../../cli/selftest/verdicts.ts";
+import type { Result } from "../../../tools/selftest/verdicts.ts";
 import { installed, type Release, RELEASES } from "../../support/e2e/installed_agents.ts";
 import { MAIN, run } from "../../support/e2e/programs.ts";
 import { print } from "../../support/waiting.ts";

@@ -13,14 +13,14 @@ import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { Inbound } from "../../../daemon/features/messages/websocket/frames.ts";
 import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import { parseEvents } from "../../../cli/client/event_stream.ts";
-import { parseCommand } from "../../../cli/surfaces/chat/commands.ts";
-import { parseChoice, splitText } from "../../../cli/surfaces/chat/rendering.ts";
+import { parseCommand } from "../../../surfaces/chat/commands.ts";
+import { parseChoice, splitText } from "../../../surfaces/chat/rendering.ts";
 import {
   parseFrame,
   toPress,
   toWrittenMessage,
-} from "../../../cli/surfaces/slack/connection/envelopes.ts";
-import { readSlackText } from "../../../cli/surfaces/slack/message_text.ts";
+} from "../../../surfaces/slack/connection/envelopes.ts";
+import { readSlackText } from "../../../surfaces/slack/message_text.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";
 import { readWhen } from "../../../dashboard/components/time/when.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { hideCredentials, messageOf } from "kit/core/text.ts";
 import { joinRelay } from "../../../cli/setup/relay.ts";
-import { apiBase } from "../../../cli/surfaces/chat/program.ts";
+import { apiBase } from "../../../surfaces/chat/program.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { parseAddresses } from "../../../daemon/host/nats/addresses.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";

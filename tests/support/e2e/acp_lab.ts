@@ -22,10 +22,10 @@ import {
 } from "../../../daemon/features/agents/opencode/fixture.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { isAlive, treeOf } from "../../../daemon/host/processes.ts";
-import { writeFiles } from "../../../cli/selftest/agent_run.ts";
-import { isRemoved } from "../../../cli/selftest/harness.ts";
-import { ChatModel } from "../../../cli/selftest/model/chat.ts";
-import { GeminiModel } from "../../../cli/selftest/model/gemini.ts";
+import { writeFiles } from "../../../tools/selftest/agent_run.ts";
+import { isRemoved } from "../../../tools/selftest/harness.ts";
+import { ChatModel } from "../../../tools/selftest/model/chat.ts";
+import { GeminiModel } from "../../../tools/selftest/model/gemini.ts";
 import {
   binOf,
   copilotCli,

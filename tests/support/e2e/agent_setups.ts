@@ -25,11 +25,11 @@ import {
   opencodePackage,
   opencodeSettings,
 } from "../../../daemon/features/agents/opencode/fixture.ts";
-import { writeFiles } from "../../../cli/selftest/agent_run.ts";
-import { ChatModel } from "../../../cli/selftest/model/chat.ts";
-import { GeminiModel } from "../../../cli/selftest/model/gemini.ts";
+import { writeFiles } from "../../../tools/selftest/agent_run.ts";
+import { ChatModel } from "../../../tools/selftest/model/chat.ts";
+import { GeminiModel } from "../../../tools/selftest/model/gemini.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { ResponsesModel } from "../../../cli/selftest/model/responses.ts";
+import { ResponsesModel } from "../../../tools/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
 import type { Lab } from "./lab.ts";
 import type { AgentFixture, AgentUnderTest } from "./agent_harness.ts";

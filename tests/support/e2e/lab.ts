@@ -14,10 +14,10 @@ import {
   claudeEnvironment,
   claudeFirstStartDone,
 } from "../../../daemon/features/agents/claude_code/fixture.ts";
-import { isRemoved } from "../../../cli/selftest/harness.ts";
+import { isRemoved } from "../../../tools/selftest/harness.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { systemClock } from "kit/core/clock.ts";
-import { MessagesModel } from "../../../cli/selftest/model/messages.ts";
+import { MessagesModel } from "../../../tools/selftest/model/messages.ts";
 import { planOf } from "../agents/setup_plan.ts";
 import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";

@@ -12,10 +12,10 @@ import {
   opencodePackage,
   opencodeSettings,
 } from "../../../daemon/features/agents/opencode/fixture.ts";
-import { writeFiles } from "../../../cli/selftest/agent_run.ts";
-import { ChatModel } from "../../../cli/selftest/model/chat.ts";
+import { writeFiles } from "../../../tools/selftest/agent_run.ts";
+import { ChatModel } from "../../../tools/selftest/model/chat.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { isRemoved } from "../../../cli/selftest/harness.ts";
+import { isRemoved } from "../../../tools/selftest/harness.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
 import { inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
 import { retryUntil, typePrompt } from "./typing.ts";

@@ -3,9 +3,9 @@
 import type { Adapter, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
-import type { Subject } from "../../../cli/selftest/agents.ts";
-import { AgentDriver, type DriverHarness } from "../../../cli/selftest/agent_driver.ts";
-import { countOccurrences } from "../../../cli/selftest/model/scripted_model.ts";
+import type { Subject } from "../../../tools/selftest/agents.ts";
+import { AgentDriver, type DriverHarness } from "../../../tools/selftest/agent_driver.ts";
+import { countOccurrences } from "../../../tools/selftest/model/scripted_model.ts";
 import { world } from "../world.ts";
 
 /** How it misbehaves. */

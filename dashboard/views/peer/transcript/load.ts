@@ -2,7 +2,7 @@
 
 import { ApiError } from "kit/http/client.ts";
 import { call, RELAYED } from "../../../state/calls.ts";
-import { isRemote } from "../../../state/derived/remote.ts";
+import { isRemote } from "../../../state/remote.ts";
 import * as at from "../../../state/endpoints.ts";
 import type { Peer, TranscriptEntry } from "../../../state/records.ts";
 

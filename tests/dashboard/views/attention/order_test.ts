@@ -1,7 +1,7 @@
 /** The order of the questions on the page. */
 
 import assert from "node:assert/strict";
-import type { WaitingAsk } from "../../../../dashboard/state/derived/waiting.ts";
+import type { WaitingAsk } from "protocol/derived/waiting.ts";
 import {
   arrange,
   idOf,

@@ -6,7 +6,7 @@ import { notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
-import type { ModelServer } from "../../../../cli/selftest/model/scripted_model.ts";
+import type { ModelServer } from "../../../../tools/selftest/model/scripted_model.ts";
 import { withAgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareCopilot, prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";

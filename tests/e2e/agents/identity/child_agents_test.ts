@@ -14,7 +14,7 @@ import { GEMINI_SETTINGS } from "../../../../daemon/features/agents/gemini/fixtu
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { listMessages } from "protocol/messages/log.ts";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
-import { MessagesModel } from "../../../../cli/selftest/model/messages.ts";
+import { MessagesModel } from "../../../../tools/selftest/model/messages.ts";
 import { AgentFixture, type AgentUnderTest } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
 import {

@@ -8,7 +8,7 @@ import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { spawnPeer } from "protocol/spawn/contract.ts";
 import { forkSession } from "protocol/spawn/sessions.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
-import type { ModelServer } from "../../../../cli/selftest/model/scripted_model.ts";
+import type { ModelServer } from "../../../../tools/selftest/model/scripted_model.ts";
 import { codexCli, type Installed, opencodeCli } from "../../../support/e2e/installed_agents.ts";
 import {
   type AgentFixture,

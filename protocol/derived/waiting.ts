@@ -1,0 +1,53 @@
+/** What waits for the human, and who waits behind it. */
+
+import type { Ask, InboxItem } from "protocol/wire.ts";
+
+/** The asks that cannot be answered before `ask` is, as far as the daemon knows. */
+export interface Blocked {
+  readonly names: readonly string[];
+  /** When the longest of all these waits began; an instant. */
+  readonly since: string;
+}
+
+/** An open ask to the human with its inbox item, and who waits behind it. */
+export interface WaitingAsk {
+  readonly item: InboxItem;
+  readonly ask: Ask;
+  readonly behind: Blocked;
+}
+
+/**
+ * Names who cannot go on until `ask` is answered: its asker, the askers of open asks to that asker,
+ * and so on. `open` is all open asks.
+ */
+export function blockedBehind(ask: Ask, open: readonly Ask[]): Blocked {
+  const names = new Set<string>();
+  let since = ask.created_at;
+  const passed = new Set<string | null>([null, ask.to_peer_id]);
+  const next = [ask.from_peer_id];
+  for (let peer_id = next.pop(); peer_id !== undefined; peer_id = next.pop()) {
+    if (passed.has(peer_id)) continue;
+    passed.add(peer_id);
+    for (const behind of open) {
+      if (behind.to_peer_id !== peer_id || passed.has(behind.from_peer_id)) continue;
+      names.add(behind.from_peer_name);
+      if (behind.created_at < since) since = behind.created_at;
+      next.push(behind.from_peer_id);
+    }
+  }
+  return { names: [...names], since };
+}
+
+/** Agents that stand still first, then asks that hold up others, each the longest wait first. */
+export function byUrgency(
+  a: { readonly ask: Ask; readonly behind: Blocked },
+  b: { readonly ask: Ask; readonly behind: Blocked },
+): number {
+  return rank(a) - rank(b) || a.behind.since.localeCompare(b.behind.since);
+}
+
+function rank({ ask, behind }: { readonly ask: Ask; readonly behind: Blocked }): number {
+  if (ask.question?.blocking) return 0;
+  if (behind.names.length > 0) return 1;
+  return ask.question ? 2 : 3;
+}

@@ -1,0 +1,100 @@
+/** Sends one part of an item to the chat; the bytes of a file come from the daemon. */
+
+import type { Clock } from "kit/core/clock.ts";
+import { ApiError } from "kit/http/client.ts";
+import { cleanFilename } from "kit/http/filenames.ts";
+import { timeout } from "kit/core/timeout.ts";
+import type { DaemonClient } from "../../cli/client/daemon_client.ts";
+import { type Chat, ChatError, type OutgoingText } from "./chat.ts";
+import { isDaemonUnavailable } from "./daemon_calls.ts";
+import type { FilePart, Part } from "./parts.ts";
+import { isPicture } from "./pictures.ts";
+
+/** How long the daemon may take to give us a file. */
+const LOAD_MS_MAX = 60_000;
+
+/** A file that cannot be sent, now or later. The message says why. */
+export class FileNotSent extends Error {
+  override readonly name = "FileNotSent";
+}
+
+export interface PartSenderDeps {
+  readonly chat: Pick<Chat, "sendText" | "sendFile" | "style">;
+  readonly clock: Clock;
+  readonly daemon: Pick<DaemonClient, "get" | "url">;
+}
+
+interface Signals {
+  /** Ends what has sent nothing yet. */
+  readonly stop: AbortSignal;
+  /** Ends a send in progress. */
+  readonly abort: AbortSignal;
+}
+
+/**
+ * Sends a part. Returns the ref of its message, if the chat tells it. Throws a `ChatError`, of the
+ * class `network` also if the daemon does not give us the file now, or `FileNotSent`.
+ */
+export async function sendPart(
+  deps: PartSenderDeps,
+  part: Part,
+  { mayBeShown, ...place }: Pick<OutgoingText, "reply_to" | "first_ref" | "mayBeShown">,
+  { stop, abort }: Signals,
+): Promise<string | undefined> {
+  const { chat } = deps;
+  if (part.kind === "text") {
+    const { text, buttons, item_id, number } = part;
+    return await chat.sendText(
+      { text, item_id, part: number, buttons, mayBeShown, ...place },
+      abort,
+    );
+  }
+  const { filename, caption } = part;
+  const bytes = await load(deps, part, stop);
+  const file = {
+    filename: cleanFilename(filename),
+    bytes,
+    isPicture: isPicture(bytes),
+    caption,
+    ...place,
+  };
+  try {
+    return await chat.sendFile(file, abort);
+  } catch (error) {
+    const isRefused = error instanceof ChatError && error.error_class === "bad_request";
+    if (isRefused) throw new FileNotSent(`${chat.style.title} rejects it: ${error.message}`);
+    throw error;
+  }
+}
+
+async function load(
+  { chat, clock, daemon }: PartSenderDeps,
+  { id, size }: FilePart,
+  stop: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { title, file_bytes_max } = chat.style;
+  if (size > file_bytes_max) {
+    throw new FileNotSent(`it has ${size} bytes, and ${title} takes at most ${file_bytes_max}`);
+  }
+  try {
+    const loading = (signal: AbortSignal) => download(daemon, id, signal);
+    const bytes = await timeout(clock, LOAD_MS_MAX, loading, stop);
+    if (bytes?.length === size) return bytes;
+  } catch (error) {
+    if (error instanceof ApiError && !isDaemonUnavailable(error)) {
+      throw new FileNotSent(error.problem.detail);
+    }
+  }
+  throw new ChatError("network", "The daemon did not give us a file of the item");
+}
+
+/** The bytes of an attachment. Throws the daemon's refusal. */
+async function download(
+  daemon: PartSenderDeps["daemon"],
+  id: string,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await daemon.get(`/attachments/${encodeURIComponent(id)}`, { signal });
+  if (!response.ok) throw new ApiError(response.status, await response.json());
+  return new Uint8Array(await response.arrayBuffer());
+}

@@ -1,0 +1,83 @@
+/** `mesh surface slack`: checks the settings and runs the surface until Ctrl-C. */
+
+import { randomIds } from "kit/core/clock.ts";
+import { dirname, join } from "kit/core/path.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
+import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
+import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
+import { type Args, type CommandContext, interruptible } from "../../cli/command/command.ts";
+import { EXIT } from "../../cli/client/failures.ts";
+import { connectWebSocket } from "../../cli/client/daemon_connection.ts";
+import { readSettings } from "../../cli/client/settings.ts";
+import { mustGetHealth } from "../../cli/client/daemon_process.ts";
+import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { DEFAULT_BASE } from "./api/api_caller.ts";
+import type { HandledFile } from "./handled_messages.ts";
+import { slackSockets } from "./connection/socket.ts";
+import { MANIFEST } from "./manifest.ts";
+import { SlackSurface } from "./surface.ts";
+import { WebApi } from "./api/web_api.ts";
+
+const MISSING = {
+  app_token: "surfaces.slack.app_token is missing: create a Slack app from the manifest that " +
+    "`mesh surface slack --manifest` prints, generate an app-level token with the scope " +
+    "connections:write, and store it with `mesh config set surfaces.slack.app_token -`",
+  bot_token: "surfaces.slack.bot_token is missing: install the app, and store its bot token with " +
+    "`mesh config set surfaces.slack.bot_token -`",
+  user: "surfaces.slack.user is missing: your member id, which your profile in Slack copies, for " +
+    "`mesh config set surfaces.slack.user ID`",
+};
+
+export async function runSlack(context: CommandContext, args: Args): Promise<number> {
+  if (args.flag("manifest")) {
+    context.terminal.printJson(MANIFEST);
+    return EXIT.done;
+  }
+  const { env, clock, daemon } = context;
+  const settings = readSettings(env);
+  const app_token = settings["surfaces.slack.app_token"];
+  const bot_token = settings["surfaces.slack.bot_token"];
+  const user = settings["surfaces.slack.user"];
+  const channel = settings["surfaces.slack.channel"];
+  if (!app_token || !bot_token || !user) {
+    throw missingSettings(env, [
+      ...(app_token ? [] : [MISSING.app_token]),
+      ...(bot_token ? [] : [MISSING.bot_token]),
+      ...(user ? [] : [MISSING.user]),
+    ]);
+  }
+  const base = apiBase(env, "SLACK_API_BASE", DEFAULT_BASE);
+  await mustGetHealth(daemon);
+  const log = timedLog(context);
+  const surface = new SlackSurface({
+    clock,
+    ids: randomIds,
+    api: new WebApi({ base, app_token, bot_token, clock, fetch: outgoingFetch(env, clock.now) }),
+    user,
+    channel,
+    handledFile: handledFile(env),
+    call: daemon.call,
+    daemon,
+    connect: connectWebSocket,
+    connectSlack: slackSockets({ env, clock }),
+    url: () => tryDaemonUrl(daemon),
+    auth_token: settings["daemon.auth_token"]?.reveal(),
+    log,
+  });
+  const where = channel === undefined ? "direct messages" : `channel ${channel}`;
+  log(`Showing your inbox to ${user} in Slack (${where}); stop with Ctrl-C`);
+  await interruptible((signal) => surface.run(signal));
+  return EXIT.done;
+}
+
+/** A file of the state directory. */
+function handledFile(env: Env): HandledFile {
+  const path = join(statePath(env), "slack_surface.json");
+  return {
+    read: () => readTextOrNothing(path),
+    write(text) {
+      makeDirectory(dirname(path));
+      writePrivately(path, text);
+    },
+  };
+}

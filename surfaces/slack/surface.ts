@@ -1,0 +1,185 @@
+/** The Slack surface: a chat surface that gets what the person does over Socket Mode. */
+
+import { pause } from "kit/core/timeout.ts";
+import { CommandError } from "../../cli/client/failures.ts";
+import { Backoff } from "../../cli/client/backoff.ts";
+import { ChatError } from "../chat/chat.ts";
+import { tellNotSent } from "../chat/notices.ts";
+import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
+import { findMissed } from "./catch_up.ts";
+import {
+  type Envelope,
+  toEditedMessage,
+  toPress,
+  toWrittenMessage,
+  type WrittenMessage,
+} from "./connection/envelopes.ts";
+import { type HandledFile, HandledMessages } from "./handled_messages.ts";
+import { Incoming, toMs } from "./incoming.ts";
+import { CLOCK_ERROR_MS, SlackChat, type SlackChatDeps } from "./slack_chat.ts";
+import type { ConnectSlackSocket } from "./connection/socket.ts";
+import { SocketMode } from "./connection/socket_mode.ts";
+import { timestampAt } from "./api/timestamps.ts";
+
+export interface SurfaceDeps
+  extends Omit<ChatSurfaceDeps, "chat">, Omit<SlackChatDeps, "clock" | "ids"> {
+  readonly connectSlack: ConnectSlackSocket;
+  readonly handledFile: HandledFile;
+}
+
+const RETRY_MS_MAX = 30_000;
+/** A reply that is older when the surface finds it is not forwarded. */
+const FORWARDED_AGE_MS_MAX = 24 * 3_600_000;
+const TOO_OLD = "I was off when you wrote this, more than a day ago, so I did not forward it. " +
+  "If it still matters, write it again.";
+
+export class SlackSurface {
+  readonly #deps: SurfaceDeps;
+  readonly #chat: SlackChat;
+  readonly #surface: ChatSurface;
+  readonly #incoming: Incoming;
+  #handled: HandledMessages | undefined;
+  /** The end of the work that was taken on last. Everything is handled in order. */
+  #last: Promise<unknown> = Promise.resolve();
+  #isCatchingUp = false;
+
+  constructor(deps: SurfaceDeps) {
+    this.#deps = deps;
+    this.#chat = new SlackChat(deps);
+    this.#surface = new ChatSurface({ ...deps, chat: this.#chat });
+    this.#incoming = new Incoming({ ...deps, chat: this.#chat });
+  }
+
+  /** Runs until the signal aborts; throws errors that a retry cannot fix, such as a bad token. */
+  run(signal: AbortSignal): Promise<void> {
+    return this.#surface.run((handle, signal) => this.#receive(handle, signal), signal);
+  }
+
+  async #receive(handle: HandleEvent, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    let failure: { error: unknown } | undefined;
+    const inOrder = (work: () => Promise<void>) =>
+      this.#inOrder(async () => {
+        try {
+          await work();
+        } catch (error) {
+          if (!either.aborted) failure = { error };
+          stop.abort(new Error("Stopped"));
+          throw error;
+        }
+      });
+    const connection = new SocketMode({
+      ...this.#deps,
+      connect: this.#deps.connectSlack,
+      ready: () => {
+        if (this.#isCatchingUp) return;
+        this.#isCatchingUp = true;
+        inOrder(() => this.#catchUp(handle, either)).catch(() => {}); // `failure` holds the error.
+      },
+      handle: (envelope) => inOrder(() => this.#handle(envelope, handle, either)),
+    });
+    try {
+      await connection.run(either);
+      if (failure) throw failure.error;
+    } catch (error) {
+      throw toUserError(error);
+    } finally {
+      stop.abort(new Error("Stopped"));
+      await this.#last;
+    }
+  }
+
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #handle(envelope: Envelope, handle: HandleEvent, signal: AbortSignal): Promise<void> {
+    const message = toWrittenMessage(envelope), press = toPress(envelope);
+    if (message) await this.#handleMessage(message, handle, signal);
+    const edited = toEditedMessage(envelope);
+    if (edited) {
+      const edit = await this.#retry(async () => {
+        const isReply = await this.#incoming.isFromPerson(edited, signal);
+        return isReply ? await this.#incoming.toMessage(edited, signal) : undefined;
+      }, signal);
+      if (edit) await handle({ edit }, signal);
+    }
+    if (press) {
+      const tap = await this.#retry(() => this.#incoming.toTap(press, signal), signal);
+      if (tap) await handle({ tap }, signal);
+    }
+    signal.throwIfAborted();
+  }
+
+  /** Handles a message, unless that was done before. */
+  async #handleMessage(
+    message: WrittenMessage,
+    handle: HandleEvent,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const incoming = await this.#retry(async () => {
+      const isHandled = (await this.#getHandled(signal)).isRecent(message.ts);
+      const isNew = !isHandled && await this.#incoming.isFromPerson(message, signal);
+      return isNew ? await this.#incoming.toMessage(message, signal) : undefined;
+    }, signal);
+    if (!incoming) return;
+    const age_ms = this.#deps.clock.now() - toMs(message.ts);
+    if (age_ms > FORWARDED_AGE_MS_MAX) {
+      const notice = { text: TOO_OLD, reply_to: incoming.ref };
+      await tellNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
+    } else await handle({ message: incoming }, signal);
+    signal.throwIfAborted();
+    (await this.#getHandled(signal)).add(message.ts);
+  }
+
+  /** Handles what was written while no connection was open, or what another program received. */
+  async #catchUp(handle: HandleEvent, signal: AbortSignal): Promise<void> {
+    const { api, clock, user, log } = this.#deps;
+    this.#isCatchingUp = false; // A connection from here on needs another catch-up.
+    const missed = await this.#retry(async () => {
+      const handled = await this.#getHandled(signal);
+      const conversation = await this.#chat.getConversation(signal);
+      return await findMissed({ api, clock, handled, user, ...conversation }, signal);
+    }, signal);
+    for (const message of missed.messages) await this.#handleMessage(message, handle, signal);
+    if (!missed.isComplete) {
+      log("Slack's history holds more than was read: write again what was not answered");
+    }
+    (await this.#getHandled(signal)).advance(missed.through);
+  }
+
+  async #getHandled(signal: AbortSignal): Promise<HandledMessages> {
+    const { handledFile, clock } = this.#deps;
+    const { channel } = await this.#chat.getConversation(signal);
+    const start = timestampAt(clock.now() - CLOCK_ERROR_MS);
+    return this.#handled ??= new HandledMessages(handledFile, channel, start);
+  }
+
+  /** Repeats calls that have no effect until they succeed; throws what a retry cannot fix. */
+  async #retry<A>(work: () => Promise<A>, signal: AbortSignal): Promise<A> {
+    const { clock, log } = this.#deps;
+    const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        signal.throwIfAborted();
+        const canRetry = error instanceof ChatError &&
+          ["network", "unclear", "rate_limited"].includes(error.error_class);
+        if (!canRetry) throw error;
+        if (backoff.waitedMs === 0) log(`${error.message}; retrying`);
+        if (error.retry_after_ms) await pause(clock, error.retry_after_ms, signal);
+        await backoff.pause(signal);
+      }
+    }
+  }
+}
+
+/** A refusal that is not of a token ends the program as well, with what to do. */
+function toUserError(error: unknown): unknown {
+  if (!(error instanceof ChatError) || error.error_class === "unauthorized") return error;
+  return new CommandError(error.message);
+}

@@ -1,0 +1,72 @@
+/** `mesh surface telegram`: checks the settings and runs the surface until Ctrl-C. */
+
+import { randomIds } from "kit/core/clock.ts";
+import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
+import { type CommandContext, interruptible } from "../../cli/command/command.ts";
+import { EXIT } from "../../cli/client/failures.ts";
+import { connectWebSocket } from "../../cli/client/daemon_connection.ts";
+import { readSettings } from "../../cli/client/settings.ts";
+import { mustGetHealth } from "../../cli/client/daemon_process.ts";
+import { ChatError } from "../chat/chat.ts";
+import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { BotApi, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
+import { TelegramSurface } from "./surface.ts";
+
+const TOKEN_MISSING =
+  "surfaces.telegram.token is missing: create a bot with @BotFather to get one, and store it with " +
+  "`mesh config set surfaces.telegram.token -`";
+const CHAT_MISSING =
+  "surfaces.telegram.chat_id is missing: the id of your chat with the bot, for " +
+  "`mesh config set surfaces.telegram.chat_id ID`";
+/**
+ * How long the usage error may take to list chats. It must stay quick when Telegram is not
+ * reachable.
+ */
+const CHAT_LOOKUP_MS_MAX = 5_000;
+
+export async function runTelegram(context: CommandContext): Promise<number> {
+  const { env, clock } = context;
+  const settings = readSettings(env);
+  const token = settings["surfaces.telegram.token"];
+  const chat_id = settings["surfaces.telegram.chat_id"];
+  const base = apiBase(env, "TELEGRAM_API_BASE", DEFAULT_BASE);
+  const options = { base, clock, fetch: outgoingFetch(env, clock.now) };
+  if (!token) throw missingSettings(env, [TOKEN_MISSING, ...(chat_id ? [] : [CHAT_MISSING])]);
+  if (!chat_id) {
+    throw missingSettings(env, [CHAT_MISSING, await describeChats({ ...options, token })]);
+  }
+  const { daemon } = context;
+  await mustGetHealth(daemon);
+  const log = timedLog(context);
+  const surface = new TelegramSurface({
+    clock,
+    ids: randomIds,
+    bot: new BotApi({ ...options, token, chat_id }),
+    call: daemon.call,
+    daemon,
+    connect: connectWebSocket,
+    url: () => tryDaemonUrl(daemon),
+    auth_token: settings["daemon.auth_token"]?.reveal(),
+    log,
+  });
+  log(`Showing your inbox in chat ${chat_id}; stop with Ctrl-C`);
+  await interruptible((signal) => surface.run(signal));
+  return EXIT.done;
+}
+
+/** Lists the chats that wrote to the bot recently, so that the user can choose one. */
+async function describeChats(options: Omit<BotOptions, "chat_id">): Promise<string> {
+  const bot = new BotApi({ ...options, chat_id: "0" });
+  try {
+    const updates = await bot.peekUpdates(CHAT_LOOKUP_MS_MAX);
+    const chats = updates.flatMap(({ message }) => message ? [message.chat] : []);
+    const chatNames = new Map(chats.map(({ id, type, username }) => [id, username ?? type]));
+    const list = [...chatNames].map(([id, name]) => `${id} (${name})`);
+    return list.length === 0
+      ? "Write to the bot in Telegram and run this again: it then lists the chat's id"
+      : `Chats that wrote to the bot: ${list.join(", ")}`;
+  } catch (error) {
+    if (!(error instanceof ChatError)) throw error;
+    return `Cannot list the chats of the bot: ${error.message}`;
+  }
+}
