@@ -9,20 +9,21 @@ ARG RUN_IMAGE=debian:trixie-slim
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 ENV DENO_DIR=/src/cache
-COPY .ci/deno/package.json .ci/deno/package-lock.json tools/
+COPY .ci/deno/package.json .ci/deno/package-lock.json npm/
 # The lock file holds the hash of the x64 build. For arm64 npm trusts the hash that the registry sends.
-RUN if [ "$(uname -m)" = x86_64 ]; then npm ci --ignore-scripts --no-audit --no-fund --prefix tools; else npm install --no-save --ignore-scripts --no-audit --no-fund --prefix arm @deno/linux-arm64-glibc@2.9.6 && cp -r arm/node_modules tools/; fi
-RUN mkdir -p out/bin out/data && cp tools/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
+RUN if [ "$(uname -m)" = x86_64 ]; then npm ci --ignore-scripts --no-audit --no-fund --prefix npm; else npm install --no-save --ignore-scripts --no-audit --no-fund --prefix arm @deno/linux-arm64-glibc@2.9.6 && cp -r arm/node_modules npm/; fi
+RUN mkdir -p out/bin out/data && cp npm/node_modules/@deno/linux-*/deno out/bin/deno && out/bin/deno --version
 # deno.json freezes the lock file, so only packages with a known hash are bundled.
 COPY deno.json deno.lock main.ts cli.ts ./
 COPY dashboard/deno.json dashboard/
 COPY dashboard/files dashboard/files
-COPY dashboard/state/derived dashboard/state/derived
-COPY dashboard/state/demo/script.ts dashboard/state/demo/
 COPY kit kit
+COPY protocol protocol
 COPY cli cli
 COPY daemon daemon
 COPY relay relay
+COPY surfaces surfaces
+COPY tools tools
 RUN out/bin/deno bundle --quiet --platform deno -o out/mesh.js main.ts
 
 FROM ${RUN_IMAGE}

@@ -127,7 +127,7 @@ export const WORK_TARGETS: readonly Target[] = [
   },
   {
     file: "tools/selftest/harness.ts",
-    tests: ["tests/cli/selftest"],
+    tests: ["tests/tools/selftest"],
     faults: [
       [
         "a process that still writes ends the self-test of all agents",

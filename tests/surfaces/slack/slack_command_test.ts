@@ -7,7 +7,7 @@ import { MANIFEST } from "../../../surfaces/slack/manifest.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 import { APP_TOKEN, BOT_TOKEN, SAM } from "../../support/slack/fake_slack.ts";
 
-const DOCS = join(import.meta.dirname ?? ".", "..", "..", "..", "..", "docs");
+const DOCS = join(import.meta.dirname ?? ".", "..", "..", "..", "docs");
 
 /** A home without a daemon. */
 function setup() {
