@@ -2,7 +2,7 @@
 
 import type { Call } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
-import { reportChat } from "../client/endpoints.ts";
+import { reportChat } from "protocol/generated/endpoints.ts";
 import type { TurnState } from "protocol/agents/contract.ts";
 import type { TypedFrame } from "../client/daemon_connection.ts";
 import type { AcpAgent } from "./agent.ts";

@@ -2,7 +2,7 @@
 
 import type { Call } from "kit/http/client.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
-import { askBlocking } from "../client/endpoints.ts";
+import { askBlocking } from "protocol/generated/endpoints.ts";
 import type { PermissionOutcome, PermissionRequest, ToolCall } from "./protocol.ts";
 import { titleOf } from "./turn.ts";
 

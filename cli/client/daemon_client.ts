@@ -9,7 +9,7 @@ import {
   type PlainResponse,
 } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
-import { askBlocking, identifyCaller, listInbox } from "./endpoints.ts";
+import { askBlocking, identifyCaller, listInbox } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { paneOf } from "../../daemon/host/terminals/addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";

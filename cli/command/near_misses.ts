@@ -3,7 +3,7 @@
 import { ApiError } from "kit/http/client.ts";
 import type { CommandContext } from "./command.ts";
 import { nearest } from "./near_words.ts";
-import { listPeers } from "../client/endpoints.ts";
+import { listPeers } from "protocol/generated/endpoints.ts";
 
 /** The fields in which refusals name what the caller typed. */
 const TYPED_FIELDS: Readonly<Record<string, string>> = { unknown_peer: "peer" };

@@ -1,7 +1,7 @@
 /** Shortened ids in arguments: completed by the daemon before a command runs. */
 
 import type { Call } from "kit/http/client.ts";
-import { completeId } from "../client/endpoints.ts";
+import { completeId } from "protocol/generated/endpoints.ts";
 import { undefinedOnRefusal } from "../client/daemon_client.ts";
 import type { Args, CommandSpec } from "./command.ts";
 

@@ -14,7 +14,7 @@ import {
   retryJob,
   runJob,
   updateJob,
-} from "../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import {
   Continuity,

@@ -1,7 +1,7 @@
 /** `mesh peers`: lists peers, and closes offline ones that nothing waits for. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { listPeers, prunePeers } from "../client/endpoints.ts";
+import { listPeers, prunePeers } from "protocol/generated/endpoints.ts";
 import type { KeptReason } from "protocol/lifecycle.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";

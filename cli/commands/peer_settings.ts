@@ -2,7 +2,7 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import type { GivenSettings } from "protocol/peers/groups.ts";
-import { getPeer, killPeer, listGroup, setPeer } from "../client/endpoints.ts";
+import { getPeer, killPeer, listGroup, setPeer } from "protocol/generated/endpoints.ts";
 import {
   answerCommand,
   type Args,

@@ -9,7 +9,7 @@ import {
   listOrphans,
   rehookPeer,
   renamePeer,
-} from "../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 import { addressFor } from "../../daemon/host/terminals/addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import {

@@ -1,7 +1,7 @@
 /** `mesh answer` for structured questions, `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { answerAsk, askMany, getMany } from "../client/endpoints.ts";
+import { answerAsk, askMany, getMany } from "protocol/generated/endpoints.ts";
 import { pollForReply } from "./waiting/reply_wait.ts";
 import {
   answerCommand,

@@ -7,7 +7,7 @@ import {
   editSchedule,
   getSchedule,
   listSchedules,
-} from "../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 import { ScheduleKind, ScheduleState } from "protocol/schedules/contract.ts";
 import {
   answerCommand,

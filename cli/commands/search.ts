@@ -4,7 +4,13 @@ import type * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
 import type { Call, WireResponse } from "kit/http/client.ts";
-import { getAsk, getInboxItem, getMessage, getTrace, listMessages } from "../client/endpoints.ts";
+import {
+  getAsk,
+  getInboxItem,
+  getMessage,
+  getTrace,
+  listMessages,
+} from "protocol/generated/endpoints.ts";
 import { Kind } from "protocol/messages/contract.ts";
 import { toAskHandle, waitForReply } from "./waiting/reply_wait.ts";
 import { answerCommand, type Args, type Command, type CommandContext } from "../command/command.ts";

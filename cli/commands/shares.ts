@@ -1,6 +1,6 @@
 /** `mesh share`: creates, lists and revokes links that let a guest watch one peer. */
 
-import { createShare, listShares, revokeShare } from "../client/endpoints.ts";
+import { createShare, listShares, revokeShare } from "protocol/generated/endpoints.ts";
 import { Permissions } from "protocol/shares.ts";
 import { answerCommand, type Command } from "../command/command.ts";
 import { styled } from "../output/terminal.ts";

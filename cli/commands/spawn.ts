@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "protocol/agents/contract.ts";
-import { forkPeer, restartPeer, spawnPeer } from "../client/endpoints.ts";
+import { forkPeer, restartPeer, spawnPeer } from "protocol/generated/endpoints.ts";
 import type { Spawned } from "protocol/spawn/contract.ts";
 import {
   answerCommand,

@@ -1,7 +1,7 @@
 /** The doctor's checks of the bus: the connection, the clocks, what waits, and how full it is. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import type { listMachines } from "../client/endpoints.ts";
+import type { listMachines } from "protocol/generated/endpoints.ts";
 import { formatDuration, formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 

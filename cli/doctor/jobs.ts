@@ -1,6 +1,6 @@
 /** The doctor's check of jobs: running jobs of idle executors, and templates that have to wait. */
 
-import { listJobs } from "../client/endpoints.ts";
+import { listJobs } from "protocol/generated/endpoints.ts";
 import { formatDuration } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Peers } from "./snapshot.ts";

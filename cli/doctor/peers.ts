@@ -2,7 +2,7 @@
  * The doctor's check of the peers: reports the contradictions that the daemon finds in each peer.
  */
 
-import { diagnosePeer } from "../client/endpoints.ts";
+import { diagnosePeer } from "protocol/generated/endpoints.ts";
 import { type DaemonClient, undefinedOnRefusal } from "../client/daemon_client.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Peers } from "./snapshot.ts";

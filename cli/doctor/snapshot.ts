@@ -7,7 +7,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { FileRefusal } from "kit/host/file_errors.ts";
-import { listDeliveries, listMachines, listPeers } from "../client/endpoints.ts";
+import { listDeliveries, listMachines, listPeers } from "protocol/generated/endpoints.ts";
 import type { Health } from "protocol/api/events.ts";
 import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";

@@ -2,7 +2,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer, killPeer, notifyPeer, openAsk } from "../client/endpoints.ts";
+import { getPeer, killPeer, notifyPeer, openAsk } from "protocol/generated/endpoints.ts";
 import type { replyInboxItem } from "protocol/inbox.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type CommandContext } from "../command/command.ts";

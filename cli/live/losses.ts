@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
-import { getPeer, listJobs, listMessages, pendingAsks } from "../client/endpoints.ts";
+import { getPeer, listJobs, listMessages, pendingAsks } from "protocol/generated/endpoints.ts";
 import { EXECUTING, isExecutedBy } from "protocol/derived/executing.ts";
 import { styled } from "../output/terminal.ts";
 import { formatAge } from "../output/time.ts";

@@ -3,7 +3,13 @@
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { ApiError, type Call } from "kit/http/client.ts";
-import { listAsks, listInbox, listMessages, listPeers, pendingAsks } from "../client/endpoints.ts";
+import {
+  listAsks,
+  listInbox,
+  listMessages,
+  listPeers,
+  pendingAsks,
+} from "protocol/generated/endpoints.ts";
 import {
   type DaemonClient,
   DaemonUnreachable,

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { refreshTopics } from "../state/resource.ts";
 import { humanName, standing } from "../state/session.ts";
@@ -46,7 +46,7 @@ function useDraft(peer_id: string) {
       const more = files.length > 0 ? { attachments } : {};
       const body = { from_peer, to_peer: peer_id, text, ...more };
       try {
-        await call(mode === "ask" ? at.openAsk : at.notify, { body, headers });
+        await call(mode === "ask" ? at.openAsk : at.notifyPeer, { body, headers });
       } catch (failure) {
         setUnclear(!isDefinite(failure));
         throw failure;

@@ -2,14 +2,14 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Trace } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { Loaded } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
 
 export function TraceView({ id }: { id: string }) {
-  const load = () => call(at.trace, { params: { trace_id: id } });
+  const load = () => call(at.getTrace, { params: { trace_id: id } });
   const resource = useResource(id, ["messages", "asks"], load);
   return (
     <section class="trace" aria-label="Trace">

@@ -9,7 +9,7 @@ import {
   type DemoScript,
   SCRIPTS,
 } from "protocol/derived/demo_script.ts";
-import * as at from "./endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { notify, openAsks, peers } from "./store.ts";
 
 /** Names the human in every peer argument (contract 2). */

@@ -4,7 +4,7 @@ import { computed, effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, isUnavailable } from "./calls.ts";
 import { hasOthers } from "./remote.ts";
-import * as at from "./endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { Resource, useResource } from "./resource.ts";
 import { peers } from "./store.ts";
 import { connection } from "./stream.ts";
@@ -17,7 +17,7 @@ const WAITING_INTERVAL_MS = 2000;
 /** Null if the daemon knows no other machines, because its version is older. */
 export const network = new Resource(["machines"], async () => {
   try {
-    return await call(at.machineList, {});
+    return await call(at.listMachines, {});
   } catch (error) {
     if (isUnavailable(error)) return null;
     throw error;

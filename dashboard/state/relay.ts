@@ -1,11 +1,17 @@
 /** A page that a relay serves: its sign-in, and the machines that it can switch to. */
 
 import { signal } from "@preact/signals";
-import type { WireResponse } from "kit/http/client.ts";
+import { endpoint, type WireResponse } from "kit/http/client.ts";
 import { call, holdFormToken, isRefusal, PREFIX, RELAYED } from "./calls.ts";
-import * as at from "./endpoints.ts";
+import type * as at from "protocol/generated/endpoints.ts";
 
-export type Machine = WireResponse<typeof at.machinePage>["machines"][number];
+/** In place of `getPage`, if a relay serves the page; relative to the machine's address there. */
+type MachinePage = Omit<typeof at.relayGetMachinePage, "path"> & {
+  readonly path: "/dashboard/session";
+};
+const machinePage = endpoint<MachinePage>("GET", "/dashboard/session");
+
+export type Machine = WireResponse<typeof machinePage>["machines"][number];
 
 /** The machine that this page shows; empty on the daemon's own page. */
 export const OWN_ID = RELAYED ? PREFIX.slice(PREFIX.lastIndexOf("/") + 1) : "";
@@ -42,7 +48,7 @@ export function isConnected(): boolean | undefined {
  */
 export async function loadRelaySession(): Promise<boolean> {
   try {
-    const session = await call(at.machinePage, {});
+    const session = await call(machinePage, {});
     sign_ins.add(session.form_token);
     if (sign_ins.size > 1) location.reload();
     holdFormToken(session.form_token);

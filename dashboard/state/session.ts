@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { ApiError } from "kit/http/client.ts";
 import { call, isNetworkError, PREFIX, RELAYED } from "./calls.ts";
-import * as at from "./endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { loadRelaySession } from "./relay.ts";
 
 /**
@@ -62,7 +62,7 @@ export function checkSession(): Promise<void> {
 
 /** Ends the session of this browser; the daemon then knows none of its pages. */
 export async function signOut(): Promise<void> {
-  await call(at.signOut, {});
+  await call(at.endPage, {});
   pages.postMessage("signed out");
   // What was loaded leaves the page with it.
   location.reload();
@@ -83,7 +83,7 @@ function retryLater(error: unknown): void {
 async function checkOwn(): Promise<void> {
   await redeemTicket();
   try {
-    const { human, human_name } = await call(at.page, {});
+    const { human, human_name } = await call(at.getPage, {});
     sessionStorage.removeItem(RELOADED);
     humanName.value = human_name;
     if (human) ticket_refused = false;
@@ -105,7 +105,7 @@ async function checkOwn(): Promise<void> {
 async function redeemTicket(): Promise<void> {
   if (!ticket) return;
   try {
-    await call(at.redeem, { body: { ticket } });
+    await call(at.redeemTicket, { body: { ticket } });
     pages.postMessage("redeemed");
   } catch (error) {
     if (!isRefused(error)) throw error;
@@ -129,7 +129,7 @@ async function checkRelayed(): Promise<void> {
     return;
   }
   if (standing.value === "human") return;
-  const { peers } = await call(at.peers, { query: {} });
+  const { peers } = await call(at.listPeers, { query: {} });
   const human = peers.find(({ role, status }) => role === "human" && status !== "retired");
   humanName.value = human?.name ?? null;
   standing.value = human ? "human" : "nobody";

@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals";
 import { call, isRefusal } from "./calls.ts";
 import { now, startClock } from "./clock.ts";
-import * as at from "./endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
 import { isRemote, withShownName } from "./remote.ts";
@@ -30,13 +30,13 @@ export const peers = new Resource(
   ["peers"],
   // Subagents are on the page of the peer that started them.
   async () =>
-    (await call(at.peers, { query: { live: "true", subagents: "false" } })).peers.map(
+    (await call(at.listPeers, { query: { live: "true", subagents: "false" } })).peers.map(
       withShownName,
     ),
 );
 export const openAsks = new Resource(
   ["asks"],
-  async () => (await call(at.askList, { query: { state: "open", limit: OPEN_ASKS_MAX } })).asks,
+  async () => (await call(at.listAsks, { query: { state: "open", limit: OPEN_ASKS_MAX } })).asks,
 );
 /**
  * The inbox with all open asks to the human, once the peers are known too: what is not complete
@@ -44,7 +44,7 @@ export const openAsks = new Resource(
  */
 export const inbox = new Resource(["inbox", "asks"], async () => {
   try {
-    const box = await call(at.inboxList, { query: { open: "true", limit: INBOX_MAX } });
+    const box = await call(at.listInbox, { query: { open: "true", limit: INBOX_MAX } });
     const asks = await openAsksOf(box.human_peer_id);
     await peers.whenLoaded();
     return { ...box, asks };
@@ -60,7 +60,7 @@ async function openAsksOf(peer_id: string): Promise<Ask[]> {
   let cursor: string | null = null;
   do {
     const query = { state: "open" as const, peer_id, limit: OPEN_ASKS_MAX };
-    const page: AskPage = await call(at.askList, {
+    const page: AskPage = await call(at.listAsks, {
       query: cursor === null ? query : { ...query, cursor },
     });
     found.push(...page.asks);

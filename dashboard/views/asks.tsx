@@ -7,7 +7,7 @@ import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { endedInTerminal } from "protocol/derived/endings.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Ask } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
@@ -38,7 +38,7 @@ export function Asks() {
 }
 
 function AskList({ state }: { state: "open" | "closed" }) {
-  const load = () => call(at.askList, { query: { state, limit: String(LIMIT) } });
+  const load = () => call(at.listAsks, { query: { state, limit: String(LIMIT) } });
   const resource = useResource(`asks ${state}`, ["asks"], load, { kept: true });
   return (
     <Loaded resource={resource}>
@@ -95,7 +95,7 @@ async function loadChain(id: string): Promise<Ask[]> {
   let next: string | null = id;
   while (next !== null && chain.length < CHAIN_MAX) {
     try {
-      const ask: Ask = await call(at.ask, { params: { id: next } });
+      const ask: Ask = await call(at.getAsk, { params: { id: next } });
       chain.unshift(ask);
       next = ask.reply_to;
     } catch (error) {

@@ -6,7 +6,7 @@ import { Act, Age, Empty, Loaded, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink } from "../components/message.tsx";
 import { call } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { InboxItem, Peer } from "../state/records.ts";
 import { link } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
@@ -56,7 +56,9 @@ function Row({ of, children }: { of: unknown; children: ComponentChildren }) {
 
 function Note({ item }: { item: InboxItem }) {
   const read = () =>
-    call(at.inboxRead, { params: { id: item.item_id }, body: { surface: SURFACE } }).then(refresh);
+    call(at.readInboxItem, { params: { id: item.item_id }, body: { surface: SURFACE } }).then(
+      refresh,
+    );
   return (
     <li class="card" data-row tabIndex={-1}>
       <header>

@@ -5,7 +5,7 @@ import { Copy } from "../components/copy.tsx";
 import { PeerLink } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal, RELAYED } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type {
   DeliveryCounts,
   DoctorReport,
@@ -22,7 +22,7 @@ const EXAMINED_MAX = 40;
 const EXAMINED_AT_ONCE = 4;
 
 export function Health() {
-  const health = useResource("health", ["health", "peers"], () => call(at.health, {}), {
+  const health = useResource("health", ["health", "peers"], () => call(at.getHealth, {}), {
     kept: true,
   });
   return (
@@ -40,7 +40,7 @@ function Counts() {
   const counts = useResource(
     "counts",
     ["messages", "asks"],
-    () => call(at.deliveryList, { query: { limit: "1" } }),
+    () => call(at.listDeliveries, { query: { limit: "1" } }),
     { kept: true },
   );
   return <Loaded resource={counts}>{(record) => <Messages record={record} />}</Loaded>;
@@ -147,7 +147,7 @@ async function examine(): Promise<Finding[]> {
   const examineNext = async () => {
     for (let peer = left.shift(); peer; peer = left.shift()) {
       const one = peer;
-      await call(at.doctor, { params: { id: one.peer_id }, query: {} }).then(
+      await call(at.diagnosePeer, { params: { id: one.peer_id }, query: {} }).then(
         (report) => examined.push({ peer: one, report }),
         (error) => {
           if (!isRefusal(error, "unknown_peer")) throw error;

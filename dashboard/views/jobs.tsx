@@ -2,7 +2,7 @@
 
 import { Empty, Loaded } from "../components/basics.tsx";
 import { call, isRefusal } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../state/resource.ts";
 import { go, link, route } from "../state/router.ts";
 import { peers } from "../state/store.ts";
@@ -21,7 +21,7 @@ export function Jobs() {
 }
 
 function AllJobs() {
-  const load = () => call(at.jobList, { query: { view: "summary", limit: LIMIT } });
+  const load = () => call(at.listJobs, { query: { view: "summary", limit: LIMIT } });
   const resource = useResource("jobs", ["jobs"], load, { kept: true });
   return (
     <>
@@ -48,7 +48,7 @@ function OneJob({ id }: { id: string }) {
   const resource = useResource(
     `job ${id}`,
     ["jobs"],
-    () => call(at.job, { params: { id } }),
+    () => call(at.getJob, { params: { id } }),
     { kept: true },
   );
   const unknown = isRefusal(resource.error.value, "unknown_job");

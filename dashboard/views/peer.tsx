@@ -5,7 +5,7 @@ import { Subagents } from "../components/children.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";

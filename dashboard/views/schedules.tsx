@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Choices, Empty, Loaded } from "../components/basics.tsx";
 import { call } from "../state/calls.ts";
-import * as at from "../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
@@ -18,7 +18,7 @@ import { Subscriptions } from "./schedules/subscriptions.tsx";
 type Tab = "calendar" | "all" | "ended" | "when";
 
 export function Schedules() {
-  const load = () => call(at.scheduleList, { query: {} });
+  const load = () => call(at.listSchedules, { query: {} });
   const resource = useResource("schedules", ["schedules"], load, { kept: true });
   const [creating, setCreating] = useState(false);
   const created = () => (setCreating(false), resource.refresh());

@@ -13,6 +13,7 @@ import { renderPictures } from "../support/cli/live_pictures.ts";
 import { renderHelp } from "../support/help.ts";
 import { world } from "../support/world.ts";
 import { renderCommandTable, renderCompletions, renderHelpTexts } from "./commands.ts";
+import { renderEndpoints } from "./endpoints.ts";
 import { renderIcon } from "./icons.ts";
 import { renderCommandsPage } from "./reference/commands_page.ts";
 import { renderConfigurationPage } from "./reference/configuration_page.ts";
@@ -32,6 +33,7 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/relay_schema.sql": () => renderSchema("relay", relayMigrations),
   "tests/golden/help.txt": renderHelp,
   "tests/golden/live_view.txt": renderPictures,
+  "protocol/generated/endpoints.ts": renderEndpoints,
   "cli/table/generated/table.ts": renderCommandTable,
   "cli/table/generated/help.ts": renderHelpTexts,
   "cli/commands/completions/generated/scripts.ts": renderCompletions,

@@ -12,7 +12,7 @@ import {
   openAsk,
   pendingAsks,
   replyAll,
-} from "../../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {
   answerCommand,

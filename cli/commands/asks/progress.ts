@@ -1,7 +1,7 @@
 /** Shows on standard error how far an ask has come, while `--wait` waits for its reply. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
-import { getTrace } from "../../client/endpoints.ts";
+import { getTrace } from "protocol/generated/endpoints.ts";
 import { DaemonUnreachable } from "../../client/daemon_client.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 import type { CommandContext } from "../../command/command.ts";

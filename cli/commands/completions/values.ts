@@ -8,7 +8,7 @@ import {
   listPeers,
   listSchedules,
   listShares,
-} from "../../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 
 /** How many ids are offered. */
 const IDS_MAX = "50";

@@ -1,7 +1,7 @@
 /** `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket. */
 
 import { ApiError } from "kit/http/client.ts";
-import { createTicket } from "../../client/endpoints.ts";
+import { createTicket } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { answerCommand, type Command, type CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";

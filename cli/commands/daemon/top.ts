@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
-import { listDeliveries, listPeers } from "../../client/endpoints.ts";
+import { listDeliveries, listPeers } from "protocol/generated/endpoints.ts";
 import {
   type Args,
   type Command,

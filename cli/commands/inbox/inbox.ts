@@ -1,7 +1,7 @@
 /** `mesh inbox` and its commands: list, show, watch and answer the human's inbox items. */
 
 import * as z from "zod";
-import { getInboxItem, listInbox, replyInboxItem } from "../../client/endpoints.ts";
+import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 import {
   answerCommand,

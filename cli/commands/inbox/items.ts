@@ -1,7 +1,7 @@
 /** What the inbox's commands share: the surface's name, and an item as text for the editor. */
 
 import type { Call, WireResponse } from "kit/http/client.ts";
-import { getInboxItem, readInboxItem, replyInboxItem } from "../../client/endpoints.ts";
+import { getInboxItem, readInboxItem, replyInboxItem } from "protocol/generated/endpoints.ts";
 import { CommandError } from "../../client/failures.ts";
 import { endingOfItem } from "protocol/derived/endings.ts";
 import { clean } from "../../output/terminal.ts";

@@ -1,7 +1,7 @@
 /** The interactive inbox: shows what waits for the human, and handles it key by key. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
-import { listInbox } from "../../client/endpoints.ts";
+import { listInbox } from "protocol/generated/endpoints.ts";
 import { writeInEditor } from "../../client/editor.ts";
 import { CommandError } from "../../client/failures.ts";
 import { type CommandContext, interruptible } from "../../command/command.ts";

@@ -2,7 +2,7 @@
 
 import { removeMembership } from "../../../daemon/app/bus/joining.ts";
 import { getHealth, restartDaemon } from "../../client/daemon_process.ts";
-import { forgetMachine, listMachines } from "../../client/endpoints.ts";
+import { forgetMachine, listMachines } from "protocol/generated/endpoints.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import {
   answerCommand,

@@ -11,7 +11,7 @@ import {
 import { UnreadableConfig } from "../../../daemon/app/config_file.ts";
 import { MachineName, nameOfHost } from "../../../daemon/app/bus/settings.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import { listMachines } from "../../client/endpoints.ts";
+import { listMachines } from "protocol/generated/endpoints.ts";
 import { getHealth, restartDaemon, startDaemon } from "../../client/daemon_process.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";

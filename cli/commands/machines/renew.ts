@@ -4,7 +4,7 @@ import { randomIds } from "kit/core/clock.ts";
 import { join as joinPath } from "kit/core/path.ts";
 import { expandHome, readNetworkSecret, removeBusFile } from "../../../daemon/app/bus/files.ts";
 import { readTextOrNothing, statePath, unlessMissing } from "../../../daemon/host/paths.ts";
-import { listMachines } from "../../client/endpoints.ts";
+import { listMachines } from "protocol/generated/endpoints.ts";
 import { getHealth, stopDaemon } from "../../client/daemon_process.ts";
 import { CommandError } from "../../client/failures.ts";
 import { readSettings } from "../../client/settings.ts";

@@ -2,7 +2,7 @@
 
 import { Name } from "kit/core/schema.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
-import { listPeers } from "../../client/endpoints.ts";
+import { listPeers } from "protocol/generated/endpoints.ts";
 import { UsageError } from "../../client/failures.ts";
 import { TERMINAL } from "../../setup/setup_output.ts";
 

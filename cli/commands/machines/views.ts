@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import type { listMachines } from "../../client/endpoints.ts";
+import type { listMachines } from "protocol/generated/endpoints.ts";
 import { styled, type StyledText, type Terminal } from "../../output/terminal.ts";
 import { formatAge, formatDuration } from "../../output/time.ts";
 

@@ -1,7 +1,7 @@
 /** `mesh attach`: shows an agent's tmux pane in this terminal, or brings its kitty window to front. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer } from "../../client/endpoints.ts";
+import { getPeer } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { kindOf, socketPathOf, tmuxSocketOf } from "../../../daemon/host/terminals/addresses.ts";
 import { CommandError } from "../../client/failures.ts";

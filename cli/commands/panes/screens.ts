@@ -3,7 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import type { Acceptable } from "protocol/panes.ts";
 import { type Key, NamedKey, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
-import { showPane, typeIntoPane } from "../../client/endpoints.ts";
+import { showPane, typeIntoPane } from "protocol/generated/endpoints.ts";
 import { UsageError } from "../../client/failures.ts";
 import {
   answerCommand,

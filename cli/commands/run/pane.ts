@@ -1,7 +1,7 @@
 /** Runs a program in the current pane of tmux or kitty, as a peer from its start to its end. */
 
 import { ApiError } from "kit/http/client.ts";
-import { offlinePeer, peerByPane, registerPeer } from "../../client/endpoints.ts";
+import { offlinePeer, peerByPane, registerPeer } from "protocol/generated/endpoints.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";

@@ -3,7 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import type { readTranscript } from "../../client/endpoints.ts";
+import type { readTranscript } from "protocol/generated/endpoints.ts";
 
 type Transcript = WireResponse<typeof readTranscript>;
 type Page = Pick<Transcript, "session_id" | "entries" | "before">;

@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "protocol/agents/contract.ts";
-import { handOff, switchPeer } from "../../client/endpoints.ts";
+import { handOff, switchPeer } from "protocol/generated/endpoints.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import {
   answerCommand,

@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { Backend } from "protocol/agents/contract.ts";
-import { forkSession, listSessions, resumeSession } from "../../client/endpoints.ts";
+import { forkSession, listSessions, resumeSession } from "protocol/generated/endpoints.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
   answerCommand,

@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { undefinedOnRefusal } from "../../client/daemon_client.ts";
-import { getUsage, listUsage, readTranscript } from "../../client/endpoints.ts";
+import { getUsage, listUsage, readTranscript } from "protocol/generated/endpoints.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
   answerCommand,

@@ -1,7 +1,7 @@
 /** `mesh wait`: blocks a script until a peer, a job or an ask is in a state. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { getAsk, getJob, getPeer } from "../../client/endpoints.ts";
+import { getAsk, getJob, getPeer } from "protocol/generated/endpoints.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 import { DaemonUnreachable } from "../../client/daemon_client.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";

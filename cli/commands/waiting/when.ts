@@ -6,7 +6,7 @@ import {
   createSubscription,
   getSubscription,
   listSubscriptions,
-} from "../../client/endpoints.ts";
+} from "protocol/generated/endpoints.ts";
 import { UsageError } from "../../client/failures.ts";
 import {
   answerCommand,

@@ -2,7 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { callWithForm, errorText } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { DraftFile } from "./kept.ts";
 
 /** How many files one message may carry (contract 2). */

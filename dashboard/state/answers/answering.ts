@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { ApiError } from "kit/http/client.ts";
 import { call, isRefusal } from "../calls.ts";
 import { draftOf, keepDraft } from "./drafts.ts";
-import * as at from "../endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Ask } from "../records.ts";
 import { inbox, openAsks } from "../store.ts";
 
@@ -61,7 +61,7 @@ async function answerOnce(ask: Ask, reply: Reply, headers: Record<string, string
     await send(ask, reply, headers);
   } catch (error) {
     if (!isRefusal(error, "already_closed")) throw error;
-    const closed = await call(at.ask, { params: { id: correlation_id } });
+    const closed = await call(at.getAsk, { params: { id: correlation_id } });
     if (!isOwn(closed)) {
       lost.value = new Map(lost.value).set(correlation_id, closed);
       reload();

@@ -1,7 +1,7 @@
 /** The messages of the last hour: loaded once, then kept current by their newest page. */
 
 import { call } from "../calls.ts";
-import * as at from "../endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { type Hour, mergeHour, MESSAGES_MAX } from "./pages.ts";
 import type { Message, MessagePage } from "../records.ts";
 import { type Resource, useResource } from "../resource.ts";
@@ -28,7 +28,7 @@ async function loadHour(since_ms: number): Promise<Hour> {
   let joined = false;
   do {
     const query = { since, limit: String(PAGE_ROWS), ...(cursor !== null && { cursor }) };
-    const page: MessagePage = await call(at.messages, { query });
+    const page: MessagePage = await call(at.listMessages, { query });
     fresh.push(...page.messages);
     joined = page.messages.some(({ delivery_id }) => known.has(delivery_id));
     cursor = page.next;

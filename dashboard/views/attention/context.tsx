@@ -5,7 +5,7 @@ import { plainText } from "../../components/terminal/colour_rows.ts";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isUnavailable, RELAYED } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 
@@ -63,14 +63,14 @@ async function loadLines(peer: Peer): Promise<Lines | null> {
 async function lastTurn(peer: Peer): Promise<Lines | null> {
   if (isRemote(peer)) return null;
   const { peer_id } = peer;
-  const { turns } = await call(at.turns, { params: { id: peer_id }, query: {} });
+  const { turns } = await call(at.listTurns, { params: { id: peer_id }, query: {} });
   const last = turns.findLast(({ role, text }) => role === "assistant" && text.trim() !== "");
   return last ? { text: lastLines(last.text), ended_at: last.at } : null;
 }
 
 async function screen({ peer_id, pane_id }: Peer): Promise<Lines | null> {
   if (pane_id === null) return null;
-  const { rows } = await call(at.pane, { params: { id: peer_id }, query: {} });
+  const { rows } = await call(at.showPane, { params: { id: peer_id }, query: {} });
   const text = lastLines(rows.map((row) => plainText(row).trimEnd()).join("\n"));
   return text === "" ? null : { text };
 }

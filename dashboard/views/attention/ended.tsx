@@ -9,14 +9,14 @@ import { announce } from "../../state/announce.ts";
 import { askAnew, finish, isOwn, isUnknown } from "../../state/answers/answering.ts";
 import { call } from "../../state/calls.ts";
 import { endingOf } from "protocol/derived/endings.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Ask } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 
 /** `late`: the ask as it was when the answer of this page came too late. */
 export function Ended({ ask, text, late }: { ask: Ask; text: string; late: Ask | undefined }) {
   const { correlation_id, from_peer_name } = ask;
-  const load = () => call(at.ask, { params: { id: correlation_id } });
+  const load = () => call(at.getAsk, { params: { id: correlation_id } });
   const resource = useResource(`ended ${correlation_id}`, ["asks"], load);
   const { busy, error, submit } = useSubmit();
   const now = late ?? resource.value.value;

@@ -2,11 +2,12 @@
 
 import { State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
 
 export function Missed({ id }: { id: string }) {
-  const { value } = useResource(`missed ${id}`, [], () => call(at.ask, { params: { id } })).value;
+  const { value } =
+    useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
   return (
     <p class="where">
       This question is closed{value?.outcome && (

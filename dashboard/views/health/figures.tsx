@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Loaded } from "../../components/basics.tsx";
 import { LineChart } from "../../components/chart.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Figures as FiguresRecord } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { now } from "../../state/store.ts";
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 const INTERVAL_MS = 2000;
 
 export function Figures() {
-  const load = () => call(at.figures, {});
+  const load = () => call(at.getFigures, {});
   const resource = useResource("figures", ["messages", "health"], load, {
     interval_ms: INTERVAL_MS,
     kept: true,

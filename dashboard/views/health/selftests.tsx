@@ -4,12 +4,12 @@ import { Age, Loaded, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Selftest } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 
 export function Selftests() {
-  const resource = useResource("selftests", ["health"], () => call(at.selftests, {}));
+  const resource = useResource("selftests", ["health"], () => call(at.listSelftests, {}));
   return (
     <section class="card">
       <h2>Self-test of the agents</h2>

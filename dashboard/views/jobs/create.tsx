@@ -6,7 +6,7 @@ import { Choices, Failed, Loaded } from "../../components/basics.tsx";
 import { readWhen } from "../../components/time/when.ts";
 import { emptyWhen, WhenFields } from "../../components/time/when_fields.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { JobRequest } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";

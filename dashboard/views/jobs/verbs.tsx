@@ -2,9 +2,16 @@
 
 import { Act } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 
-type Verb = keyof typeof at.JOB_VERBS;
+const ROUTES = {
+  run: at.runJob,
+  retry: at.retryJob,
+  pause: at.pauseJob,
+  resume: at.resumeJob,
+  cancel: at.cancelJob,
+} as const;
+type Verb = keyof typeof ROUTES;
 
 /** The actions that a state allows. */
 const VERBS: Readonly<Record<string, readonly Verb[]>> = {
@@ -41,7 +48,7 @@ export function Verbs(
 }
 
 function JobAction({ id, verb, refresh }: { id: string; verb: Verb; refresh: () => void }) {
-  const run = () => call(at.JOB_VERBS[verb], { params: { id }, body: {} }).then(refresh);
+  const run = () => call(ROUTES[verb], { params: { id }, body: {} }).then(refresh);
   if (verb !== "cancel") return <Act run={run}>{TEXTS[verb]}</Act>;
   const confirm = "It does not run again. An agent at work on it is told to stop.";
   return <Act run={run} class="danger" confirm={confirm}>{TEXTS[verb]}</Act>;

@@ -1,7 +1,7 @@
 /** Loads the log: as many pages as are shown. */
 
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Message, MessagePage } from "../../state/records.ts";
 
 export const FILTERS = ["q", "peer", "circle", "kind", "state"] as const;
@@ -39,7 +39,7 @@ export async function loadMessages(
     const limit = String(Math.min(wanted - messages.length, PAGE_ROWS_MAX));
     const from: [string, string][] = next === null ? [] : [["cursor", next]];
     const query = Object.fromEntries([...given, ["limit", limit], ...from]);
-    const page: MessagePage = await call(at.messages, { query, signal });
+    const page: MessagePage = await call(at.listMessages, { query, signal });
     messages.push(...page.messages);
     next = page.next;
   } while (next !== null && messages.length < wanted);

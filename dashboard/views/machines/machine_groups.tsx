@@ -2,7 +2,7 @@
 
 import { call } from "../../state/calls.ts";
 import { groupsOf } from "../../state/remote.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { network, useFreshNetwork } from "../../state/network.ts";
 import type { Message, Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
@@ -50,7 +50,9 @@ function useWaitingMessages(is_waiting: boolean): readonly Message[] {
   const load = async () => {
     if (!is_waiting) return [];
     const pages = await Promise.all(
-      WAITING_STATES.map((state) => call(at.messages, { query: { state, limit: WAITING_MAX } })),
+      WAITING_STATES.map((state) =>
+        call(at.listMessages, { query: { state, limit: WAITING_MAX } })
+      ),
     );
     return pages.flatMap((page) => page.messages);
   };

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { Empty, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { HOUR_MS, useHour } from "../../state/hour/hour.ts";
 import type { Hour } from "../../state/hour/pages.ts";
 import type { LogEvent, Peer } from "../../state/records.ts";
@@ -73,7 +73,7 @@ function MapOf({ hour: { messages, truncated }, peers }: { hour: Hour; peers: re
 function useEvents(): readonly LogEvent[] {
   const load = async () => {
     const newest = String(EVENTS_MAX);
-    const { events } = await call(at.eventList, { query: { replay: newest, limit: newest } });
+    const { events } = await call(at.listEvents, { query: { replay: newest, limit: newest } });
     return events.filter(({ timestamp }) => Date.parse(timestamp) > currentTime() - HOUR_MS);
   };
   const topics = ["peers", "jobs", "schedules"] as const;

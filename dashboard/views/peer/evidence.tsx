@@ -4,7 +4,7 @@ import { Age, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { DoctorReport, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import { SessionUsage } from "./transcript/usage.tsx";
@@ -66,7 +66,7 @@ function paneOf({ pane_id, terminal, tmux_session }: Peer): string {
 }
 
 function Examination({ peer }: { peer: Peer }) {
-  const load = () => call(at.doctor, { params: { id: peer.peer_id }, query: {} });
+  const load = () => call(at.diagnosePeer, { params: { id: peer.peer_id }, query: {} });
   // An examination looks at processes and panes: only what concerns this peer causes one.
   const key = `${peer.peer_id} ${peer.status} doctor`;
   const resource = only(useResource(key, ["health"], load), [peer.peer_id]);

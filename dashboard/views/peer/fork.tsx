@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Backend } from "../../state/records.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { backendsOf, commandOf, ProfileChoice } from "../spawn/choices.tsx";

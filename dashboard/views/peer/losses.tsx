@@ -4,7 +4,7 @@ import { duration, Loaded } from "../../components/basics.tsx";
 import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { EXECUTING, isExecutedBy } from "protocol/derived/executing.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
@@ -58,7 +58,7 @@ async function loadLosses({ peer_id }: Peer): Promise<Losses> {
 async function loadQueue(peer_id: string): Promise<Item[] | undefined> {
   try {
     const query = { peer_id, state: "queued" as const, limit: QUEUE_MAX };
-    const { deliveries } = await call(at.deliveryList, { query });
+    const { deliveries } = await call(at.listDeliveries, { query });
     return deliveries.filter(({ kind }) => kind !== "ask").map((one) => ({
       key: one.delivery_id,
       text: firstLine(one.text),
@@ -72,7 +72,7 @@ async function loadQueue(peer_id: string): Promise<Item[] | undefined> {
 
 async function loadJobs(peer_id: string): Promise<Item[]> {
   const lists = await Promise.all(
-    EXECUTING.map((state) => call(at.jobList, { query: { state, limit: JOBS_MAX } })),
+    EXECUTING.map((state) => call(at.listJobs, { query: { state, limit: JOBS_MAX } })),
   );
   return lists.flatMap(({ work }) => work).filter((job) => isExecutedBy(peer_id, job)).map((
     { job_id: key, title: text, state },

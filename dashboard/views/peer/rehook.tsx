@@ -2,7 +2,7 @@
 
 import { Loaded, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
 

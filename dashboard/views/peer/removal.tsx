@@ -2,7 +2,7 @@
 
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics } from "../../state/resource.ts";
 import { go, link } from "../../state/router.ts";
 import { notify } from "../../state/store.ts";

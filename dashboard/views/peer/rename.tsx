@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics } from "../../state/resource.ts";
 import { notify } from "../../state/store.ts";
 import { NameField } from "../spawn/naming.tsx";

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Act, Clock, Failed, Loaded, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Restart } from "../../state/records.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { humanName } from "../../state/session.ts";

@@ -14,7 +14,7 @@ import type {
   TerminalView,
 } from "../../components/terminal/part.ts";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { part } from "../../state/parts.ts";
 import type { Peer, Screen } from "../../state/records.ts";
 import { KeyBar, TypingNotice, TypingSwitch, useTyping } from "./typing.tsx";
@@ -47,7 +47,7 @@ function useScreen(peer_id: string, interval_ms: number) {
       again = false;
       let wait_ms = interval.current;
       try {
-        const found = await call(at.pane, { params: { id: peer_id }, query: {}, signal });
+        const found = await call(at.showPane, { params: { id: peer_id }, query: {}, signal });
         setScreen((before) => isSame(before, found) ? before : found);
         setError(undefined);
       } catch (failure) {

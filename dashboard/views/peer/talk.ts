@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { call, RELAYED } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { isRemote } from "../../state/remote.ts";
 import type { AgentTurn, Message, MessagePage, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
@@ -60,7 +60,7 @@ async function loadPages(
   do {
     const limit = String(count - messages.length);
     const query = next === null ? { peer, limit } : { peer, limit, cursor: next };
-    const page: MessagePage = await call(at.messages, signal ? { query, signal } : { query });
+    const page: MessagePage = await call(at.listMessages, signal ? { query, signal } : { query });
     messages.push(...page.messages);
     next = page.next;
   } while (next !== null && messages.length < count);
@@ -75,7 +75,7 @@ async function loadTurns(peer: Peer, signal: AbortSignal): Promise<readonly Agen
   if (RELAYED || isRemote(peer)) return [];
   const { peer_id } = peer;
   try {
-    return (await call(at.turns, { params: { id: peer_id }, query: {}, signal })).turns;
+    return (await call(at.listTurns, { params: { id: peer_id }, query: {}, signal })).turns;
   } catch {
     return [];
   }

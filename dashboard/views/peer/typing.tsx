@@ -9,7 +9,7 @@ import { Copy } from "../../components/copy.tsx";
 import type { TerminalInput } from "../../components/terminal/part.ts";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Screen } from "../../state/records.ts";
 import { TypingQueue } from "./typing_queue.ts";
 
@@ -64,7 +64,11 @@ export function useTyping(
   const send = async (keys: readonly Key[]): Promise<boolean> => {
     try {
       const body = { keys: [...keys], accept: [...ALWAYS_ACCEPTED, ...accepted.current] };
-      const { overruled } = await call(at.typeKeys, { params: { id: peer_id }, query: {}, body });
+      const { overruled } = await call(at.typeIntoPane, {
+        params: { id: peer_id },
+        query: {},
+        body,
+      });
       accepted.current = accepted.current.filter((reason) => overruled.includes(reason));
       setError(undefined);
       if (keys.length > 0) typed();

@@ -3,7 +3,7 @@
 import { Act, Age, Empty, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal, relayCall, RELAYED } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { App } from "../../state/records.ts";
 import { type Resource, useResource } from "../../state/resource.ts";
 
@@ -12,11 +12,11 @@ const WRITE = "agents:write";
 /** Behind a relay the page asks the relay itself, which knows the apps of every machine. */
 const APPS = RELAYED
   ? {
-    list: () => relayCall(at.relayAppList, {}),
+    list: () => relayCall(at.relayListApps, {}),
     revoke: (id: string) => relayCall(at.relayRevokeApp, { params: { id } }),
   }
   : {
-    list: () => call(at.appList, {}),
+    list: () => call(at.listApps, {}),
     revoke: (id: string) => call(at.revokeApp, { params: { id } }),
   };
 

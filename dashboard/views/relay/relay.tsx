@@ -3,7 +3,7 @@
 import { Age, Empty, Loaded, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Health } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { Apps } from "./apps.tsx";
@@ -12,7 +12,7 @@ import { Shares } from "./shares.tsx";
 type RelayStatus = Health["relay"];
 
 export function Relay() {
-  const health = useResource("relay", ["health"], () => call(at.health, {}), { kept: true });
+  const health = useResource("relay", ["health"], () => call(at.getHealth, {}), { kept: true });
   return (
     <Loaded resource={health}>
       {({ relay, daemon_id }) => {

@@ -6,7 +6,7 @@ import { Copy } from "../../components/copy.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { QrCode } from "../../components/qr/qr_code.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Share } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { localPeers } from "../../state/store.ts";
@@ -29,7 +29,7 @@ const LIFETIMES: readonly (readonly [seconds: number, text: string])[] = [
 export function Shares() {
   const [creating, setCreating] = useState(false);
   const [shown, setShown] = useState<Share | undefined>();
-  const resource = useResource("shares", ["health"], () => call(at.shareList, {}), { kept: true });
+  const resource = useResource("shares", ["health"], () => call(at.listShares, {}), { kept: true });
   const created = (share: Share) => {
     setCreating(false);
     resource.refresh();

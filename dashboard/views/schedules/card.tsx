@@ -6,7 +6,7 @@ import { Markdown } from "../../components/markdown.tsx";
 import { To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { nameOfPeer } from "../../state/store.ts";

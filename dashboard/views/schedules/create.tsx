@@ -6,7 +6,7 @@ import { Choices, Failed } from "../../components/basics.tsx";
 import { readWhen, type When } from "../../components/time/when.ts";
 import { emptyWhen, WhenFields } from "../../components/time/when_fields.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { ScheduleRequest } from "../../state/records.ts";
 import { livePeers } from "../../state/store.ts";
 import { currentTime } from "../../state/clock.ts";

@@ -5,7 +5,7 @@ import { Markdown } from "../../components/markdown.tsx";
 import { To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Subscription } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { nameOfPeer } from "../../state/store.ts";
@@ -14,7 +14,7 @@ import { nameOfPeer } from "../../state/store.ts";
 const SHOWN_MAX = "200";
 
 export function Subscriptions() {
-  const load = () => call(at.subscriptionList, { query: { limit: SHOWN_MAX } });
+  const load = () => call(at.listSubscriptions, { query: { limit: SHOWN_MAX } });
   const resource = useResource("subscriptions", ["subscriptions"], load, { kept: true });
   return (
     <Loaded resource={resource}>

@@ -5,7 +5,7 @@ import { Act, Choices, Empty, Loaded } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { type Alerts, alerts, switchOff, switchOn } from "../../state/browser/alerts.ts";
 import { call, RELAYED } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { install, installState } from "../../state/browser/install.ts";
 import { offline } from "../../state/browser/offline.ts";
 import type { Setting } from "../../state/records.ts";
@@ -104,7 +104,7 @@ function offlineText(): string {
 }
 
 function Configuration() {
-  const resource = useResource("config", [], () => call(at.config, {}), { kept: true });
+  const resource = useResource("config", [], () => call(at.getConfig, {}), { kept: true });
   return (
     <section class="stack" aria-labelledby="configuration">
       <header class="section-head">

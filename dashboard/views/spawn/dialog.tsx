@@ -5,7 +5,7 @@ import { Choices, Dialog, Loaded } from "../../components/basics.tsx";
 import { ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { SpawnConfig } from "../../state/records.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { filter } from "../../state/router.ts";

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../../components/text/visible.tsx";
 import { call, errorText } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 
 /** A person types several letters before the daemon is asked. */
 const DELAY_MS = 120;
@@ -26,7 +26,7 @@ function useFolders(prefix: string, active: boolean): Found {
     const { signal } = controller;
     const timer = setTimeout(async () => {
       try {
-        setFound(await call(at.spawnFolders, { query: { prefix }, signal }));
+        setFound(await call(at.listFolders, { query: { prefix }, signal }));
       } catch (error) {
         if (!signal.aborted) setFound({ ...NONE, problem: errorText(error) });
       }

@@ -5,7 +5,7 @@ import { Empty, Failed } from "../../components/basics.tsx";
 import { ActionWindow, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Backend, Orphan } from "../../state/records.ts";
 import { ANY_PROGRAM, PANE_BACKENDS } from "./agents.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
@@ -14,7 +14,7 @@ import { NameAndCircle, type Names } from "./naming.tsx";
 
 /** Nothing tells of a new pane: it is looked for when a peer changes, and on request. */
 export function Orphans() {
-  const resource = useResource("orphans", ["peers"], () => call(at.orphans, {}));
+  const resource = useResource("orphans", ["peers"], () => call(at.listOrphans, {}));
   const [adopting, setAdopting] = useState<Orphan>();
   const found = resource.value.value?.panes;
   const error = resource.error.value;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { visible } from "../../../components/text/visible.tsx";
 import { type ActionProps, ActionWindow, useAct } from "../../../components/window.tsx";
 import { call } from "../../../state/calls.ts";
-import * as at from "../../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics } from "../../../state/resource.ts";
 import { humanName } from "../../../state/session.ts";
 import { SpawnedAgent } from "../../spawn/spawned.tsx";

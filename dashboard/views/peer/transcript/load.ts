@@ -3,7 +3,7 @@
 import { ApiError } from "kit/http/client.ts";
 import { call, RELAYED } from "../../../state/calls.ts";
 import { isRemote } from "../../../state/remote.ts";
-import * as at from "../../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Peer, TranscriptEntry } from "../../../state/records.ts";
 
 /** How many entries of a session the page shows. */
@@ -33,10 +33,10 @@ export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<L
   if (RELAYED || isRemote(peer) || !isAgent) return {};
   const params = { id: peer.peer_id };
   try {
-    const { transcript_refusal } = await call(at.usage, { params, query: {}, signal });
+    const { transcript_refusal } = await call(at.getUsage, { params, query: {}, signal });
     if (transcript_refusal) return noteOf(transcript_refusal.error);
     const query = { last: String(ENTRIES_SHOWN) };
-    return { transcript: (await call(at.transcript, { params, query, signal })).entries };
+    return { transcript: (await call(at.readTranscript, { params, query, signal })).entries };
   } catch (error) {
     if (error instanceof ApiError) return noteOf(error.problem.error);
     return {}; // An older daemon, or one that does not answer; the messages say so.

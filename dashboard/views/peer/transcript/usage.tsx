@@ -3,12 +3,12 @@
 import { Loaded } from "../../../components/basics.tsx";
 import { visible } from "../../../components/text/visible.tsx";
 import { call } from "../../../state/calls.ts";
-import * as at from "../../../state/endpoints.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import type { Peer, Usage } from "../../../state/records.ts";
 import { only, useResource } from "../../../state/resource.ts";
 
 export function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
-  const load = () => call(at.usage, { params: { id: peer_id }, query: {} });
+  const load = () => call(at.getUsage, { params: { id: peer_id }, query: {} });
   const resource = only(useResource(`usage ${peer_id}`, ["turns"], load), [peer_id]);
   return (
     <Loaded resource={resource}>
