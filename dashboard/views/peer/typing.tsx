@@ -60,15 +60,12 @@ export function useTyping(
     accepted.current = [];
     setOn(false);
   };
-  /** Whether the keys were typed. Without keys, the daemon only checks. */
+  /** True if the keys were typed. Without keys, the daemon only checks. */
   const send = async (keys: readonly Key[]): Promise<boolean> => {
     try {
       const body = { keys: [...keys], accept: [...ALWAYS_ACCEPTED, ...accepted.current] };
-      const { overruled } = await call(at.typeIntoPane, {
-        params: { id: peer_id },
-        query: {},
-        body,
-      });
+      const params = { id: peer_id };
+      const { overruled } = await call(at.typeIntoPane, { params, query: {}, body });
       accepted.current = accepted.current.filter((reason) => overruled.includes(reason));
       setError(undefined);
       if (keys.length > 0) typed();
