@@ -148,13 +148,14 @@ function lazily(build: () => Handler): Handler {
 }
 
 function openCallers(
-  { agentProcesses, config, platform }: Features,
+  { agentProcesses, config, identityLookup, platform }: Features,
   address: ListenAddress,
 ): Callers {
   return new Callers({
     ...platform.callers,
     local: () => ({ host: config["daemon.host"], port: address.port }),
     agentProcesses,
+    identityLookup,
     processes: platform.processes,
   });
 }
@@ -208,7 +209,6 @@ function openActors(
     callingPeers,
     directory,
     identityLookup,
-    processes,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,
     drainedPeers: (receipt) => handover.recipientsOf(receipt),

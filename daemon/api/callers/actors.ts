@@ -11,7 +11,7 @@ import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
 import * as peerRows from "../../features/peers/store.ts";
 import type { StoredPeer } from "../../features/peers/store.ts";
 import { isSubagent } from "../../features/peers/subagents/subagent.ts";
-import { lineageOf, type ProcessId, type ProcessTable } from "../../host/processes.ts";
+import type { ProcessId } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
 
@@ -23,14 +23,20 @@ export interface ActorsDeps {
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
-  readonly identityLookup: Pick<IdentityLookup, "peerOfProcesses">;
-  readonly processes: Pick<ProcessTable, "parentOf">;
+  readonly identityLookup: Pick<IdentityLookup, "looksLikeIdentified">;
   /** The recipient of an ask; undefined for an unknown one. */
   recipientOf(correlation_id: string): string | undefined;
   /** The peer that made a schedule or a subscription; undefined for an unknown one. */
   makerOf(id: string): string | undefined;
   /** The recipients of the deliveries that a receipt settles. */
   drainedPeers(receipt: Omit<SettleDeliveries, "status">): string[];
+}
+
+/** The peer in whose name a request acts; undefined for a sender without a record. */
+interface Claim {
+  readonly peer: StoredPeer | undefined;
+  /** True if something identifies the peer, or the peer that the sender's name looks like. */
+  readonly needs_proof: boolean;
 }
 
 export class Actors {
@@ -56,17 +62,18 @@ export class Actors {
 
   /** True if the caller is proved to be another registered peer than this one. */
   isAnother(peer: StoredPeer, caller: Pick<Caller, "remote">): boolean {
-    return this.#processPeer(peer, caller) === "another";
+    return this.#compare(peer, caller) === "another";
   }
 
   #decide(actor: Actor, parts: RequestParts, certified: string | undefined): Caller {
     const { caller, headers } = parts;
     const named = this.#namedBy(actor, parts);
-    const isUnproved = named.map((peer) => {
+    const isUnproved = named.map((claim) => {
+      const { peer } = claim;
       if (certified !== undefined && peer?.peer_id === certified) return false;
       // A message in the human's name is marked by its own rule (contract 2).
       if (peer?.role === "human" && isMessage(actor)) return false;
-      const isProved = this.#isProved(peer, caller, headers);
+      const isProved = this.#isProved(claim, caller, headers);
       if (actor.drains && !isProved && peer) throw notYours(peer);
       return !isProved;
     });
@@ -74,31 +81,20 @@ export class Actors {
   }
 
   /** True if the caller is the peer or a person, or if no proof of the peer exists. */
-  #isProved(named: StoredPeer | undefined, caller: Caller, headers: Headers): boolean {
-    const found = this.#processPeer(named, caller);
+  #isProved({ peer, needs_proof }: Claim, caller: Caller, headers: Headers): boolean {
+    const found = this.#compare(peer, caller);
     if (found === "itself") return true;
-    if (found === "another" && named) throw notYours(named);
+    if (found === "another" && peer) throw notYours(peer);
     if (found === "another") return false; // An agent that uses the name of no peer.
-    if (!named || !isIdentified(named)) return true;
-    return this.#deps.callers.isHuman(caller, headers);
+    return !needs_proof || this.#deps.callers.isHuman(caller, headers);
   }
 
   /** Compares a peer with the nearest registered peer at or above the calling process. */
-  #processPeer(
+  #compare(
     named: StoredPeer | undefined,
     caller: Pick<Caller, "remote">,
   ): "itself" | "another" | undefined {
-    const { callers, identityLookup, processes } = this.#deps;
-    const own = named ? this.#processOf(named) : null;
-    const found = identityLookup.peerOfProcesses(
-      lineageOf(processes, callers.processOf(caller, own?.pid)),
-      {
-        own,
-        isCounted: ({ agent_pid, dropped_at }) =>
-          agent_pid !== null && dropped_at === null && callers.mayBeAgent(agent_pid),
-      },
-    );
-    return found && (found.is_own ? "itself" : "another");
+    return this.#deps.callers.compare(named ? this.#processOf(named) : null, caller);
   }
 
   /** The process of a peer; a subagent without a session runs in that of its parent. */
@@ -108,22 +104,26 @@ export class Actors {
     return parent ? recordedProcess(parent) : null;
   }
 
-  /** The peers in whose name a request acts; undefined stands for a sender without a record. */
-  #namedBy({ field, otherwise }: Actor, parts: RequestParts): (StoredPeer | undefined)[] {
-    const { db, directory } = this.#deps;
+  /** The peers, or the sender without a record, in whose name a request acts. */
+  #namedBy({ field, otherwise }: Actor, parts: RequestParts): Claim[] {
+    const { db, directory, identityLookup } = this.#deps;
     const { params, query, body } = parts;
     const [part = "", name = ""] = field?.split(".") ?? [];
     const value = textOf(part === "params" ? params : part === "query" ? query : body, name);
     if (value === undefined) {
       const peer_ids = otherwise === undefined ? [] : this.#others(otherwise, parts);
-      return peer_ids.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []);
+      return peer_ids.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []).map(toClaim);
     }
     if (part === "params") {
       const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
-      return [peerRows.get(db, directory.find(value, directory.scopeOf(scope)).peer_id)];
+      const { peer_id } = directory.find(value, directory.scopeOf(scope));
+      const named = peerRows.get(db, peer_id);
+      return named ? [toClaim(named)] : [];
     }
     const found = directory.findSender(value, { circle: textOf(body, "circle") });
-    return [found && peerRows.get(db, found.peer_id)];
+    const peer = found && peerRows.get(db, found.peer_id);
+    if (peer) return [toClaim(peer)];
+    return [{ peer: undefined, needs_proof: identityLookup.looksLikeIdentified(value) }];
   }
 
   /** The ids of the peers that act if no field names them. */
@@ -154,6 +154,10 @@ function textOf(part: unknown, name: string): string | undefined {
 /** True if the actor is the author of a message or of an answer. */
 function isMessage({ field }: Actor): boolean {
   return field === "body.from_peer" || field === "body.created_by";
+}
+
+function toClaim(peer: StoredPeer): Claim {
+  return { peer, needs_proof: isIdentified(peer) };
 }
 
 /** True if something on a peer's record proves who it is, so that its name alone proves nothing. */

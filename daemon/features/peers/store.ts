@@ -345,24 +345,36 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** Up to two peers whose proved process has this pid: live, registered, later ones first. */
+/**
+ * Up to two peers whose proved process has this pid: those that are not retired first, then live
+ * ones. Dropped ones have left the mesh and may register again, so they are left out.
+ */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
     db,
-    `agent_pid = :agent_pid and agent_proved = 1 and closed = 0 and status <> 'retired'
-     order by ${LIVE} desc, dropped_at is null desc, last_seen desc limit 2`,
+    `agent_pid = :agent_pid and agent_proved = 1 and dropped_at is null
+     order by status = 'retired', ${LIVE} desc limit 2`,
     { agent_pid },
   );
 }
 
-/** The pids of this list that belong to a peer's proved process, in the same order. */
-export function pidsOfPeers(db: Reader, pids: readonly number[]): number[] {
+/** The values of a row from which answers about identities are. */
+export function identityValues(row: "old" | "new"): string[] {
+  const columns = ["name", "machine", "agent_pid", "agent_started", "agent_proved"];
+  return [
+    ...[...columns, "runtime_session_id", "dropped_at"].map((column) => `${row}.${column}`),
+    `${row}.status in ('online', 'busy')`,
+    `${row}.status = 'retired'`,
+  ];
+}
+
+/** The names of the peers that a process or a session identifies. */
+export function identifiedNames(db: Reader): string[] {
   return db.values(
-    z.number(),
-    `select value from json_each(:pids) where exists (select 1 from peers
-     where agent_pid = value and agent_proved = 1 and closed = 0 and status <> 'retired')
-     order by key`,
-    { pids: JSON.stringify(pids) },
+    z.string(),
+    `select distinct name from peers
+     where (agent_pid is not null or runtime_session_id is not null)
+       and status <> 'retired' and ${OPEN}`,
   );
 }
 

@@ -1,0 +1,45 @@
+/** Identities of peers in memory: read again after a change of what identifies a peer. */
+
+import type { Database } from "kit/data/sqlite.ts";
+import * as rows from "../store.ts";
+import type { IdentityFacts } from "../store.ts";
+import { Answers } from "./address_cache.ts";
+import { readingOfPeer } from "./lookalikes.ts";
+
+/** Every request of a program asks for these, and registrations are rare. */
+export class IdentityIndex {
+  readonly #db: Database;
+  readonly #changes: () => number;
+  readonly #byPid: Answers<readonly IdentityFacts[]>;
+  #readings: ReadonlySet<string> | undefined;
+  /** The number of changes before all answers in memory. */
+  #known: number;
+
+  constructor(db: Database) {
+    this.#db = db;
+    this.#byPid = new Answers((pid) => rows.twoByPid(db, Number(pid)));
+    this.#changes = db.watch("peers", rows.identityValues);
+    this.#known = this.#changes();
+  }
+
+  /** Up to two peers whose proved process has this pid; retired ones last. */
+  ofPid(pid: number): readonly IdentityFacts[] {
+    this.#forgetChanged();
+    return this.#byPid.get(String(pid));
+  }
+
+  /** True if a reader may take a name for that of a peer with a process or a session. */
+  looksLikeIdentified(name: string): boolean {
+    this.#forgetChanged();
+    this.#readings ??= new Set(rows.identifiedNames(this.#db).map(readingOfPeer));
+    return this.#readings.has(readingOfPeer(name));
+  }
+
+  #forgetChanged(): void {
+    const changes = this.#changes();
+    if (changes === this.#known) return;
+    this.#known = changes;
+    this.#byPid.clear();
+    this.#readings = undefined;
+  }
+}
