@@ -60,7 +60,12 @@ export function openApi(features: Features) {
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
-  const connections = openConnections(features, { actors, call, callers, guard });
+  const callAsHuman = openCall(
+    features,
+    address,
+    lazily(() => serveTracked(features, inner, toHuman(options))),
+  );
+  const connections = openConnections(features, { actors, call, callAsHuman, callers, guard });
   const mcp = openMcp(features, call, callingPeers);
   const outer = [
     ...inner,
@@ -104,6 +109,14 @@ function sharedGuard(
     error: (error) => ctx.background.failed("A route failed", error),
     refused: (code) => meters.refused(code),
   } satisfies Omit<RouteGuard, "admit" | "authorize">;
+}
+
+/** The same guard, for requests that the daemon itself sends for the human. */
+function toHuman(guard: RouteGuard): RouteGuard {
+  return {
+    ...guard,
+    authorize: (...request) => ({ ...guard.authorize(...request), human: true }),
+  };
 }
 
 /** Serves routes. The database closes after the last request. */
@@ -185,7 +198,7 @@ function openCall({ config }: Features, address: ListenAddress, handler: Handler
 
 function openConnections(
   features: Features,
-  own: { actors: Actors; call: Call; callers: Callers; guard: Guard },
+  own: { actors: Actors; call: Call; callAsHuman: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
   const { ctx, identity } = features;
   return new SocketConnections(ctx, {
