@@ -354,6 +354,20 @@ Deno.test("a person's page acts in the name of any peer [c11.speak.person]", asy
   assert.equal((await post(w, "/notify", said, page)).status, 403, "an agent drives the browser");
 });
 
+Deno.test("an agent may close, restart, link and rehook a peer of any circle, but not in another's name", async () => {
+  await using at = await speakers();
+  const { w, as } = at;
+  await addPeer(w, "far", { circle: "elsewhere" });
+  as(ATTACKER);
+  for (const path of ["restart", "rehook", "link", "kill"]) {
+    const { error } = await post(w, `/peers/far/${path}`, {});
+    assert.notEqual(error, "not_your_identity", path);
+    const { error: forged } = await post(w, `/peers/far/${path}`, { from_peer: "victim" });
+    assert.equal(forged === "not_your_identity", path === "restart", path);
+  }
+  assert.equal((await w.fetch("/peers/far", { method: "DELETE" })).status, 200);
+});
+
 Deno.test("an agent does not take over an offline client of /ws or a registration by its name [c11.speak.another]", async () => {
   await using at = await speakers();
   const { w, as } = at;
