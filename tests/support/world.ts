@@ -342,8 +342,10 @@ export class FakeSocket {
    */
   async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
     const connected = () => this.frames.find(({ type }) => type === "connected");
+    const before = this.frames.length;
     await this.send({ type: "connect", backend: "sdk", path: "/work", ...fields });
-    while (!connected() && !this.closed) await this.#clock.settle();
+    const isAnswered = () => this.frames.length > before || this.closed !== undefined;
+    await this.#clock.advanceUntil("an answer to `connect`", isAnswered, 0);
     await this.#clock.settle();
     return connected();
   }
