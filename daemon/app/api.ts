@@ -217,7 +217,6 @@ function openActors(
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
-    db: ctx.db,
     callers,
     callingPeers,
     directory,

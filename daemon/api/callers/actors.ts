@@ -3,13 +3,11 @@
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
 import { Problem } from "kit/core/problem.ts";
-import type { Database } from "kit/data/sqlite.ts";
 import { type SettleDeliveries, settleDeliveries } from "../../features/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
-import * as peerRows from "../../features/peers/store.ts";
-import type { StoredPeer } from "../../features/peers/store.ts";
+import type { ActingPeer } from "../../features/peers/store.ts";
 import { isSubagent } from "../../features/peers/subagents/subagent.ts";
 import type { ProcessId } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
@@ -19,11 +17,10 @@ import type { CallingPeers } from "./calling_peers.ts";
 const CERTIFICATE_HEADER = "x-mesh-certificate";
 
 export interface ActorsDeps {
-  readonly db: Database;
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
-  readonly identityLookup: Pick<IdentityLookup, "looksLikeIdentified">;
+  readonly identityLookup: Pick<IdentityLookup, "get" | "looksLikeIdentified">;
   /** The recipient of an ask; undefined for an unknown one. */
   recipientOf(correlation_id: string): string | undefined;
   /** The peer that made a schedule or a subscription; undefined for an unknown one. */
@@ -34,7 +31,7 @@ export interface ActorsDeps {
 
 /** The peer in whose name a request acts; undefined for a sender without a record. */
 interface Claim {
-  readonly peer: StoredPeer | undefined;
+  readonly peer: ActingPeer | undefined;
   /** True if something identifies the peer, or the peer that the sender's name looks like. */
   readonly needs_proof: boolean;
 }
@@ -61,7 +58,7 @@ export class Actors {
   }
 
   /** True if the caller is proved to be another registered peer than this one. */
-  isAnother(peer: StoredPeer, caller: Pick<Caller, "remote">): boolean {
+  isAnother(peer: ActingPeer, caller: Pick<Caller, "remote">): boolean {
     return this.#compare(peer, caller) === "another";
   }
 
@@ -91,37 +88,38 @@ export class Actors {
 
   /** Compares a peer with the nearest registered peer at or above the calling process. */
   #compare(
-    named: StoredPeer | undefined,
+    named: ActingPeer | undefined,
     caller: Pick<Caller, "remote">,
   ): "itself" | "another" | undefined {
     return this.#deps.callers.compare(named ? this.#processOf(named) : null, caller);
   }
 
   /** The process of a peer; a subagent without a session runs in that of its parent. */
-  #processOf(peer: StoredPeer): ProcessId | null {
+  #processOf(peer: ActingPeer): ProcessId | null {
     if (isIdentified(peer) || !isSubagent(peer)) return recordedProcess(peer);
-    const parent = peerRows.get(this.#deps.db, this.#deps.directory.parentOf(peer) ?? "");
+    const { directory, identityLookup } = this.#deps;
+    const parent = identityLookup.get(directory.parentOf(peer) ?? "");
     return parent ? recordedProcess(parent) : null;
   }
 
   /** The peers, or the sender without a record, in whose name a request acts. */
   #namedBy({ field, otherwise }: Actor, parts: RequestParts): Claim[] {
-    const { db, directory, identityLookup } = this.#deps;
+    const { directory, identityLookup } = this.#deps;
     const { params, query, body } = parts;
     const [part = "", name = ""] = field?.split(".") ?? [];
     const value = textOf(part === "params" ? params : part === "query" ? query : body, name);
     if (value === undefined) {
       const peer_ids = otherwise === undefined ? [] : this.#others(otherwise, parts);
-      return peer_ids.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []).map(toClaim);
+      return peer_ids.flatMap((peer_id) => identityLookup.get(peer_id) ?? []).map(toClaim);
     }
     if (part === "params") {
       const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
       const { peer_id } = directory.find(value, directory.scopeOf(scope));
-      const named = peerRows.get(db, peer_id);
+      const named = identityLookup.get(peer_id);
       return named ? [toClaim(named)] : [];
     }
     const found = directory.findSender(value, { circle: textOf(body, "circle") });
-    const peer = found && peerRows.get(db, found.peer_id);
+    const peer = found && identityLookup.get(found.peer_id);
     if (peer) return [toClaim(peer)];
     return [{ peer: undefined, needs_proof: identityLookup.looksLikeIdentified(value) }];
   }
@@ -156,15 +154,15 @@ function isMessage({ field }: Actor): boolean {
   return field === "body.from_peer" || field === "body.created_by";
 }
 
-function toClaim(peer: StoredPeer): Claim {
+function toClaim(peer: ActingPeer): Claim {
   return { peer, needs_proof: isIdentified(peer) };
 }
 
 /** True if something on a peer's record proves who it is, so that its name alone proves nothing. */
-function isIdentified({ agent_pid, runtime_session_id }: StoredPeer): boolean {
+function isIdentified({ agent_pid, runtime_session_id }: ActingPeer): boolean {
   return agent_pid !== null || runtime_session_id !== null;
 }
 
-function notYours({ peer_id, name }: StoredPeer): Problem {
+function notYours({ peer_id, name }: ActingPeer): Problem {
   return new Problem("not_your_identity", { peer: name, peer_id });
 }

@@ -99,6 +99,20 @@ const IdentityFacts = StoredPeer.pick({
 });
 export type IdentityFacts = z.output<typeof IdentityFacts>;
 
+/** The fields of a peer that decide who may act in its name. */
+const ActingPeer = StoredPeer.pick({
+  peer_id: true,
+  name: true,
+  role: true,
+  agent_pid: true,
+  agent_started: true,
+  runtime_session_id: true,
+  ephemeral: true,
+  addressable: true,
+  parent_runtime_id: true,
+});
+export type ActingPeer = z.output<typeof ActingPeer>;
+
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
@@ -108,6 +122,8 @@ const WatchedPeerRow = rowOf(WatchedPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const LiveProcessRow = rowOf(LiveProcess);
 const IdentityFactsRow = rowOf(IdentityFacts);
+const ActingPeerRow = rowOf(ActingPeer);
+const actingPeerColumns = Object.keys(ActingPeer.shape).join(", ");
 const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
 const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
@@ -358,11 +374,18 @@ export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   );
 }
 
+/** The peer of this exact id, in any status. */
+export function actingPeer(db: Reader, peer_id: string): ActingPeer | undefined {
+  const statement = `select ${actingPeerColumns} from peers where peer_id = :peer_id`;
+  return db.get(ActingPeerRow, statement, { peer_id });
+}
+
 /** The values of a row from which answers about identities are. */
 export function identityValues(row: "old" | "new"): string[] {
-  const columns = ["name", "machine", "agent_pid", "agent_started", "agent_proved"];
+  const more = ["machine", "agent_proved", "dropped_at"];
+  const columns = [...Object.keys(ActingPeer.shape), ...more];
   return [
-    ...[...columns, "runtime_session_id", "dropped_at"].map((column) => `${row}.${column}`),
+    ...columns.map((column) => `${row}.${column}`),
     `${row}.status in ('online', 'busy')`,
     `${row}.status = 'retired'`,
   ];

@@ -2,7 +2,7 @@
 
 import type { Database } from "kit/data/sqlite.ts";
 import * as rows from "../store.ts";
-import type { IdentityFacts } from "../store.ts";
+import type { ActingPeer, IdentityFacts } from "../store.ts";
 import { Answers } from "./address_cache.ts";
 import { readingOfPeer } from "./lookalikes.ts";
 
@@ -10,6 +10,7 @@ import { readingOfPeer } from "./lookalikes.ts";
 export class IdentityIndex {
   readonly #db: Database;
   readonly #changes: () => number;
+  readonly #byId: Answers<ActingPeer | undefined>;
   readonly #byPid: Answers<readonly IdentityFacts[]>;
   #readings: ReadonlySet<string> | undefined;
   /** The number of changes before all answers in memory. */
@@ -17,9 +18,16 @@ export class IdentityIndex {
 
   constructor(db: Database) {
     this.#db = db;
+    this.#byId = new Answers((peer_id) => rows.actingPeer(db, peer_id));
     this.#byPid = new Answers((pid) => rows.twoByPid(db, Number(pid)));
     this.#changes = db.watch("peers", rows.identityValues);
     this.#known = this.#changes();
+  }
+
+  /** The peer of this exact id, in any status. */
+  get(peer_id: string): ActingPeer | undefined {
+    this.#forgetChanged();
+    return this.#byId.get(peer_id);
   }
 
   /** Up to two peers whose proved process has this pid; retired ones last. */
@@ -39,6 +47,7 @@ export class IdentityIndex {
     const changes = this.#changes();
     if (changes === this.#known) return;
     this.#known = changes;
+    this.#byId.clear();
     this.#byPid.clear();
     this.#readings = undefined;
   }

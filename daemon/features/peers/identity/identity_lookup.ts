@@ -9,7 +9,7 @@ import {
 } from "../../../host/processes.ts";
 import type { HookFacts } from "../../agents/adapter.ts";
 import * as rows from "../store.ts";
-import type { IdentityFacts } from "../store.ts";
+import type { ActingPeer, IdentityFacts } from "../store.ts";
 import {
   type KnownPeer,
   mayJoinSession,
@@ -115,6 +115,11 @@ export class IdentityLookup {
       return { is_own: false, peer: recordOf(registered, peerOfProcess(this.#known(registered))) };
     }
     return undefined;
+  }
+
+  /** The peer of this exact id, in any status. */
+  get(peer_id: string): ActingPeer | undefined {
+    return this.#index.get(peer_id);
   }
 
   /** True if a reader may take a name for that of a peer with a process or a session. */
