@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ALLOW_OR_DENY } from "../../../support/daemon/blocking_questions.ts";
-import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
+import { ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
 const CHOICE = { kind: "choice", options: ALLOW_OR_DENY };
