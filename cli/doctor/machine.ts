@@ -17,7 +17,8 @@ export interface ProgramResult {
 
 export type Machine = ReturnType<typeof thisMachine>;
 
-export function thisMachine(env: Env, clock: Clock) {
+/** `program_ms_max` is the time limit of a program that it runs. */
+export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_MAX) {
   const stat = (path: string) => undefinedIfInaccessible(() => Deno.statSync(path));
   return {
     env,
@@ -41,7 +42,7 @@ export function thisMachine(env: Env, clock: Clock) {
         .find((path) => isProgram(stat(path))),
     /** Runs a program; undefined when it does not exist or does not end in time. */
     run: (program: string, args: readonly string[], input?: string) =>
-      run(program, args, { env, clock, input }),
+      run(program, args, { env, clock, input, timeout_ms: program_ms_max }),
   };
 }
 
@@ -58,15 +59,15 @@ interface RunOptions {
   readonly env: Env;
   readonly clock: Clock;
   readonly input: string | undefined;
+  readonly timeout_ms: number;
 }
 
 async function run(
   program: string,
   args: readonly string[],
-  { env, clock, input }: RunOptions,
+  options: RunOptions,
 ): Promise<ProgramResult | undefined> {
   try {
-    const options = { env, clock, input, timeout_ms: PROGRAM_MS_MAX };
     const { code, timed_out, stdout, stderr } = await runProgram([program, ...args], options);
     if (timed_out) return undefined;
     return { success: code === 0, output: `${stdout}${stderr}`.trim() };

@@ -60,7 +60,12 @@ export function openApi(features: Features) {
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
-  const connections = openConnections(features, { actors, call, callers, guard });
+  const callAsHuman = openCall(
+    features,
+    address,
+    lazily(() => serveTracked(features, inner, toHuman(options))),
+  );
+  const connections = openConnections(features, { actors, call, callAsHuman, callers, guard });
   const mcp = openMcp(features, call, callingPeers);
   const outer = [
     ...inner,
@@ -106,6 +111,14 @@ function sharedGuard(
   } satisfies Omit<RouteGuard, "admit" | "authorize">;
 }
 
+/** The same guard, for requests that the daemon itself sends for the human. */
+function toHuman(guard: RouteGuard): RouteGuard {
+  return {
+    ...guard,
+    authorize: (...request) => ({ ...guard.authorize(...request), human: true }),
+  };
+}
+
 /** Serves routes. The database closes after the last request. */
 function serveTracked(
   features: Features,
@@ -148,13 +161,14 @@ function lazily(build: () => Handler): Handler {
 }
 
 function openCallers(
-  { agentProcesses, config, platform }: Features,
+  { agentProcesses, config, identityLookup, platform }: Features,
   address: ListenAddress,
 ): Callers {
   return new Callers({
     ...platform.callers,
     local: () => ({ host: config["daemon.host"], port: address.port }),
     agentProcesses,
+    identityLookup,
     processes: platform.processes,
   });
 }
@@ -184,7 +198,7 @@ function openCall({ config }: Features, address: ListenAddress, handler: Handler
 
 function openConnections(
   features: Features,
-  own: { actors: Actors; call: Call; callers: Callers; guard: Guard },
+  own: { actors: Actors; call: Call; callAsHuman: Call; callers: Callers; guard: Guard },
 ): SocketConnections {
   const { ctx, identity } = features;
   return new SocketConnections(ctx, {
@@ -203,12 +217,10 @@ function openActors(
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
-    db: ctx.db,
     callers,
     callingPeers,
     directory,
     identityLookup,
-    processes,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,
     drainedPeers: (receipt) => handover.recipientsOf(receipt),

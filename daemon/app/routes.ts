@@ -71,7 +71,7 @@ export function featureRoutes(
   const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
   const readerOf = readersOf(features, {
     isProvenHuman,
-    isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
+    isSender: (process, caller) => callers.compare(process, caller) === "itself",
   });
   const checks = callerChecksOf(callers, features, isProvenHuman);
   return [

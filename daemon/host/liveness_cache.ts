@@ -30,6 +30,8 @@ interface OpenProcess {
  */
 export class LivenessCache implements Disposable {
   readonly #open = new Map<number, OpenProcess>();
+  /** Processes that were seen alive in this turn of the event loop: each is checked once. */
+  readonly #seen = new Set<OpenProcess>();
   readonly #firstByte = new Uint8Array(1);
   readonly #files_max: number;
 
@@ -71,12 +73,17 @@ export class LivenessCache implements Disposable {
     for (const pid of this.#open.keys()) this.#forget(pid);
   }
 
-  #isReadable({ file }: OpenProcess): boolean {
+  #isReadable(process: OpenProcess): boolean {
+    if (this.#seen.has(process)) return true;
+    const { file } = process;
     const length = unlessError(isGone, () => {
       file.seekSync(0, Deno.SeekMode.Start);
       return file.readSync(this.#firstByte);
     });
-    return length === 1 && this.#firstByte[0] !== ASCII_ZERO;
+    if (length !== 1 || this.#firstByte[0] === ASCII_ZERO) return false;
+    if (this.#seen.size === 0) queueMicrotask(() => this.#seen.clear());
+    this.#seen.add(process);
+    return true;
   }
 
   #remember(pid: number, entry: OpenProcess): void {

@@ -88,6 +88,7 @@ export class Database implements Disposable, Reader {
   };
   #checkpointDue = false;
   #rollbacks = 0;
+  #watches = 0;
   #closed = false;
   /** The value of `commits` when a checkpoint last moved the whole log; undefined before that. */
   #checkpointedCommits: number | undefined;
@@ -145,6 +146,29 @@ export class Database implements Disposable, Reader {
    */
   revisionOf(table: string): number {
     return this.#statements.writesTo(table) + this.#rollbacks;
+  }
+
+  /**
+   * Watches some values of a table's rows, such as `${row}.name`. Returns a number that rises when
+   * a row is inserted or deleted, when one of its values changes, and on a rollback. Unlike that of
+   * `revisionOf`, it stays the same while a statement writes other values.
+   */
+  watch(table: string, valuesOf: (row: "old" | "new") => readonly string[]): () => number {
+    let changes = 0;
+    const count = `count_changes_of_${table}_${++this.#watches}`;
+    this.#sqlite.function(count, () => {
+      changes++;
+      return null;
+    });
+    const news = valuesOf("new");
+    const isChanged = valuesOf("old").map((value, at) => `(${value}) is not (${news[at]})`)
+      .join(" or ");
+    for (const event of ["insert", "delete", "update"]) {
+      const condition = event === "update" ? `when ${isChanged}` : "";
+      this.#sqlite.exec(`create temp trigger ${count}_${event} after ${event} on main.${table}
+        ${condition} begin select ${count}(); end`);
+    }
+    return () => changes + this.#rollbacks;
   }
 
   /** The size of the database file, without the write-ahead log. */

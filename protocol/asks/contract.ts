@@ -245,6 +245,7 @@ export const ackAsk = contract({
     message: TextOrEmpty.optional().describe(
       "The answer; without it, the ask is only acknowledged",
     ),
+    option_id: z.string().max(255).optional().describe("The chosen option, as in `POST /answer`"),
     attachments: Attaching.optional().describe("Uploaded files, by their ids"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),

@@ -63,6 +63,10 @@ export function lookalikesOf(names: readonly string[]): (name: string) => boolea
 }
 
 function readingOf(name: string): string {
-  const letters = (text: string) => text.replaceAll(SEPARATORS, "");
-  return skeletonOf(letters(name.replace(NUMBER, "")) || letters(name));
+  return readingOfPeer(name.replace(NUMBER, "")) || readingOfPeer(name);
+}
+
+/** How a peer's name reads. A number makes another name, as a second peer of a name gets one. */
+export function readingOfPeer(name: string): string {
+  return skeletonOf(name.replaceAll(SEPARATORS, ""));
 }

@@ -26,8 +26,13 @@ export const CORE_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/asks/asks.ts",
-    tests: ASKS,
+    tests: [...ASKS, "tests/daemon/features/inbox/ended_items_test.ts"],
     faults: [
+      [
+        "an ack with an option for a question that is over is a bare one",
+        "!message && !option_id && ids.length === 0",
+        "!message && ids.length === 0",
+      ],
       [
         "a follow-up leaves the ask open that it answers",
         'if (before && before.state === "open" && before.to_peer_id === from.peer_id) {',

@@ -15,6 +15,10 @@ export const HOST_TARGETS: readonly Target[] = [
       "who once held a connection holds it for good",
       "if (known ? holds(known, inode) : this.#holders.has(inode)) return known?.pid;",
       "if (this.#holders.has(inode)) return known?.pid;",
+    ], [
+      "on macOS a child calls as the agent that started it",
+      'if (line.startsWith("p")) pid = Number(line.slice(1));',
+      'if (line.startsWith("p")) pid ??= Number(line.slice(1));',
     ]],
   },
   {

@@ -18,13 +18,13 @@ export const SPEAKER_TARGETS: readonly Target[] = [
       ],
       [
         "a peer speaks as another one",
-        'if (found === "another" && named) throw notYours(named);',
-        'if (found === "another" && named) return true;',
+        'if (found === "another" && peer) throw notYours(peer);',
+        'if (found === "another" && peer) return true;',
       ],
       [
-        "a child speaks as the peer that started it",
-        'return found && (found.is_own ? "itself" : "another");',
-        'return found && (own ? "itself" : "another");',
+        "a look-alike of a peer's name is taken for any other name",
+        "needs_proof: identityLookup.looksLikeIdentified(value)",
+        "needs_proof: false",
       ],
       [
         "a program without a proof speaks as a peer with a process",
@@ -51,17 +51,55 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/api/callers/callers.ts",
-    tests: [CHILDREN, "tests/daemon/features/peers/identity/session_claims_test.ts"],
+    tests: [CHILDREN, `${CALLERS}/actors_test.ts`],
     faults: [
       [
         "a hook of an agent reports for the agent that started it, by its pid",
-        "!this.#isOtherBelow(agent_pid, caller);",
-        "true;",
+        "agent_pid: this.isPeerProcess(agent_pid, caller) ? agent_pid : undefined,",
+        "agent_pid: this.isProcess(agent_pid, caller) ? agent_pid : undefined,",
       ],
       [
-        "an agent that another one starts hands the other's work over",
-        "other !== null && other !== pid && this.#isAncestor(pid, other) &&",
-        "false && other !== null &&",
+        "a child speaks as the peer that started it",
+        'return found && (found.is_own ? "itself" : "another");',
+        'return found && (own ? "itself" : "another");',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/identity_lookup.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "a retired peer's process speaks for the peer that started it",
+        "if (registered.length === 0) return undefined;",
+        "if (registered.length === 0) continue;",
+      ],
+      [
+        "a program that people use directly counts as an agent, once a peer has named it",
+        "if (peers.length === 0 || !mayBeAgent(pid)) continue;",
+        "if (peers.length === 0) continue;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/peers/identity/identity_index.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "the peer of a process is known for ever",
+        "if (changes === this.#known) return;",
+        "if (changes >= 0) return;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/notifications/notifications.ts",
+    tests: [`${CALLERS}/actors_test.ts`],
+    faults: [
+      [
+        "a job of an unverified creator is the daemon's own word",
+        "voice: daemon && !requestContext.unverified",
+        "voice: daemon",
       ],
     ],
   },

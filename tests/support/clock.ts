@@ -1,9 +1,12 @@
 /** A fake clock. Its time stands still until a test advances it or sets the time of day. */
 
+import assert from "node:assert/strict";
 import { type Boottime, type Clock, type Monotonic, sleepWithTimer } from "kit/core/clock.ts";
 
 /** Far from any time of day: a mix-up of the two clocks is off by decades. */
 const MONOTONIC_START_MS = 5_000_000;
+/** Maximum time, on a real clock, in which a clock is advanced until something happens. */
+const REAL_MS_MAX = 60_000;
 
 /** A clock that a test advances; sleepers wake in the order of their deadlines. */
 export class FakeClock implements Clock {
@@ -57,11 +60,20 @@ export class FakeClock implements Clock {
     this.#monotonic = until;
   }
 
+  /** Advances in steps until a condition holds; fails if that takes longer than a real minute. */
+  async advanceUntil(what: string, holds: () => boolean, step_ms = 250): Promise<void> {
+    const deadline = performance.now() + REAL_MS_MAX;
+    while (!holds()) {
+      assert.ok(performance.now() < deadline, `It never came about: ${what}`);
+      await this.advance(step_ms);
+    }
+  }
+
   /** Lets sleeps of no time pass until some work is done. */
   async during<T>(work: Promise<T>): Promise<T> {
     let isDone = false;
     void work.catch(() => undefined).then(() => isDone = true);
-    while (!isDone) await this.advance(0);
+    await this.advanceUntil("the end of the work", () => isDone, 0);
     return await work;
   }
 

@@ -135,6 +135,8 @@ export interface WorldOptions {
   readonly at_terminal?: boolean;
   /** What the kernel reports of a request's socket; our user and the named process by default. */
   readonly sockets?: Sockets;
+  /** Whether people use a process directly; by default one that is their terminal program. */
+  readonly isUserFacing?: ((pid: number) => boolean) | undefined;
 }
 
 /** The user that the daemon of a world runs as. */
@@ -148,11 +150,14 @@ export class FakeSockets implements Sockets {
   canIdentify = true;
   /** The user of the caller; undefined for a socket that cannot be found. */
   uid: number | undefined = OWN_UID;
-  /** The processes that hold the caller's socket; every process where this is undefined. */
+  /** The process that holds the caller's socket, and those above it; undefined is any process. */
   holders: readonly number[] | undefined;
 
   readonly find = () => this.uid === undefined ? undefined : { uid: this.uid, inode: 1 };
-  readonly ownsSocket: Sockets["ownsSocket"] = (pid) => this.holders?.includes(pid) ?? true;
+  readonly holderWithin: Sockets["holderWithin"] = (pid) => {
+    if (this.holders === undefined) return pid;
+    return this.holders.includes(pid) ? this.holders[0] : undefined;
+  };
   /** The process that holds the socket; unknown by default. */
   readonly holderOf: Sockets["holderOf"] = () => this.holders?.[0];
 }
@@ -192,7 +197,7 @@ export const BASE = "http://127.0.0.1:8377";
 
 function callersOf(options: WorldOptions): CallerFacts {
   const { sockets = new FakeSockets(), at_terminal = false } = options;
-  const isUserFacing = (pid: number) => pid === TERMINAL_PROGRAM_PID;
+  const { isUserFacing = (pid: number) => pid === TERMINAL_PROGRAM_PID } = options;
   return { sockets, uid: OWN_UID, isPersonAtTerminal: () => at_terminal, isUserFacing };
 }
 
@@ -337,8 +342,10 @@ export class FakeSocket {
    */
   async connect(fields: Record<string, unknown>): Promise<Outbound | undefined> {
     const connected = () => this.frames.find(({ type }) => type === "connected");
+    const before = this.frames.length;
     await this.send({ type: "connect", backend: "sdk", path: "/work", ...fields });
-    while (!connected() && !this.closed) await this.#clock.settle();
+    const isAnswered = () => this.frames.length > before || this.closed !== undefined;
+    await this.#clock.advanceUntil("an answer to `connect`", isAnswered, 0);
     await this.#clock.settle();
     return connected();
   }

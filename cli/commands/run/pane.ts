@@ -10,6 +10,7 @@ import { DaemonUnreachable, undefinedOnRefusal } from "../../client/daemon_clien
 import { CommandError } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
+import { askTmux } from "./tmux.ts";
 
 export interface PaneProgram {
   /** The program and its arguments. */
@@ -37,7 +38,7 @@ export async function runInPane(context: CommandContext, program: PaneProgram): 
       backend: ANY_PROGRAM,
       path: Deno.cwd(),
       agent_pid: Deno.pid,
-      tmux_session: await sessionOf(pane, env),
+      tmux_session: await sessionOf(pane, context),
       circle: program.circle,
       ...pane,
     },
@@ -74,15 +75,12 @@ async function mustNotBeInside(
 /** The name of the pane's tmux session; kitty has no sessions. */
 async function sessionOf(
   { pane_id, tmux_socket }: PanePlace,
-  env: Env,
+  context: CommandContext,
 ): Promise<string | undefined> {
   if (kindOf(tmux_socket) !== "tmux") return undefined;
-  const { success, stdout } = await new Deno.Command("tmux", {
-    args: ["-S", tmux_socket, "display-message", "-p", "-t", pane_id, "#{session_name}"],
-    env: { ...env },
-    stderr: "null",
-  }).output();
-  if (success) return new TextDecoder().decode(stdout).trimEnd();
+  const asked = ["display-message", "-p", "-t", pane_id, "#{session_name}"];
+  const { code, stdout } = await askTmux(["-S", tmux_socket, ...asked], context);
+  if (code === 0) return stdout.trimEnd();
   throw new CommandError(`tmux does not answer on ${tmux_socket}`);
 }
 

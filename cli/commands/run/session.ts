@@ -16,6 +16,7 @@ import { CommandError, EXIT } from "../../client/failures.ts";
 import { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
+import { askTmux } from "./tmux.ts";
 
 /**
  * The folder by which the two sides speak. The program's environment is handed over in a file,
@@ -31,6 +32,9 @@ const Program = z.object({
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
 });
+/** What surrounds the session: an environment without that of another tmux. */
+type Outside = Parameters<typeof askTmux>[1];
+
 const End = z.object({ code: z.number(), error: z.string().optional() });
 
 /** What tmux sets in its panes, and the program must therefore not inherit from elsewhere. */
@@ -38,13 +42,13 @@ const OF_TMUX = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERS
 
 /** Opens the session, and shows it until the program ends or its user detaches from it. */
 export async function runInSession(
-  { env, terminal }: CommandContext,
+  { clock, env, terminal }: CommandContext,
   program: PaneProgram,
 ): Promise<number> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-run-" });
-  const outsideEnv = without(env, ["TMUX", "TMUX_PANE"]);
+  const outside = { env: without(env, ["TMUX", "TMUX_PANE"]), clock };
   try {
-    const session = await freeSession(program.name, outsideEnv);
+    const session = await freeSession(program.name, outside);
     const description: z.input<typeof Program> = { ...program, cwd: Deno.cwd(), env: { ...env } };
     writeFile(join(folder, FILES.program), JSON.stringify(description));
     using _ = forwardSignals(["SIGTERM", "SIGUSR1", "SIGUSR2"], (signal) => {
@@ -52,10 +56,10 @@ export async function runInSession(
       if (pid > 0) Deno.kill(pid, signal);
     });
     const command = ["new-session", "-s", session, ...meshCommand(), "run-from", folder];
-    const { code } = await tmux(command, outsideEnv, "inherit");
+    const code = await showTmux(command, outside.env);
     const end = readTextOrNothing(join(folder, FILES.end));
     if (end !== undefined) return resultOf(End.parse(JSON.parse(end)));
-    if (!(await sessions(outsideEnv)).includes(session)) {
+    if (!(await sessions(outside)).includes(session)) {
       throw new CommandError(`tmux ended with code ${code}, and the program with it`);
     }
     terminal.print(
@@ -106,40 +110,25 @@ function resultOf({ code, error }: z.output<typeof End>): number {
 }
 
 /** A session name that is not in use; a session name has no dots and no colons. */
-async function freeSession(name: string, env: Env): Promise<string> {
-  const used = await sessions(env);
+async function freeSession(name: string, outside: Outside): Promise<string> {
+  const used = await sessions(outside);
   const wanted = name.replaceAll(/[^A-Za-z0-9_-]+/g, "-") || "mesh";
   let session = wanted;
   for (let number = 2; used.includes(session); number++) session = `${wanted}-${number}`;
   return session;
 }
 
-async function sessions(env: Env): Promise<string[]> {
-  const { stdout } = await tmux(["list-sessions", "-F", "#{session_name}"], env, "piped");
-  return new TextDecoder().decode(stdout).split("\n");
+/** The sessions of the server; none without a server. */
+async function sessions(outside: Outside): Promise<string[]> {
+  const { stdout } = await askTmux(["list-sessions", "-F", "#{session_name}"], outside);
+  return stdout.split("\n");
 }
 
-async function tmux(
-  args: readonly string[],
-  env: Env,
-  output: "inherit" | "piped",
-): Promise<{ code: number; stdout: Uint8Array }> {
-  const stderr = output === "piped" ? "null" : output;
-  try {
-    const command = new Deno.Command("tmux", {
-      args: args.map(asArgument),
-      env: { ...env },
-      clearEnv: true,
-      stdin: "inherit",
-      stdout: output,
-      stderr,
-    });
-    if (output === "piped") return await command.output();
-    return { ...await command.spawn().status, stdout: new Uint8Array() };
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new CommandError("tmux is not installed; mesh run needs it");
-  }
+/** Runs tmux on this terminal, until its user detaches or the session ends. */
+async function showTmux(args: readonly string[], env: Env): Promise<number> {
+  const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
+  const command = { args: args.map(asArgument), env: { ...env }, clearEnv: true, ...stdio };
+  return (await new Deno.Command("tmux", command).spawn().status).code;
 }
 
 function without(env: Env, names: readonly string[]): Record<string, string> {

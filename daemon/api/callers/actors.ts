@@ -3,15 +3,13 @@
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
 import { Problem } from "protocol/problems.ts";
-import type { Database } from "kit/data/sqlite.ts";
 import { type SettleDeliveries, settleDeliveries } from "protocol/messages/contract.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
-import * as peerRows from "../../features/peers/store.ts";
-import type { StoredPeer } from "../../features/peers/store.ts";
+import type { ActingPeer } from "../../features/peers/store.ts";
 import { isSubagent } from "../../features/peers/subagents/subagent.ts";
-import { lineageOf, type ProcessId, type ProcessTable } from "../../host/processes.ts";
+import type { ProcessId } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
 
@@ -19,18 +17,23 @@ import type { CallingPeers } from "./calling_peers.ts";
 const CERTIFICATE_HEADER = "x-mesh-certificate";
 
 export interface ActorsDeps {
-  readonly db: Database;
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
-  readonly identityLookup: Pick<IdentityLookup, "peerOfProcesses">;
-  readonly processes: Pick<ProcessTable, "parentOf">;
+  readonly identityLookup: Pick<IdentityLookup, "get" | "looksLikeIdentified">;
   /** The recipient of an ask; undefined for an unknown one. */
   recipientOf(correlation_id: string): string | undefined;
   /** The peer that made a schedule or a subscription; undefined for an unknown one. */
   makerOf(id: string): string | undefined;
   /** The recipients of the deliveries that a receipt settles. */
   drainedPeers(receipt: Omit<SettleDeliveries, "status">): string[];
+}
+
+/** The peer in whose name a request acts; undefined for a sender without a record. */
+interface Claim {
+  readonly peer: ActingPeer | undefined;
+  /** True if something identifies the peer, or the peer that the sender's name looks like. */
+  readonly needs_proof: boolean;
 }
 
 export class Actors {
@@ -55,18 +58,19 @@ export class Actors {
   }
 
   /** True if the caller is proved to be another registered peer than this one. */
-  isAnother(peer: StoredPeer, caller: Pick<Caller, "remote">): boolean {
-    return this.#processPeer(peer, caller) === "another";
+  isAnother(peer: ActingPeer, caller: Pick<Caller, "remote">): boolean {
+    return this.#compare(peer, caller) === "another";
   }
 
   #decide(actor: Actor, parts: RequestParts, certified: string | undefined): Caller {
     const { caller, headers } = parts;
     const named = this.#namedBy(actor, parts);
-    const isUnproved = named.map((peer) => {
+    const isUnproved = named.map((claim) => {
+      const { peer } = claim;
       if (certified !== undefined && peer?.peer_id === certified) return false;
       // A message in the human's name is marked by its own rule (contract 2).
       if (peer?.role === "human" && isMessage(actor)) return false;
-      const isProved = this.#isProved(peer, caller, headers);
+      const isProved = this.#isProved(claim, caller, headers);
       if (actor.drains && !isProved && peer) throw notYours(peer);
       return !isProved;
     });
@@ -74,56 +78,50 @@ export class Actors {
   }
 
   /** True if the caller is the peer or a person, or if no proof of the peer exists. */
-  #isProved(named: StoredPeer | undefined, caller: Caller, headers: Headers): boolean {
-    const found = this.#processPeer(named, caller);
+  #isProved({ peer, needs_proof }: Claim, caller: Caller, headers: Headers): boolean {
+    const found = this.#compare(peer, caller);
     if (found === "itself") return true;
-    if (found === "another" && named) throw notYours(named);
+    if (found === "another" && peer) throw notYours(peer);
     if (found === "another") return false; // An agent that uses the name of no peer.
-    if (!named || !isIdentified(named)) return true;
-    return this.#deps.callers.isHuman(caller, headers);
+    return !needs_proof || this.#deps.callers.isHuman(caller, headers);
   }
 
   /** Compares a peer with the nearest registered peer at or above the calling process. */
-  #processPeer(
-    named: StoredPeer | undefined,
+  #compare(
+    named: ActingPeer | undefined,
     caller: Pick<Caller, "remote">,
   ): "itself" | "another" | undefined {
-    const { callers, identityLookup, processes } = this.#deps;
-    const own = named ? this.#processOf(named) : null;
-    const found = identityLookup.peerOfProcesses(
-      lineageOf(processes, callers.processOf(caller, own?.pid)),
-      {
-        own,
-        isCounted: ({ agent_pid, dropped_at }) =>
-          agent_pid !== null && dropped_at === null && callers.mayBeAgent(agent_pid),
-      },
-    );
-    return found && (found.is_own ? "itself" : "another");
+    return this.#deps.callers.compare(named ? this.#processOf(named) : null, caller);
   }
 
   /** The process of a peer; a subagent without a session runs in that of its parent. */
-  #processOf(peer: StoredPeer): ProcessId | null {
+  #processOf(peer: ActingPeer): ProcessId | null {
     if (isIdentified(peer) || !isSubagent(peer)) return recordedProcess(peer);
-    const parent = peerRows.get(this.#deps.db, this.#deps.directory.parentOf(peer) ?? "");
+    const { directory, identityLookup } = this.#deps;
+    const parent = identityLookup.get(directory.parentOf(peer) ?? "");
     return parent ? recordedProcess(parent) : null;
   }
 
-  /** The peers in whose name a request acts; undefined stands for a sender without a record. */
-  #namedBy({ field, otherwise }: Actor, parts: RequestParts): (StoredPeer | undefined)[] {
-    const { db, directory } = this.#deps;
+  /** The peers, or the sender without a record, in whose name a request acts. */
+  #namedBy({ field, otherwise }: Actor, parts: RequestParts): Claim[] {
+    const { directory, identityLookup } = this.#deps;
     const { params, query, body } = parts;
     const [part = "", name = ""] = field?.split(".") ?? [];
     const value = textOf(part === "params" ? params : part === "query" ? query : body, name);
     if (value === undefined) {
       const peer_ids = otherwise === undefined ? [] : this.#others(otherwise, parts);
-      return peer_ids.flatMap((peer_id) => peerRows.get(db, peer_id) ?? []);
+      return peer_ids.flatMap((peer_id) => identityLookup.get(peer_id) ?? []).map(toClaim);
     }
     if (part === "params") {
       const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
-      return [peerRows.get(db, directory.find(value, directory.scopeOf(scope)).peer_id)];
+      const { peer_id } = directory.find(value, directory.scopeOf(scope));
+      const named = identityLookup.get(peer_id);
+      return named ? [toClaim(named)] : [];
     }
     const found = directory.findSender(value, { circle: textOf(body, "circle") });
-    return [found && peerRows.get(db, found.peer_id)];
+    const peer = found && identityLookup.get(found.peer_id);
+    if (peer) return [toClaim(peer)];
+    return [{ peer: undefined, needs_proof: identityLookup.looksLikeIdentified(value) }];
   }
 
   /** The ids of the peers that act if no field names them. */
@@ -156,11 +154,15 @@ function isMessage({ field }: Actor): boolean {
   return field === "body.from_peer" || field === "body.created_by";
 }
 
+function toClaim(peer: ActingPeer): Claim {
+  return { peer, needs_proof: isIdentified(peer) };
+}
+
 /** True if something on a peer's record proves who it is, so that its name alone proves nothing. */
-function isIdentified({ agent_pid, runtime_session_id }: StoredPeer): boolean {
+function isIdentified({ agent_pid, runtime_session_id }: ActingPeer): boolean {
   return agent_pid !== null || runtime_session_id !== null;
 }
 
-function notYours({ peer_id, name }: StoredPeer): Problem {
+function notYours({ peer_id, name }: ActingPeer): Problem {
   return new Problem("not_your_identity", { peer: name, peer_id });
 }

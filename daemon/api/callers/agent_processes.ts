@@ -16,6 +16,7 @@ export interface AgentProcessesDeps {
   readonly processes: {
     isAlive(pid: number, started: string): boolean;
     parentOf(pid: number): number | undefined;
+    startTimeOf(pid: number): string | undefined;
   };
   /** Whether people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
@@ -25,6 +26,8 @@ export interface AgentProcessesDeps {
 
 /** When this many processes are remembered, those that have ended are removed. */
 const CLEANUP_AT = 256;
+/** Maximum number of processes that are known not to be above the daemon. */
+const NOT_ABOVE_MAX = 10_000;
 
 /**
  * Anyone may take a peer offline or register another process for it, so a peer's current record
@@ -40,6 +43,8 @@ export class AgentProcesses {
    */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
+  /** The start times of processes that are no ancestors of the daemon. */
+  readonly #notAbove = new Map<number, string>();
 
   constructor(deps: AgentProcessesDeps) {
     this.#deps = deps;
@@ -67,7 +72,7 @@ export class AgentProcesses {
    * programs of others run below a terminal server.
    */
   mayBeAgent(pid: number): boolean {
-    return !this.#isUserFacing(pid) && !this.#daemonAncestors().has(pid);
+    return !this.#isAboveDaemon(pid) && !this.#isUserFacing(pid);
   }
 
   /** Live peers, and proved processes that are still running. */
@@ -117,6 +122,19 @@ export class AgentProcesses {
   #isRunning({ agent_pid, agent_started }: ProvenProcess): boolean {
     return agent_pid !== null && agent_started !== null &&
       this.#deps.processes.isAlive(agent_pid, agent_started);
+  }
+
+  /**
+   * True for `#daemonAncestors`. A process that is none of them never becomes one: the system gives
+   * the children of a process that has ended to one of its ancestors.
+   */
+  #isAboveDaemon(pid: number): boolean {
+    const started = this.#deps.processes.startTimeOf(pid);
+    if (started !== undefined && this.#notAbove.get(pid) === started) return false;
+    if (this.#daemonAncestors().has(pid)) return true;
+    if (this.#notAbove.size >= NOT_ABOVE_MAX) this.#notAbove.clear();
+    if (started !== undefined) this.#notAbove.set(pid, started);
+    return false;
   }
 
   /** The daemon, its ancestors and process 1 are never agents. */

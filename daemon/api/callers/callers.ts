@@ -1,6 +1,8 @@
 /** Who sends a request, where the kernel can prove it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
+import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
+import { lineageOf, type ProcessId, processIdOf, type ProcessTable } from "../../host/processes.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
 import type { AgentProcesses } from "./agent_processes.ts";
@@ -9,7 +11,8 @@ export interface CallersDeps extends CallerFacts {
   /** Where the daemon listens; `port` is undefined until it is known. */
   readonly local: () => { readonly host: string; readonly port: number | undefined };
   readonly agentProcesses: AgentProcesses;
-  readonly processes: { parentOf(pid: number): number | undefined };
+  readonly identityLookup: Pick<IdentityLookup, "peerOfProcesses">;
+  readonly processes: Pick<ProcessTable, "parentOf" | "startTimeOf">;
 }
 
 /** The processes that a hook names: its own, and its agent's. */
@@ -23,8 +26,6 @@ const TERMINAL_HEADER = "x-mesh-terminal";
 /** The surface that only pages are. */
 const PAGES = "dashboard";
 const ROOT = 0;
-/** How many ancestors of a hook's process are searched for its agent. */
-const GENERATIONS_MAX = 32;
 
 export class Callers {
   readonly #deps: CallersDeps;
@@ -55,41 +56,37 @@ export class Callers {
    */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">, max?: number): boolean {
     return pid !== undefined && remote !== undefined &&
-      this.#deps.sockets.ownsSocket(pid, this.#connectionOf(remote), max);
+      this.#deps.sockets.holderWithin(pid, this.#connectionOf(remote), max) !== undefined;
   }
 
   /**
-   * True if a peer's process sends the request, or a descendant that no other agent has started.
-   * A peer that an agent starts in its shell does not speak for the agent.
+   * Compares a process with that of the nearest registered peer at or above the calling process
+   * (contract 11). A peer that an agent starts in its shell does not speak for the agent.
    */
-  isPeerProcess(pid: number, caller: Pick<Caller, "remote">): boolean {
-    return this.isProcess(pid, caller, Infinity) && !this.#isOtherBelow(pid, caller);
+  compare(own: ProcessId | null, caller: Pick<Caller, "remote">): "itself" | "another" | undefined {
+    const { identityLookup, processes } = this.#deps;
+    const lineage = lineageOf(processes, this.#processOf(caller, own?.pid));
+    const found = identityLookup.peerOfProcesses(lineage, own);
+    return found && (found.is_own ? "itself" : "another");
   }
 
-  /** True if another agent below this process sends the request, or a process that it started. */
-  #isOtherBelow(pid: number, caller: Pick<Caller, "remote">): boolean {
-    return this.#deps.agentProcesses.all().some(({ agent_pid: other }) =>
-      other !== null && other !== pid && this.#isAncestor(pid, other) &&
-      this.isProcess(other, caller, Infinity)
-    );
+  /** True if this process sends the request, or a descendant of it that is no other peer's. */
+  isPeerProcess(pid: number | undefined, caller: Pick<Caller, "remote">): boolean {
+    const own = processIdOf(this.#deps.processes, pid);
+    return own !== undefined && this.compare(own, caller) === "itself";
   }
 
-  /**
-   * The process that sends the request, if an agent's process or `own` may send it. `own` is the
-   * process on the record of the peer that the caller claims to be.
-   */
-  processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
+  /** The process that sends the request, if an agent's process or `own` may send it. */
+  #processOf(
+    { remote }: Pick<Caller, "remote">,
+    own: number | undefined,
+  ): number | undefined {
     if (remote === undefined) return undefined;
     const { agentProcesses, sockets } = this.#deps;
     if (own === undefined && !agentProcesses.isAnyRunning) return undefined;
     const connection = this.#connectionOf(remote);
     return sockets.holderOf(connection) ??
-      (own !== undefined && sockets.ownsSocket(own, connection) ? own : undefined);
-  }
-
-  /** True if a process may be an agent's alone. */
-  mayBeAgent(pid: number): boolean {
-    return this.#deps.agentProcesses.mayBeAgent(pid);
+      (own === undefined ? undefined : sockets.holderWithin(own, connection));
   }
 
   /**
@@ -100,20 +97,10 @@ export class Callers {
     { hook_pid, agent_pid }: HookProcesses,
     caller: Pick<Caller, "remote">,
   ): HookProcesses {
-    const hook = this.isProcess(hook_pid, caller) ? hook_pid : undefined;
-    const isAncestor = hook !== undefined && this.#isAncestor(agent_pid, hook);
-    const proven = agent_pid !== undefined && (isAncestor || this.isProcess(agent_pid, caller)) &&
-      !this.#isOtherBelow(agent_pid, caller);
-    return { hook_pid: hook, agent_pid: proven ? agent_pid : undefined };
-  }
-
-  #isAncestor(ancestor: number | undefined, pid: number): boolean {
-    let at: number | undefined = pid;
-    for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
-      if (at === ancestor) return true;
-      at = this.#deps.processes.parentOf(at);
-    }
-    return false;
+    return {
+      hook_pid: this.isProcess(hook_pid, caller) ? hook_pid : undefined,
+      agent_pid: this.isPeerProcess(agent_pid, caller) ? agent_pid : undefined,
+    };
   }
 
   /**

@@ -24,6 +24,8 @@ import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";
 export interface PeerSocketsDeps extends HandshakeDeps {
   /** Calls a route of this daemon. */
   readonly call: Call;
+  /** As `call`, for what is proved to come from the human. */
+  readonly callAsHuman: Call;
   readonly delivery: Delivery;
   readonly dispatcher: Dispatcher;
   readonly guard: Guard;
@@ -150,14 +152,14 @@ export class PeerSockets {
     { type, request_id: _, idempotency_key, traceparent, ...fields }: Verb,
     caller: SocketCaller,
   ): Promise<Record<string, unknown>> {
-    const { call, callers, directory, peers, questions } = this.#deps;
+    const { callers, directory, peers, questions } = this.#deps;
     const { correlation_id } = fields;
+    const { isHumanAnswer = () => !callers.isAgent(caller) } = caller;
     if (typeof correlation_id === "string") {
-      const { isHumanAnswer = () => !callers.isAgent(caller) } = caller;
       questions.mustBeHuman(correlation_id, isHumanAnswer);
     }
     if (isSuspended && directory.isRegistered(peer_id)) peers.markSeen(peer_id, "websocket");
-    // An answer that arrives through a surface counts as the human's.
+    // A surface answers for the human, and vouches for it unless it is an agent's (contract 2).
     const isForHuman = surface && (surface.bridge || type === "answer");
     const human = isForHuman ? directory.human()?.peer_id : undefined;
     const body: unknown = { ...fields, from_peer: human ?? peer_id };
@@ -165,6 +167,8 @@ export class PeerSockets {
       ...(idempotency_key !== undefined && { "idempotency-key": idempotency_key }),
       ...(traceparent !== undefined && { traceparent }),
     };
+    const isVouched = type === "answer" && surface && !surface.bridge && isHumanAnswer();
+    const call = isVouched ? this.#deps.callAsHuman : this.#deps.call;
     try {
       const contract = VERB_CONTRACTS[type as keyof typeof VERB_CONTRACTS];
       return await call(contract, { body, headers } as never);

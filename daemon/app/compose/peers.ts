@@ -71,7 +71,10 @@ export function openPeers(foundation: Foundation) {
     ...lower,
     agentPeers,
     directory,
-    identityLookup: new IdentityLookup(ctx.db, shared),
+    identityLookup: new IdentityLookup(ctx.db, {
+      ...shared,
+      mayBeAgent: (pid) => lower.agentProcesses.mayBeAgent(pid),
+    }),
     remotePeers,
     reachability,
     superseded,

@@ -11,7 +11,7 @@ import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { nameAndMachine } from "../peers/remote/remote_directory.ts";
 import { type Address, isLocalHuman } from "protocol/peers/record.ts";
-import { alreadyClosed, chooseOption, toResolution } from "./answers.ts";
+import { alreadyClosed, chooseOption, replyOf, toAnswer, toResolution } from "./answers.ts";
 import {
   type AckAsk,
   type Ask,
@@ -124,18 +124,19 @@ export class Asks {
 
   /** Acknowledges an ask, or answers it with a message (contract 3). */
   ack(
-    { correlation_id, message = "", attachments: ids = [], from_peer }: AckAsk,
+    { correlation_id, message = "", option_id, attachments: ids = [], from_peer }: AckAsk,
     requestContext: AskContext,
   ): CloseReason {
     return this.#ctx.db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") {
-        if (message === "" && ids.length === 0) return ask.close_reason ?? "ack";
+        const isBare = !message && !option_id && ids.length === 0;
+        if (isBare) return ask.close_reason ?? "ack";
         throw alreadyClosed(ask);
       }
       const attachments = this.#deps.attachments.attach(ids);
-      const { close_reason, ...reply } = toAckClosing(ask, message, ids.length > 0);
+      const { close_reason, ...reply } = toAckClosing(ask, { message, option_id }, ids.length > 0);
       const details = { responder, ...requestContext, attachments, ...reply };
       return this.closer.close(ask, close_reason, details);
     });
@@ -302,9 +303,13 @@ function humanInPlaceOf(ask: Ask, argument: string, directory: Directory): Addre
 /** How an ack closes an ask. If the ask is a choice, a message must name one of its options. */
 function toAckClosing(
   { question }: Ask,
-  message: string,
+  { message, option_id }: { message: string; option_id: string | undefined },
   hasAttachments: boolean,
 ): Pick<ClosingDetails, "reply" | "answer"> & { close_reason: CloseReason } {
+  if (question && option_id) {
+    const answer = toAnswer(question, { option_id, text: message || undefined });
+    return { close_reason: "answered", reply: replyOf(answer), answer };
+  }
   if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
   if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
   const answer = chooseOption(question, message);

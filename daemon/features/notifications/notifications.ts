@@ -60,7 +60,9 @@ export class Notifications {
         kind: "notify",
         from,
         to,
-        voice: daemon ? "peer" : directory.authorKindOf(from, requestContext),
+        voice: daemon && !requestContext.unverified
+          ? "peer"
+          : directory.authorKindOf(from, requestContext),
         sent_by: requestContext.sent_by,
         urgent: body.urgent,
         text: body.text,
@@ -82,14 +84,17 @@ export class Notifications {
     });
   }
 
-  /** Sends a message of the daemon. No limit refuses it if it is a notice (contract 2). */
+  /**
+   * Sends a message of the daemon. No limit refuses it if it is a notice (contract 2). It may carry
+   * the `unverified` text of somebody else.
+   */
   notifyFromDaemon(
     to_peer: string,
     text: string,
-    more: { urgent?: boolean; notice?: boolean } = {},
+    more: { urgent?: boolean; notice?: boolean; unverified?: boolean } = {},
   ) {
-    const { urgent, notice = true } = more;
-    const requestContext = { from: DAEMON, proven_human: false, notice };
+    const { urgent, notice = true, unverified } = more;
+    const requestContext = { from: DAEMON, proven_human: false, notice, unverified };
     return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 

@@ -99,6 +99,20 @@ const IdentityFacts = StoredPeer.pick({
 });
 export type IdentityFacts = z.output<typeof IdentityFacts>;
 
+/** The fields of a peer that decide who may act in its name. */
+const ActingPeer = StoredPeer.pick({
+  peer_id: true,
+  name: true,
+  role: true,
+  agent_pid: true,
+  agent_started: true,
+  runtime_session_id: true,
+  ephemeral: true,
+  addressable: true,
+  parent_runtime_id: true,
+});
+export type ActingPeer = z.output<typeof ActingPeer>;
+
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
@@ -108,6 +122,8 @@ const WatchedPeerRow = rowOf(WatchedPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const LiveProcessRow = rowOf(LiveProcess);
 const IdentityFactsRow = rowOf(IdentityFacts);
+const ActingPeerRow = rowOf(ActingPeer);
+const actingPeerColumns = Object.keys(ActingPeer.shape).join(", ");
 const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
 const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
@@ -345,24 +361,43 @@ export function byClient(db: Reader, client_key: string): StoredPeer | undefined
 const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
   and agent_proved = 1 and closed = 0 and status <> 'retired'`;
 
-/** Up to two peers whose proved process has this pid: live, registered, later ones first. */
+/**
+ * Up to two peers whose proved process has this pid: those that are not retired first, then live
+ * ones. Dropped ones have left the mesh and may register again, so they are left out.
+ */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
     db,
-    `agent_pid = :agent_pid and agent_proved = 1 and closed = 0 and status <> 'retired'
-     order by ${LIVE} desc, dropped_at is null desc, last_seen desc limit 2`,
+    `agent_pid = :agent_pid and agent_proved = 1 and dropped_at is null
+     order by status = 'retired', ${LIVE} desc limit 2`,
     { agent_pid },
   );
 }
 
-/** The pids of this list that belong to a peer's proved process, in the same order. */
-export function pidsOfPeers(db: Reader, pids: readonly number[]): number[] {
+/** The peer of this exact id, in any status. */
+export function actingPeer(db: Reader, peer_id: string): ActingPeer | undefined {
+  const statement = `select ${actingPeerColumns} from peers where peer_id = :peer_id`;
+  return db.get(ActingPeerRow, statement, { peer_id });
+}
+
+/** The values of a row from which answers about identities are. */
+export function identityValues(row: "old" | "new"): string[] {
+  const more = ["machine", "agent_proved", "dropped_at"];
+  const columns = [...Object.keys(ActingPeer.shape), ...more];
+  return [
+    ...columns.map((column) => `${row}.${column}`),
+    `${row}.status in ('online', 'busy')`,
+    `${row}.status = 'retired'`,
+  ];
+}
+
+/** The names of the peers that a process or a session identifies. */
+export function identifiedNames(db: Reader): string[] {
   return db.values(
-    z.number(),
-    `select value from json_each(:pids) where exists (select 1 from peers
-     where agent_pid = value and agent_proved = 1 and closed = 0 and status <> 'retired')
-     order by key`,
-    { pids: JSON.stringify(pids) },
+    z.string(),
+    `select distinct name from peers
+     where (agent_pid is not null or runtime_session_id is not null)
+       and status <> 'retired' and ${OPEN}`,
   );
 }
 

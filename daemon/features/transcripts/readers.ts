@@ -2,15 +2,17 @@
 
 import type { Context } from "../../data/context.ts";
 import type { Caller } from "kit/http/route.ts";
+import type { ProcessId } from "../../host/processes.ts";
 import type { Directory } from "../peers/directory.ts";
+import { recordedProcess } from "../peers/identity/known_peer.ts";
 import * as rows from "../peers/store.ts";
 import type { Reader } from "./transcripts.ts";
 
 export interface ReaderProofs {
   /** Whether the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** True if this process of a peer sends the request, or a descendant that is no other peer's. */
-  isPeerProcess(pid: number, caller: Caller): boolean;
+  /** True if this process sends the request, or a descendant that is no other peer's. */
+  isSender(process: ProcessId, caller: Caller): boolean;
 }
 
 /** Finds who sends a request. `from_peer` is what the request claims. */
@@ -22,7 +24,7 @@ export type ReaderOf = (
 
 export function readersOf(
   { ctx, directory }: { readonly ctx: Context; readonly directory: Directory },
-  { isProvenHuman, isPeerProcess }: ReaderProofs,
+  { isProvenHuman, isSender }: ReaderProofs,
 ): ReaderOf {
   /** The peer that a request claims to come from, if that is proved. */
   const provenPeer = (claimed: string | undefined, caller: Caller): string | undefined => {
@@ -33,8 +35,9 @@ export function readersOf(
     if (peer_id === undefined) return undefined;
     // A tool of this daemon has no socket; it names the caller that it has identified.
     if (caller.remote === undefined && caller.via === undefined) return peer_id;
-    const pid = rows.get(ctx.db, peer_id)?.agent_pid ?? undefined;
-    return pid !== undefined && isPeerProcess(pid, caller) ? peer_id : undefined;
+    const record = rows.get(ctx.db, peer_id);
+    const process = record && recordedProcess(record);
+    return process && isSender(process, caller) ? peer_id : undefined;
   };
   return (from_peer, caller, headers) => ({
     isHuman: isProvenHuman(caller, headers),

@@ -28,8 +28,8 @@ export interface Sockets {
   readonly canIdentify: boolean;
   /** The client's end. Undefined if it is closed, is on another machine, or cannot be found. */
   find(connection: TcpConnection): SocketEnd | undefined;
-  /** Whether the process `pid`, or one of its first `max` descendants, holds the client's end. */
-  ownsSocket(pid: number, connection: TcpConnection, max?: number): boolean;
+  /** The process that holds the client's end: `pid`, or one of its first `max` descendants. */
+  holderWithin(pid: number, connection: TcpConnection, max?: number): number | undefined;
   /** A process of this user that holds the client's end. Undefined without one, and on macOS. */
   holderOf(connection: TcpConnection): number | undefined;
 }
@@ -56,7 +56,7 @@ export function machineSockets(): Sockets {
   return {
     canIdentify: false,
     find: () => undefined,
-    ownsSocket: ownsSocketByLsof,
+    holderWithin: holderByLsof,
     holderOf: () => undefined,
   };
 }
@@ -99,10 +99,14 @@ class LinuxSockets implements Sockets {
     return others.length === 0 ? first : undefined;
   }
 
-  ownsSocket(pid: number, connection: TcpConnection, max = TREE_PROCESSES_MAX): boolean {
+  holderWithin(
+    pid: number,
+    connection: TcpConnection,
+    max = TREE_PROCESSES_MAX,
+  ): number | undefined {
     const socketEnd = this.find(connection);
-    if (!socketEnd) return false;
-    return treeOf(pid, max).some((each) => descriptorOf(each, socketEnd.inode) !== undefined);
+    if (!socketEnd) return undefined;
+    return treeOf(pid, max).find((each) => descriptorOf(each, socketEnd.inode) !== undefined);
   }
 
   holderOf(connection: TcpConnection): number | undefined {
@@ -177,20 +181,30 @@ function linkOf({ pid, fd }: Descriptor): string | undefined {
 }
 
 /** On macOS only `lsof` shows the sockets of a process, to its owner only. It takes about 50 ms. */
-function ownsSocketByLsof(
+function holderByLsof(
   pid: number,
   { remote, local_port }: TcpConnection,
   max = TREE_PROCESSES_MAX,
-): boolean {
+): number | undefined {
   const pids = treeOf(pid, max).join(",");
-  const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fn"];
-  return namesConnection(outputOf(LSOF, ...filter) ?? "", remote.port, local_port);
+  const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fpn"];
+  return holderIn(outputOf(LSOF, ...filter) ?? "", remote.port, local_port);
 }
 
-/** Whether `lsof -Fn` printed the client's end, as in `n127.0.0.1:50000->127.0.0.1:8377`. */
-export function namesConnection(output: string, client_port: number, server_port: number): boolean {
-  return output.split("\n").some((line) => {
+/**
+ * The process for which `lsof -Fpn` printed the client's end: `p71`, and then, among others,
+ * `n127.0.0.1:50000->127.0.0.1:8377`.
+ */
+export function holderIn(
+  output: string,
+  client_port: number,
+  server_port: number,
+): number | undefined {
+  let pid: number | undefined;
+  for (const line of output.split("\n")) {
+    if (line.startsWith("p")) pid = Number(line.slice(1));
     const [local = "", remote = ""] = line.split("->");
-    return local.endsWith(`:${client_port}`) && remote.endsWith(`:${server_port}`);
-  });
+    if (local.endsWith(`:${client_port}`) && remote.endsWith(`:${server_port}`)) return pid;
+  }
+  return undefined;
 }

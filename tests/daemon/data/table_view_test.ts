@@ -34,3 +34,34 @@ Deno.test("a view is read again after a write to its table or a rollback, and on
     }), /undone/);
   assert.deepEqual(view.get(), ["api"]);
 });
+
+Deno.test("a watch counts changes of its values, new and deleted rows, and rollbacks, and nothing else", () => {
+  const clock = new FakeClock();
+  const migrations = [
+    "create table peers (id integer primary key, name text, seen integer) strict",
+  ];
+  using db = new Database(":memory:", migrations, jsonLog(clock, "error", () => {}), clock);
+  const changes = db.watch("peers", (row) => [`${row}.name`, `${row}.seen is null`]);
+  let before = changes();
+  const isChangedBy = (sql: string) => {
+    db.transact((tx) => tx.run(sql));
+    const now = changes();
+    const isChanged = now !== before;
+    before = now;
+    return isChanged;
+  };
+  assert.equal(isChangedBy("insert into peers (id, name, seen) values (1, 'api', 1)"), true);
+  assert.equal(isChangedBy("update peers set seen = 2"), false);
+  assert.equal(isChangedBy("update peers set name = 'api', seen = 3"), false);
+  assert.equal(isChangedBy("update peers set seen = null"), true);
+  assert.equal(isChangedBy("update peers set name = 'web'"), true);
+  assert.equal(isChangedBy("update peers set name = 'none' where id = 2"), false);
+  assert.equal(isChangedBy("delete from peers"), true);
+  assert.throws(() =>
+    db.transact((tx) => {
+      tx.run("insert into peers (name) values ('api')");
+      before = changes();
+      throw new Error("undone");
+    }), /undone/);
+  assert.notEqual(changes(), before);
+});

@@ -20,6 +20,7 @@ export const CONTRACT_11: readonly Requirement[] = [
   ["c11.speak.another",     "built", "Another registered peer is refused `not_your_identity`, and nothing is stored"],
   ["c11.speak.child",       "built", "A child that is a peer speaks as itself or not at all"],
   ["c11.speak.unproved",    "built", "Without a proof, an act in the name of a peer with a process or a session is marked `unverified`, and drains no queue"],
+  ["c11.speak.lookalike",   "built", "A sender without a record whose name looks like that of a peer with a process or a session is marked `unverified`"],
   ["c11.speak.clients",     "built", "Peers without a process and a session, and senders without a record, need no proof"],
   ["c11.speak.routes",      "built", "Each route with a field that names a peer says whether that peer acts"],
   ["c11.blocking.expiry",   "built", "Blocking questions have `expires_at` in every record and event that shows them"],

@@ -39,7 +39,7 @@ export async function restartAndRegister(
   const { w, terminals } = fixture;
   const before = terminals.launches.length;
   const answer = post(w, "/peers/api/restart", body);
-  while (terminals.launches.length === before) await w.clock.advance(250);
+  await w.clock.advanceUntil("a launch", () => terminals.launches.length > before);
   await w.clock.settle();
   const back = await registerRelaunched(fixture, session);
   return { answer: await advanceUntilSettled(w, answer), back };

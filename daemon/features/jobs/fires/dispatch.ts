@@ -133,7 +133,7 @@ export class Dispatch {
         { from_peer: creator, to_peer: peer_id, text, urgent },
         { proven_human, unverified },
       )
-      : notifications.notifyFromDaemon(peer_id, text, { urgent, notice: false });
+      : notifications.notifyFromDaemon(peer_id, text, { urgent, notice: false, unverified });
     const { delivery_id, state } = message;
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
     this.#ctx.db.transact((tx) => attempts.update(tx, sent));

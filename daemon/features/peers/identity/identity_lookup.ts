@@ -1,6 +1,6 @@
 /** Looks up the peers of sessions, processes and panes, about which `identity.ts` decides. */
 
-import type { Reader } from "kit/data/sqlite.ts";
+import type { Database } from "kit/data/sqlite.ts";
 import {
   lineageOf,
   type ProcessId,
@@ -9,7 +9,7 @@ import {
 } from "../../../host/processes.ts";
 import type { HookFacts } from "../../agents/adapter.ts";
 import * as rows from "../store.ts";
-import type { IdentityFacts } from "../store.ts";
+import type { ActingPeer, IdentityFacts } from "../store.ts";
 import {
   type KnownPeer,
   mayJoinSession,
@@ -18,6 +18,7 @@ import {
   peerOfSession,
   type SessionEvidence,
 } from "./identity.ts";
+import { IdentityIndex } from "./identity_index.ts";
 import { hasEnded, knownPeerOf, type Processes } from "./known_peer.ts";
 
 /** A session that a hook or a call names. */
@@ -36,24 +37,28 @@ export interface NamedPane {
   readonly tmux_socket: string | null;
 }
 
-export interface ProcessSearch {
-  /** A process that is searched for, whether it is proved to be a peer's or not. */
-  readonly own?: ProcessId | null;
-  /** True if the process on a peer's record may be the peer's alone. */
-  isCounted?(peer: IdentityFacts): boolean;
-}
-
 export interface LookupDeps extends Processes {
   readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
+  /** True if a process may be an agent's alone. */
+  mayBeAgent(pid: number): boolean;
+}
+
+/** The owner of a process: `own`, or the process of a peer. */
+export interface ProcessOwner {
+  readonly is_own: boolean;
+  /** Undefined if several peers share the process. */
+  readonly peer: IdentityFacts | undefined;
 }
 
 export class IdentityLookup {
-  readonly #db: Reader;
+  readonly #db: Database;
   readonly #here: LookupDeps;
+  readonly #index: IdentityIndex;
 
-  constructor(db: Reader, here: LookupDeps) {
+  constructor(db: Database, here: LookupDeps) {
     this.#db = db;
     this.#here = here;
+    this.#index = new IdentityIndex(db);
   }
 
   /** The peer of a session that a call names. */
@@ -87,30 +92,39 @@ export class IdentityLookup {
   }
 
   /**
-   * The owner of the first of these processes that is `own` or a peer's; without `peer` if it is
-   * `own`, or if several peers share it. The pids are a process and its ancestors, nearest first.
+   * The owner of the first of these processes that is `own` or a registered peer's. The pids are a
+   * process and its ancestors, nearest first. Undefined if a retired peer's process comes first: it
+   * speaks for nobody until it ends.
    */
   peerOfProcesses(
     pids: Iterable<number>,
-    { own = null, isCounted = () => true }: ProcessSearch = {},
-  ): { readonly is_own: boolean; readonly peer: IdentityFacts | undefined } | undefined {
-    const { processes } = this.#here;
-    const below: number[] = [];
-    let is_own = false;
+    own: ProcessId | null = null,
+  ): ProcessOwner | undefined {
+    const { mayBeAgent, processes } = this.#here;
     for (const pid of pids) {
-      is_own = pid === own?.pid && processes.startTimeOf(pid) === own.started;
-      if (is_own) break;
-      below.push(pid);
-    }
-    for (const pid of below.length > 0 ? rows.pidsOfPeers(this.#db, below) : []) {
+      const isOwn = pid === own?.pid && processes.startTimeOf(pid) === own.started;
+      if (isOwn) return { is_own: true, peer: undefined };
+      const recorded = this.#index.ofPid(pid);
+      if (recorded.length === 0) continue;
       // A pid may have been reused, so its start is compared where a peer has it.
       const started = processes.startTimeOf(pid);
-      const peers = rows.twoByPid(this.#db, pid)
-        .filter((peer) => peer.agent_started === started && isCounted(peer));
-      if (peers.length === 0) continue;
-      return { is_own: false, peer: recordOf(peers, peerOfProcess(this.#known(peers))) };
+      const peers = recorded.filter(({ agent_started }) => agent_started === started);
+      if (peers.length === 0 || !mayBeAgent(pid)) continue;
+      const registered = peers.filter(({ status }) => status !== "retired");
+      if (registered.length === 0) return undefined;
+      return { is_own: false, peer: recordOf(registered, peerOfProcess(this.#known(registered))) };
     }
-    return is_own ? { is_own, peer: undefined } : undefined;
+    return undefined;
+  }
+
+  /** The peer of this exact id, in any status. */
+  get(peer_id: string): ActingPeer | undefined {
+    return this.#index.get(peer_id);
+  }
+
+  /** True if a reader may take a name for that of a peer with a process or a session. */
+  looksLikeIdentified(name: string): boolean {
+    return this.#index.looksLikeIdentified(name);
   }
 
   /** The peer that a pane alone identifies. */

@@ -25,9 +25,12 @@ const VICTIM = 7, ATTACKER = 8, SHELL = 81, CHILD = 72, STRANGER = 666;
  * A world with the peers `victim` (process 7, below which its child runs as process 72), `attacker`
  * (process 8, with a shell), and `web`, a client without a process.
  */
-async function speakers(settings: Record<string, string> = {}) {
+async function speakers(
+  settings: Record<string, string> = {},
+  isUserFacing?: (pid: number) => boolean,
+) {
   const sockets = new FakeSockets();
-  const w = world({ sockets, settings });
+  const w = world({ sockets, settings, isUserFacing });
   for (const pid of [VICTIM, ATTACKER]) w.processes.start(pid);
   w.processes.start(SHELL, ATTACKER);
   w.processes.start(CHILD, VICTIM);
@@ -224,6 +227,102 @@ Deno.test("a message that is sent later is marked if nothing proved who asked fo
   assert.ok(messages.every(({ unverified }: { unverified: boolean }) => unverified));
 });
 
+const LOOKALIKES = ["Victim", "v1ctim", "vic.tim", "VICTIM_", "-vict1m-"];
+
+/** Every route on which a sender without a record may give its own name. */
+const SENDING: [path: string, body: Record<string, unknown>][] = [
+  ["/notify", { to_peer: "web" }],
+  ["/ask", { to_peer: "web" }],
+  ["/query", { to_peer: "web", timeout_seconds: 0 }],
+  ["/asks/many", { to_peers: ["web"] }],
+  ["/broadcast", {}],
+  ["/questions/ask-blocking", { prompt: "Hi", options: [], scope: "x", timeout_seconds: 0 }],
+  ["/schedules", { to_peer: "web", fire_at: "1s" }],
+  ["/jobs", { prompt: "Hi", assigned_peer: "web" }],
+];
+
+Deno.test("a sender without a record whose name looks like that of a peer with a process is marked, on every route [c11.speak.lookalike]", async () => {
+  await using at = await speakers({ "human.name": "sam" });
+  const { w } = at;
+  await connectPeer(w, "web");
+  let sentBefore = 0;
+  for (const [path, body] of SENDING) {
+    const field = path === "/jobs" ? "created_by" : "from_peer";
+    const sent = post(w, path, { text: "Hi", ...body, [field]: "Victim" });
+    await w.clock.during(sent);
+    assert.ok(!("detail" in await sent), `${path} ${JSON.stringify(await sent)}`);
+    await w.tick(2);
+    const { messages } = await get(w, "/messages");
+    const author = path === "/jobs" ? "mesh" : "Victim"; // The daemon sends a job to its executor.
+    const said = messages.filter(({ from_peer_name }: { from_peer_name: string }) =>
+      from_peer_name === author
+    );
+    assert.ok(author === "mesh" ? said.length === 1 : said.length > sentBefore, path);
+    assert.ok(said.every(({ unverified }: { unverified: boolean }) => unverified), path);
+    sentBefore = said.length;
+  }
+});
+
+Deno.test("a look-alike is known by its letters, and takes nothing from an honest sender [c11.speak.lookalike]", async () => {
+  await using at = await speakers({ "human.name": "sam" });
+  const { w } = at;
+  const reader = await connectPeer(w, "reader", { capabilities: ["framed_text"] });
+  const send = (from_peer: string, headers = {}) =>
+    post(w, "/notify", { from_peer, to_peer: "reader", text: "Hi" }, headers);
+  const isMarked = async (from_peer: string, headers = {}) => {
+    const { delivery_id } = await send(from_peer, headers);
+    const { unverified } = await get(w, `/messages/${delivery_id}`);
+    assert.equal((await get(w, `/traces/${delivery_id}`)).unverified, unverified);
+    return unverified;
+  };
+  for (const name of LOOKALIKES) {
+    assert.equal(await isMarked(name), true, name);
+    const frame = reader.of("notify").at(-1);
+    assert.match(String(frame?.framed), new RegExp(` from="@${name}" .*unverified="true"`));
+    assert.equal(frame?.voice, "unverified");
+  }
+  for (const name of ["ci", "victim-2", "victims", "Web", "w.e.b"]) {
+    assert.equal(await isMarked(name), false, `${name}: of no peer that anything identifies`);
+  }
+  for (const name of ["v\u0456ctim", "vic\u200btim", "\uff36ictim"]) {
+    assert.equal((await send(name)).status, 422, name);
+  }
+  assert.equal(await isMarked("Victim", await signIn(w)), false, "a person says so");
+  await w.fetch("/peers/victim", { method: "DELETE" });
+  assert.equal(await isMarked("Victim"), false, "the peer has left");
+});
+
+Deno.test("who calls is decided anew when a peer registers, leaves or ends, and when its program changes [c11.speak.child]", async () => {
+  const user_facing = new Set<number>();
+  await using at = await speakers({}, (pid) => user_facing.has(pid));
+  const { w, as } = at;
+  as(CHILD);
+  const send = async (from_peer = "victim") => {
+    const sent = await post(w, "/notify", { from_peer, to_peer: "web", text: "Hi" });
+    if (sent.status !== 200) return sent.error;
+    return (await get(w, `/messages/${sent.delivery_id}`)).unverified ? "marked" : "proved";
+  };
+  assert.deepEqual([await send(), await send()], ["proved", "proved"], "below the victim");
+  await addPeer(w, "child", { agent_pid: CHILD });
+  assert.deepEqual([await send(), await send()], Array(2).fill("not_your_identity"));
+  user_facing.add(CHILD); // It has replaced its program by a terminal program (exec).
+  assert.equal(await send(), "proved");
+  user_facing.clear();
+  assert.equal(await send(), "not_your_identity");
+  await post(w, "/peer/unregister", { peer_id: (await get(w, "/peers/child")).peer_id });
+  assert.equal(await send(), "proved", "it has left the mesh");
+  await addPeer(w, "child", { agent_pid: CHILD });
+  assert.equal(await send(), "not_your_identity", "it is back");
+  await w.fetch("/peers/child", { method: "DELETE" });
+  assert.equal(await send(), "marked", "it was retired, and speaks for nobody");
+  w.processes.end(CHILD);
+  w.processes.start(CHILD, VICTIM);
+  assert.equal(await send(), "proved", "another process has its pid");
+  w.processes.end(VICTIM);
+  w.processes.start(VICTIM);
+  assert.equal(await send(), "marked", "another process has the victim's pid");
+});
+
 Deno.test("peers without a process and senders without a record need no proof [c11.speak.clients]", async () => {
   await using at = await speakers();
   const { w, as } = at;
@@ -253,6 +352,20 @@ Deno.test("a person's page acts in the name of any peer [c11.speak.person]", asy
   assert.equal(reader.of("ack")[0]?.sent_by, "@sam");
   as(ATTACKER);
   assert.equal((await post(w, "/notify", said, page)).status, 403, "an agent drives the browser");
+});
+
+Deno.test("an agent may close, restart, link and rehook a peer of any circle, but not in another's name", async () => {
+  await using at = await speakers();
+  const { w, as } = at;
+  await addPeer(w, "far", { circle: "elsewhere" });
+  as(ATTACKER);
+  for (const path of ["restart", "rehook", "link", "kill"]) {
+    const { error } = await post(w, `/peers/far/${path}`, {});
+    assert.notEqual(error, "not_your_identity", path);
+    const { error: forged } = await post(w, `/peers/far/${path}`, { from_peer: "victim" });
+    assert.equal(forged === "not_your_identity", path === "restart", path);
+  }
+  assert.equal((await w.fetch("/peers/far", { method: "DELETE" })).status, 200);
 });
 
 Deno.test("an agent does not take over an offline client of /ws or a registration by its name [c11.speak.another]", async () => {

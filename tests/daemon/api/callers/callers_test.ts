@@ -222,7 +222,8 @@ Deno.test("an agent that has a person's cookie is not the human", async () => {
 Deno.test("an agent with more children than usual checks cover is still an agent", async () => {
   /** The socket is held by the 600th process below the agent. */
   class Crowd extends FakeSockets {
-    override readonly ownsSocket: FakeSockets["ownsSocket"] = (_pid, _end, max = 512) => max >= 600;
+    override readonly holderWithin: FakeSockets["holderWithin"] = (pid, _end, max = 512) =>
+      max >= 600 ? pid : undefined;
   }
   await using w = world({ sockets: new Crowd(), settings: { "human.name": "sam" } });
   const page = await signIn(w);

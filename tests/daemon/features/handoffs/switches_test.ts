@@ -54,7 +54,7 @@ type Fixture = Awaited<ReturnType<typeof fixtureOf>>["fixture"];
 /** Switches `api`, and registers what was launched in its pane. */
 async function switchAndRegister({ w, terminals, folder }: Fixture, body = {}) {
   const answer = post(w, "/peers/api/switch", { backend: "gemini", ...body });
-  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.advanceUntil("a launch", () => terminals.launches.length > 0);
   await w.clock.settle();
   const pane = [...terminals.panes.values()].at(-1);
   const back = await post(w, "/peers", {
@@ -164,7 +164,7 @@ Deno.test("if the new agent ends at once, the peer is what it was, and a restart
   await using _ = fixture;
   const { w, terminals } = fixture;
   const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer: "api" });
-  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.advanceUntil("a launch", () => terminals.launches.length > 0);
   terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
   const failed = await advanceUntilSettled(w, answer);
   assert.deepEqual([failed.outcome, failed.failed.reason], ["failed", "exited"]);
@@ -217,7 +217,7 @@ async function switchAfterCrash({ ends }: { ends: boolean }) {
   {
     await using first = ofFirst.fixture;
     await post(first.w, "/peers/api/switch", { backend: "gemini", wait: false });
-    while (first.terminals.launches.length === 0) await first.w.clock.advance(250);
+    await first.w.clock.advanceUntil("a launch", () => first.terminals.launches.length > 0);
     await first.w.clock.settle();
     const launched = first.terminals.panes.get(pane_id);
     if (ends) first.terminals.end(launched?.pane_pid ?? 0);
@@ -314,12 +314,12 @@ Deno.test("a turn or a session that begins while the hand-over is made is waited
   };
   during.push(() => post(w, "/peers/api/turn", { turn_state: "working" }), () => begin("s-3"));
   const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer: "api" });
-  while (during.length > 1) await w.clock.advance(250);
+  await w.clock.advanceUntil("the report of a turn", () => during.length <= 1);
   for (let at = 0; at < 8; at++) await w.clock.advance(250);
   assert.ok(processes.isAlive(agent_pid) && terminals.launches.length === 0, "it is in a turn");
   await begin("s-2");
   await post(w, "/peers/api/turn", { turn_state: "idle" });
-  while (terminals.launches.length === 0) await w.clock.advance(250);
+  await w.clock.advanceUntil("a launch", () => terminals.launches.length > 0);
   terminals.end(terminals.panes.get(pane_id)?.pane_pid ?? 0);
   const failed = await advanceUntilSettled(w, answer);
   assert.equal(failed.way_back, "mesh resume s-3 --backend codex");

@@ -67,6 +67,9 @@ Deno.test("an option for an ended question is refused with its outcome, and open
       [`/inbox/${item_id}/reply`, { text: "allow", ...surface, as_new_ask: false }],
       ["/answer", { correlation_id, option_id: "allow" }],
       ["/ack", { correlation_id, message: "allow" }],
+      ["/ack", { correlation_id, option_id: "allow" }],
+      ["/ack", { correlation_id, option_id: "no such option", from_peer: "sam" }],
+      ["/answer", { correlation_id, option_id: "no such option", from_peer: "sam" }],
     ] as const
   ) {
     const refused = await post(w, path, body);
@@ -79,6 +82,65 @@ Deno.test("an option for an ended question is refused with its outcome, and open
   }
   assert.equal(await asks(w), 1);
   assert.equal((await post(w, `/inbox/${item_id}/reply`, {})).action, "read");
+});
+
+/** A request that answers or ends an ask, by the id of its route. */
+const ENDING = {
+  "asks.ack": (id: string) => ["/ack", { correlation_id: id, option_id: "b" }],
+  "asks.decline": (id: string) => ["/decline", { correlation_id: id, reason: "No" }],
+  "asks.cancel": (id: string) => [`/asks/${id}/cancel`, { peer_id: "ada" }],
+  "asks.answer": (id: string) => ["/answer", { correlation_id: id, option_id: "b" }],
+  "asks.reply_all": (id: string) => [`/asks/${id}/reply-all`, { text: "b", option_id: "b" }],
+  "inbox.reply": (_id: string, item: string) => [`/inbox/${item}/reply`, { option_id: "b" }],
+  "inbox.reply_by_ref": () => ["/inbox/reply", { ...REF, option_id: "b" }],
+} satisfies Record<string, (id: string, item: string) => [path: string, body: object]>;
+const REF = { surface: "phone", surface_ref: "71" };
+
+Deno.test("every route that ends an ask refuses an option for a closed one, with its outcome [c11.over.option]", async () => {
+  await using w = withHuman();
+  const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
+  const item = await endedItem(w, () => Promise.resolve());
+  const { correlation_id, item_id } = item;
+  const [frame] = phone.of("inbox_item");
+  const receipt = { delivery_id: frame?.delivery_id, status: "pushed", surface_ref: "71" };
+  await phone.send({ type: "delivery_ack", ...receipt });
+  const ids = w.daemon.routes.map(({ contract }) => contract)
+    .filter(({ fails }) => fails?.includes("already_closed")).map(({ id }) => id);
+  assert.deepEqual(ids.toSorted(), Object.keys(ENDING).toSorted(), "all of them are tried here");
+  await post(w, "/answer", { correlation_id, option_id: "allow" });
+  const closed = { error: "already_closed", correlation_id, outcome: "answered" };
+  for (const [route, requestOf] of Object.entries(ENDING)) {
+    const [path, body] = requestOf(correlation_id, item_id);
+    assert.partialDeepStrictEqual(await post(w, path, body), { status: 410, ...closed }, route);
+  }
+  assert.equal((await get(w, `/asks/${correlation_id}`)).answer.option_id, "allow");
+});
+
+Deno.test("every frame that ends an ask refuses an option for a closed one, with its outcome [c11.over.option]", async () => {
+  await using w = withHuman();
+  await addPeer(w, "ada");
+  const bob = await connectPeer(w, "bob");
+  const correlation_id = await ask(w, "ada", "bob", "Which?", { question: CHOICE });
+  await post(w, "/answer", { correlation_id, option_id: "allow" });
+  for (const [at, type] of ["ack", "answer", "decline"].entries()) {
+    const chosen = { correlation_id, option_id: "deny", reason: "No" };
+    await bob.send({ type, request_id: String(at), ...chosen });
+    assert.partialDeepStrictEqual(bob.of("result").at(-1), {
+      request_id: String(at),
+      error: "already_closed",
+      outcome: "answered",
+    });
+  }
+});
+
+Deno.test("an ack with an option answers an open choice, and a wrong option leaves it open", async () => {
+  await using w = withHuman();
+  const { correlation_id } = await endedItem(w, () => Promise.resolve());
+  const refused = await post(w, "/ack", { correlation_id, option_id: "perhaps" });
+  assert.deepEqual([refused.status, refused.error], [422, "unknown_option"]);
+  await post(w, "/ack", { correlation_id, option_id: "deny" });
+  const { state, outcome, answer } = await get(w, `/asks/${correlation_id}`);
+  assert.deepEqual([state, outcome, answer.option_id], ["closed", "answered", "deny"]);
 });
 
 Deno.test("a text to an ended question opens an ask only once the person has confirmed it [c11.over.text]", async () => {

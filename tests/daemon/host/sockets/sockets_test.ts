@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
 import { findInTable, SocketDiagnostics } from "../../../../daemon/host/sockets/netlink.ts";
 import {
+  holderIn,
   machineSockets,
-  namesConnection,
   type TcpConnection,
 } from "../../../../daemon/host/sockets/sockets.ts";
 import { treeOf } from "../../../../daemon/host/processes.ts";
@@ -67,8 +67,8 @@ for (const hostname of ["127.0.0.1", "::1"]) {
     const connection = await server.accept();
     const sockets = machineSockets();
     assert.equal(sockets.find(connection)?.uid, Deno.uid());
-    assert.equal(sockets.ownsSocket(Deno.pid, connection), true);
-    assert.equal(sockets.ownsSocket(1, { ...connection, local_port: 1 }), false);
+    assert.equal(sockets.holderWithin(Deno.pid, connection), Deno.pid);
+    assert.equal(sockets.holderWithin(1, { ...connection, local_port: 1 }), undefined);
   });
 }
 
@@ -80,8 +80,8 @@ Deno.test("a process holds the sockets of its descendants, and no other process 
   const owner = shell(script), other = shell("read -r _; true");
   const connection = await server.accept();
   const sockets = machineSockets();
-  assert.equal(sockets.ownsSocket(owner.pid, connection), true);
-  assert.equal(sockets.ownsSocket(other.pid, connection), false);
+  assert.notEqual(sockets.holderWithin(owner.pid, connection), undefined);
+  assert.equal(sockets.holderWithin(other.pid, connection), undefined);
   assert.ok(treeOf(owner.pid, 10).length >= 2);
   for (const _ of ["searched", "known"]) {
     const holder = sockets.holderOf(connection) ?? 0;
@@ -140,8 +140,8 @@ Deno.test("a process with many children is searched up to the caller's limit", {
   const owner = shell(`${crowd} (exec 3<>/dev/tcp/127.0.0.1/${server.port}; read -r _ <&3); true`);
   const connection = await server.accept();
   const sockets = machineSockets();
-  assert.equal(sockets.ownsSocket(owner.pid, connection), false);
-  assert.equal(sockets.ownsSocket(owner.pid, connection, Infinity), true);
+  assert.equal(sockets.holderWithin(owner.pid, connection), undefined);
+  assert.notEqual(sockets.holderWithin(owner.pid, connection, Infinity), undefined);
   await end(owner);
 });
 
@@ -164,14 +164,14 @@ Deno.test("with a wildcard listener, two connections from one port prove nothing
   const connection = await server.accept();
   const sockets = machineSockets();
   assert.equal(sockets.find(connection)?.uid, Deno.uid());
-  assert.equal(sockets.ownsSocket(client.pid, connection), true);
+  assert.notEqual(sockets.holderWithin(client.pid, connection), undefined);
   const input = client.stdin.getWriter();
   await input.write(new TextEncoder().encode("\n"));
   const twin = await server.accept();
   assert.deepEqual(twin.remote, connection.remote);
   for (const one of [connection, twin]) {
     assert.equal(sockets.find(one), undefined);
-    assert.equal(sockets.ownsSocket(client.pid, one), false);
+    assert.equal(sockets.holderWithin(client.pid, one), undefined);
   }
   client.kill("SIGKILL");
   await input.abort();
@@ -220,7 +220,7 @@ Deno.test(
       assert.equal(orphan.uid, 0);
     }
     assert.equal(machineSockets().find(connection), undefined);
-    assert.equal(machineSockets().ownsSocket(Deno.pid, connection), false);
+    assert.equal(machineSockets().holderWithin(Deno.pid, connection), undefined);
   },
 );
 
@@ -257,9 +257,11 @@ Deno.test("addresses are parsed into the kernel's form, and anything else is ref
   }
 });
 
-Deno.test("in the output of lsof only the client's end counts", () => {
-  const output = "p4242\nf9\nn127.0.0.1:50000->127.0.0.1:8377\n";
-  assert.equal(namesConnection(output, 50_000, 8377), true);
-  assert.equal(namesConnection(output, 8377, 50_000), false);
-  assert.equal(namesConnection("p1\nn*:8377 (LISTEN)\n", 50_000, 8377), false);
+Deno.test("in the output of lsof only the process of the client's end counts", () => {
+  const output = "p71\nf3\nn127.0.0.1:50001->127.0.0.1:8377\n" +
+    "p4242\nf9\nn127.0.0.1:50000->127.0.0.1:8377\n";
+  assert.equal(holderIn(output, 50_000, 8377), 4242);
+  assert.equal(holderIn(output, 50_001, 8377), 71);
+  assert.equal(holderIn(output, 8377, 50_000), undefined);
+  assert.equal(holderIn("p1\nn*:8377 (LISTEN)\n", 50_000, 8377), undefined);
 });

@@ -27,6 +27,9 @@ function toClosed(
   return { text, data: { ok, correlation_id, close_reason } };
 }
 
+const option_id = answerAsk.body.shape.option_id
+  .describe("The id of one of the options, exactly as the question lists it");
+
 const ack = tool({
   name: "ack",
   title: "Answer an ask",
@@ -39,6 +42,7 @@ const ack = tool({
   input: z.object({
     correlation_id,
     message: TextOrEmpty.optional(),
+    option_id,
     attachments,
     reply_all: z.boolean().optional().describe(
       "Also notify the other peers of the thread: of earlier asks that it continues, of later " +
@@ -46,17 +50,17 @@ const ack = tool({
     ),
   }),
   output: z.object(ClosedFields),
-  async run({ correlation_id, message, attachments, reply_all }, { caller, call }) {
+  async run({ correlation_id, message, option_id, attachments, reply_all }, { caller, call }) {
     if (reply_all) {
-      if (!message || attachments) {
-        throw invalidField("reply_all", "Needs a message, and takes no attachments");
+      if (!message || attachments || option_id !== undefined) {
+        throw invalidField("reply_all", "Needs a message, and takes no attachments or option");
       }
       const answer = { from_peer: callerId(caller), text: message };
       const sent = await call(replyAll, { params: { id: correlation_id }, body: answer });
       const { text, data } = toClosed(correlation_id, sent);
       return { text: `${text}\n${formatMembers(sent)}`, data };
     }
-    const body = { correlation_id, message, attachments, from_peer: callerId(caller) };
+    const body = { correlation_id, message, option_id, attachments, from_peer: callerId(caller) };
     return toClosed(correlation_id, await call(ackAsk, { body }));
   },
 });
@@ -98,8 +102,7 @@ const answer = tool({
   hints: SEND_HINTS,
   input: z.object({
     correlation_id,
-    option_id: z.string().min(1).max(255).optional()
-      .describe("The id of one of the options, exactly as the question lists it"),
+    option_id,
     text: Text.optional().describe("The answer, if the question asks for a text"),
     outcome: answerAsk.body.shape.outcome
       .describe("Only to refuse an answer: denied, declined or cancelled"),

@@ -145,7 +145,10 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       outcome: "answered",
     });
     assert.equal(done.text, `${correlation_id} is closed: answered, answered.`);
-    assert.equal((await answer({ option_id: "blue" })).data["error"], "already_closed");
+    for (const tool of ["answer", "ack"]) {
+      const late = await at.web.call(tool, { correlation_id, option_id: "blue" });
+      assert.equal(late.data["error"], "already_closed", tool);
+    }
     const { data } = await at.api.call("wait_on_ack", { correlation_id });
     assert.deepEqual(
       [data["option_id"], data["reply"], data["responder"]],

@@ -199,3 +199,26 @@ function paneWorldOn(
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };
 }
+
+Deno.test("the peer of a process is not read again while no registration changes", async () => {
+  await using at = paneWorld();
+  const { w } = at;
+  await at.hook("claude-code", PARENT, "SessionStart");
+  const { db } = w.daemon.ctx;
+  const [all, get] = [db.all.bind(db), db.get.bind(db)];
+  let reads = 0;
+  db.all = (...given) => (reads++, all(...given));
+  db.get = (...given) => (reads++, get(...given));
+  const { identityLookup } = w.daemon;
+  const found = () => identityLookup.peerOfProcesses([TOOL, PARENT, SHELL])?.peer?.peer_id;
+  const peer_id = found() ?? "";
+  assert.ok(identityLookup.get(peer_id));
+  reads = 0;
+  await post(w, `/peers/${peer_id}/turn`, { turn_state: "working" });
+  w.daemon.ctx.db.transact((tx) => tx.run("update peers set last_seen = 1, last_delivery_at = 1"));
+  reads = 0;
+  assert.deepEqual([found(), identityLookup.get(peer_id)?.peer_id, reads], [peer_id, peer_id, 0]);
+  at.sockets.holders = [TOOL, PARENT, SHELL];
+  await addPeer(w, "tool", { agent_pid: TOOL });
+  assert.notEqual(found(), peer_id);
+});

@@ -164,18 +164,21 @@ Deno.test("an agent whose hooks report its session hands its own turns over, and
   assert.equal((await get(w, `/peers/${name}/usage?from_peer=${name}`)).session_id, SESSION);
   w.processes.end(THIEF);
   w.processes.start(THIEF, VICTIM); // The agent starts another one, which registers.
-  sockets.holders = [VICTIM, THIEF];
+  sockets.holders = [THIEF, VICTIM];
   await addPeer(w, "child", { agent_pid: THIEF });
   const refused = await post(w, "/handoffs", { from_peer: name, to_peer: "box" });
-  assert.equal(refused.error, "not_your_work");
+  assert.equal(refused.error, "not_your_identity");
 });
 
 Deno.test("an agent that another agent starts registers as itself", async () => {
-  await using w = world({ sockets: new FakeSockets() });
+  const sockets = new FakeSockets();
+  await using w = world({ sockets });
   w.processes.start(VICTIM);
   w.processes.start(THIEF, VICTIM);
+  sockets.holders = [VICTIM];
   const session = { runtime_session_id: SESSION };
   const parent = await addPeer(w, "parent", { agent_pid: VICTIM, ...session });
+  sockets.holders = [THIEF, VICTIM];
   await addPeer(w, "child", { agent_pid: THIEF });
   const claim = { path: "/evil", backend: "sdk" };
   const refused = await post(w, "/peers", { ...claim, peer_id: parent.peer_id });
