@@ -54,6 +54,8 @@ export abstract class Expectations {
   readonly keyed: KeyedRequest[] = [];
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
+  /** What was stored in each attachment. */
+  readonly files = new Map<string, string>();
   readonly leases: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];
   /** The reported close reason of each ask. */
