@@ -6,13 +6,14 @@ import type { Storm, Verb } from "../storm.ts";
 
 // deno-fmt-ignore
 export const ATTACHMENT_VERBS: readonly Verb[] = [
-  { name: "store a file",     weight: 12, run: store },
-  { name: "read a file",      weight: 6, run: read },
-  { name: "delete a file",    weight: 8, run: (storm) => storm.remove(`/attachments/${pickFile(storm)}`) },
+  { name: "store a file",  weight: 12, run: store },
+  { name: "read a file",   weight: 6,  run: read },
+  { name: "delete a file", weight: 8,  run: (storm) => storm.remove(`/attachments/${pickFile(storm)}`) },
 ];
 
+/** One of the last files, which may be gone. */
 function pickFile({ chance, files }: Storm): string {
-  return files.size > 0 ? chance.pick([...files.keys()]) : "att-0";
+  return files.size > 0 ? chance.pick([...files.keys()].slice(-5)) : "att-0";
 }
 
 async function store(storm: Storm): Promise<void> {
