@@ -48,7 +48,7 @@ export class DaemonRuns implements AsyncDisposable {
   steps = new Map<string, string>();
   readonly #deps: RunsDeps;
   readonly #root = makeMemoryDir("mesh-storm-");
-  /** Agents are spawned here. The name of the folder is the same in every storm. */
+  /** The directory in which agents are spawned and files are stored. Traces leave out its name. */
   readonly directory = join(this.#root, "project");
   readonly #ids: Ids;
   /** True once the database has gone back: from then on, runs skip numbers. */
@@ -85,7 +85,7 @@ export class DaemonRuns implements AsyncDisposable {
     const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
     const { clock, processes } = this;
     const machine = { clock, processes, ids: this.#ids, paneObserver: this.tmux };
-    const files = filesIn(join(this.#root, "files"));
+    const files = filesIn(join(this.directory, "files"));
     const options = { settings, db_path: this.files.path, files, adapters: [adapter], terminals };
     this.w = world({ ...machine, ...options });
     const reported: DeliveryStep[] = this.#reported = [];

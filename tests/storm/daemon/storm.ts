@@ -108,7 +108,7 @@ export class Storm extends Expectations implements Simulation {
     return this.#events.written;
   }
 
-  /** The directory of the database, in which agents are spawned too. */
+  /** The directory in which agents are spawned and files are stored. */
   get directory(): string {
     return this.runs.directory;
   }
