@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import type { Daemon } from "../../../daemon/app/daemon.ts";
-import type { Storm } from "./storm.ts";
+import type { Expectations } from "./expectations.ts";
 
 /** Each table, and the id in it. Peers are left out: a peer may register again under its id. */
 const IDS: Readonly<Record<string, string>> = {
@@ -29,9 +29,9 @@ export function idsOf({ ctx: { db } }: Daemon): ReadonlySet<string> {
 }
 
 /** Checks that no id of a removed or lost record is given again. */
-export function checkGivenOnce(storm: Storm): void {
-  const ids = idsOf(storm.w.daemon);
-  for (const id of ids) assert.ok(!storm.gone_ids.has(id), `${id} is given twice`);
-  for (const id of storm.ids.difference(ids)) storm.gone_ids.add(id);
-  storm.ids = ids;
+export function checkGivenOnce(expected: Expectations, daemon: Daemon): void {
+  const ids = idsOf(daemon);
+  for (const id of ids) assert.ok(!expected.gone_ids.has(id), `${id} is given twice`);
+  for (const id of expected.ids.difference(ids)) expected.gone_ids.add(id);
+  expected.ids = ids;
 }

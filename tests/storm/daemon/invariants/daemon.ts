@@ -10,7 +10,7 @@ import { SECRET_WORD } from "../texts.ts";
 export const DAEMON_INVARIANTS: readonly Invariant[] = [
   { name: "no error has ended the daemon", check: ({ uncaught }) => uncaught.check() },
   { name: "event ids rise, and no event holds a text", check: checkEvents },
-  { name: "no id is given twice", check: checkGivenOnce },
+  { name: "no id is given twice", check: (storm) => checkGivenOnce(storm, storm.w.daemon) },
   {
     name: "a peer's status follows its transition table, and a closed peer stays closed",
     check: checkPeerTransitions,
