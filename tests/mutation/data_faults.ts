@@ -25,6 +25,28 @@ export const DATA_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/messages/attachments/attachments.ts",
+    tests: ["tests/storm/storm_test.ts"],
+    faults: [
+      [
+        "a file gets the id of one that was deleted",
+        "const id = `att-${this.#ctx.ids.hex(16)}`;",
+        "const id = `att-${rows.files(this.#ctx.db).length}`;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/schedules/schedules.ts",
+    tests: ["tests/storm/storm_test.ts"],
+    faults: [
+      [
+        "a schedule gets the id of one that a restore has lost",
+        'let schedule_id = ids.next("sched");',
+        "let schedule_id = `sched-${rows.activeCount(db)}`;",
+      ],
+    ],
+  },
+  {
     file: "kit/data/deferred_inserts.ts",
     tests: ["tests/kit/data"],
     faults: [

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Ids } from "kit/core/clock.ts";
 import type { DeliveryStep } from "protocol/events.ts";
+import { filesIn } from "../../../daemon/host/files.ts";
 import { countingIds } from "../../support/ids.ts";
 import { SwiftClock } from "../../support/swift_clock.ts";
 import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";
@@ -47,18 +48,18 @@ export class DaemonRuns implements AsyncDisposable {
   steps = new Map<string, string>();
   readonly #deps: RunsDeps;
   readonly #root = makeMemoryDir("mesh-storm-");
-  /** Agents are spawned here. The name of the folder is the same in every storm. */
+  /** The directory in which agents are spawned and files are stored. Traces leave out its name. */
   readonly directory = join(this.#root, "project");
   readonly #ids: Ids;
-  /** True if runs skip numbers: once the database has gone back. */
-  #skips = false;
+  /** True once the database has gone back: from then on, runs skip numbers. */
+  hasGoneBack = false;
   #terminals!: StormTerminals;
   #run = 0;
   #reported: DeliveryStep[] = [];
 
   constructor(deps: RunsDeps) {
     this.#deps = deps;
-    const distance = (max: number) => this.#skips ? 1 + deps.chance.below(max) : 1;
+    const distance = (max: number) => this.hasGoneBack ? 1 + deps.chance.below(max) : 1;
     this.#ids = { ...countingIds(), distance };
     this.tmux = new StormTmux(this.processes, deps.chance);
     Deno.mkdirSync(this.directory);
@@ -84,7 +85,8 @@ export class DaemonRuns implements AsyncDisposable {
     const settings = { ...SETTINGS, "spawn.allowed_paths": JSON.stringify([this.directory]) };
     const { clock, processes } = this;
     const machine = { clock, processes, ids: this.#ids, paneObserver: this.tmux };
-    const options = { settings, db_path: this.files.path, adapters: [adapter], terminals };
+    const files = filesIn(join(this.directory, "files"));
+    const options = { settings, db_path: this.files.path, files, adapters: [adapter], terminals };
     this.w = world({ ...machine, ...options });
     const reported: DeliveryStep[] = this.#reported = [];
     this.w.daemon.ctx.events.subscribe({ delivery: (step) => void reported.push(step) });
@@ -114,7 +116,7 @@ export class DaemonRuns implements AsyncDisposable {
 
   /** Replaces the database by an earlier image; returns the daemon that lost it. */
   goBack(image: DatabaseImage): World {
-    this.#skips = true;
+    this.hasGoneBack = true;
     return this.cutPower(image);
   }
 

@@ -28,7 +28,8 @@ export interface KeyedRequest {
 /** A copy of the database, and what was expected of the daemon at that moment. */
 export interface DatabaseCopy {
   readonly image: DatabaseImage;
-  readonly last_event: number;
+  readonly ids: ReadonlySet<string>;
+  readonly event_ids: readonly number[];
   readonly ended: ReadonlyMap<string, string>;
   readonly receipts: Receipts;
 }
@@ -53,22 +54,26 @@ export abstract class Expectations {
   readonly keyed: KeyedRequest[] = [];
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
+  /** What was stored in each attachment. */
+  readonly files = new Map<string, string>();
   readonly leases: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];
   /** The reported close reason of each ask. */
   readonly ended = new Map<string, string>();
   /** Earlier states of the database. */
   readonly copies: DatabaseCopy[] = [];
-  /** The ids that a restore has removed. */
-  readonly lost = new Set<string>();
+  /** The ids of all records after the last step. */
+  ids: ReadonlySet<string> = new Set();
+  /** The ids of records that were removed, or lost by a restore. */
+  readonly gone_ids = new Set<string>();
   /** Whether retention has removed old rows. */
   hasForgotten = false;
   /** Whether this step ticked. */
   hasTicked = false;
   /** The last event that the reader of the stream has received. */
   last_streamed_event = 0;
-  /** The last event that the invariants have checked. */
-  last_event = 0;
+  /** Every event that led to the present state, also those that retention has removed. */
+  event_ids: number[] = [];
   #textCount = 0;
 
   /** A unique text with a rising number. */

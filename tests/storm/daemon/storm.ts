@@ -10,6 +10,7 @@ import { UncaughtErrors } from "../../support/uncaught_errors.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";
 import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
 import { Expectations } from "./expectations.ts";
+import { idsOf } from "./given_ids.ts";
 import {
   seedOfStep,
   type Simulation,
@@ -83,6 +84,7 @@ export class Storm extends Expectations implements Simulation {
     const chance = this.chance = new Chance(options.seed);
     this.runs = new DaemonRuns({ chance, events: this.#events, faults: this.faults });
     this.before = takeSnapshot(this.w.daemon);
+    this.ids = idsOf(this.w.daemon);
   }
 
   get w(): World {
@@ -106,7 +108,7 @@ export class Storm extends Expectations implements Simulation {
     return this.#events.written;
   }
 
-  /** The directory of the database, in which agents are spawned too. */
+  /** The directory in which agents are spawned and files are stored. */
   get directory(): string {
     return this.runs.directory;
   }

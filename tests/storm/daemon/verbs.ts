@@ -3,6 +3,7 @@
 import { JOB_VERBS } from "./verbs/jobs.ts";
 import { LIFECYCLE_VERBS } from "./verbs/lifecycle.ts";
 import { ANSWER_VERBS } from "./verbs/answers.ts";
+import { ATTACHMENT_VERBS } from "./verbs/attachments.ts";
 import { MESSAGE_VERBS } from "./verbs/messages.ts";
 import { PEER_VERBS } from "./verbs/peers.ts";
 import { SCHEDULE_VERBS } from "./verbs/schedules.ts";
@@ -18,6 +19,7 @@ export const VERBS: readonly Verb[] = [
   ...LIFECYCLE_VERBS,
   ...JOB_VERBS,
   ...SCHEDULE_VERBS,
+  ...ATTACHMENT_VERBS,
   ...SPAWN_VERBS,
   ...ENVIRONMENT_VERBS,
   ...FAULT_VERBS,

@@ -4,7 +4,7 @@ import type { Database } from "kit/data/sqlite.ts";
 import * as rows from "../store.ts";
 import type { ActingPeer, IdentityFacts } from "../store.ts";
 import { Answers } from "./address_cache.ts";
-import { readingOfPeer } from "./lookalikes.ts";
+import { readingOfPeer } from "protocol/peers/lookalikes.ts";
 
 /** Every request of a program asks for these, and registrations are rare. */
 export class IdentityIndex {

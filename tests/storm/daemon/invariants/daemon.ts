@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { peerMachine } from "protocol/peers/states.ts";
 import { checkLost } from "../restores.ts";
+import { checkGivenOnce } from "../given_ids.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
 import { SECRET_WORD } from "../texts.ts";
@@ -10,7 +11,7 @@ import { SECRET_WORD } from "../texts.ts";
 export const DAEMON_INVARIANTS: readonly Invariant[] = [
   { name: "no error has ended the daemon", check: ({ uncaught }) => uncaught.check() },
   { name: "event ids rise, and no event holds a text", check: checkEvents },
-  { name: "no id of a lost time is given again", check: checkLost },
+  { name: "no id is given twice", check: (storm) => checkGivenOnce(storm, storm.w.daemon) },
   {
     name: "a peer's status follows its transition table, and a closed peer stays closed",
     check: checkPeerTransitions,
@@ -22,9 +23,10 @@ export const DAEMON_INVARIANTS: readonly Invariant[] = [
 
 function checkEvents(storm: Storm): void {
   const log = storm.w.daemon.ctx.events;
-  for (const event of log.read({ since: storm.last_event, limit: 100_000 })) {
-    assert.ok(event.id > storm.last_event, "Numbers rise");
-    storm.last_event = event.id;
+  const last = () => storm.event_ids.at(-1) ?? 0;
+  for (const event of log.read({ since: last(), limit: 100_000 })) {
+    assert.ok(event.id > last(), "Numbers rise");
+    storm.event_ids.push(event.id);
     assert.equal(
       JSON.stringify(event).includes(SECRET_WORD),
       false,
@@ -35,7 +37,7 @@ function checkEvents(storm: Storm): void {
     assert.equal(storm.ended.has(correlation_id), false, `${correlation_id} ended twice`);
     storm.ended.set(correlation_id, close_reason);
   }
-  assert.equal(log.last, storm.last_event, "The event log's last id differs from its last event");
+  assert.equal(log.last, last(), "The event log's last id differs from its last event");
 }
 
 /** A peer may take several transitions in one step; only a reclaim leads back from retired. */

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { followerOf } from "../../../../daemon/data/run_numbers.ts";
+import * as z from "zod";
 import type { Storm, Verb } from "../storm.ts";
 import { crash } from "../crashes.ts";
 import { copyDatabase, goBack } from "../restores.ts";
@@ -26,35 +27,42 @@ export const ENVIRONMENT_VERBS: readonly Verb[] = [
 ];
 
 /**
- * A reader resumes at its last event: it gets every later event, or the gap. A restore may have
- * removed that event; then the reader gets the gap, and loads everything again.
+ * A reader resumes at its last event, and gets every later event. It gets the gap, too, if later
+ * events were removed, or if a restore has lost its last event; then it loads everything again.
  */
 async function readStream(storm: Storm): Promise<void> {
-  const { db, events: { last } } = storm.w.daemon.ctx;
+  const { db, events } = storm.w.daemon.ctx;
+  const { event_ids, last_streamed_event: since } = storm;
+  const frames = await framesAfter(storm, since);
+  const stored = db.values(z.number(), "select id from events order by id");
+  const later = stored.filter((id) => id > Math.min(since, events.last));
+  const ids = [...frames.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+  assert.deepEqual(ids, later, "The stream differs from the log");
+  const isKnown = since === 0 || event_ids.includes(since);
+  const hasGap = !isKnown || event_ids.find((id) => id > since) !== later[0];
+  const [, oldest] = /^event: gap\ndata: {"oldest":(\d+)}$/m.exec(frames) ?? [];
+  assert.equal(oldest, hasGap ? String(stored[0] ?? 0) : undefined, `The gap after ${since}`);
+  storm.last_streamed_event = events.last;
+}
+
+/** The frames that a reader gets at once. */
+async function framesAfter(storm: Storm, since: number): Promise<string> {
   const abort = new AbortController();
-  const init = {
-    headers: { "last-event-id": String(storm.last_streamed_event) },
-    signal: abort.signal,
-  };
+  const init = { headers: { "last-event-id": String(since) }, signal: abort.signal };
   const { body } = await storm.w.fetch("/events/stream", init);
   assert.ok(body);
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  while (storm.last_streamed_event !== last) {
-    const text = decoder.decode((await reader.read()).value);
-    const [, gap] = /^event: gap\ndata: {"oldest":(\d+)}/.exec(text) ?? [];
-    const [, id] = /^id: (\d+)$/m.exec(text) ?? [];
-    if (gap) {
-      const isLost = storm.lost.has(`event ${storm.last_streamed_event}`);
-      storm.last_streamed_event = isLost ? last : Number(gap) - 1;
-    } else if (id) {
-      const next = followerOf(db, "events", storm.last_streamed_event);
-      assert.equal(Number(id), next, "The stream left out an event");
-      storm.last_streamed_event = next;
-    }
+  let frames = "";
+  for (;;) {
+    const quiet = storm.w.clock.settle().then(() => undefined);
+    const part = await Promise.race([reader.read(), quiet]);
+    if (!part || part.done) break;
+    frames += decoder.decode(part.value, { stream: true });
   }
   abort.abort();
   await reader.cancel();
+  return frames;
 }
 
 /** Ticks several times at the end: one tick handles a limited number of due things. */
