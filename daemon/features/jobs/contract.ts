@@ -4,6 +4,8 @@ import * as z from "zod";
 import { contract, NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
+  absent,
+  given,
   Instant,
   Name,
   queryInteger,
@@ -84,6 +86,26 @@ const JobBodyFields = z.object({
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
+/** The rules of `conflictsOf`, as a JSON schema. */
+const CONFLICTS = {
+  allOf: [
+    { anyOf: [given("prompt"), given("title")] },
+    {
+      anyOf: [
+        {
+          allOf: [
+            given("assigned_peer"),
+            absent("path", "backend", "profile"),
+            { properties: { process_scope: { enum: ["persistent", null] } } },
+          ],
+        },
+        { allOf: [given("path", "backend"), absent("assigned_peer")] },
+      ],
+    },
+    { anyOf: [absent("cron"), absent("due_at", "deadline_at", "expires_at")] },
+  ],
+};
+
 /** Yields the conflicts between fields of a request, each with the field that the error names. */
 function* conflictsOf(
   body: z.output<typeof JobBodyFields>,
@@ -127,7 +149,7 @@ export const createJob = contract({
     for (const [field, message] of conflictsOf(body)) {
       issues.addIssue({ code: "custom", message, path: [field], input: body });
     }
-  }),
+  }).meta(CONFLICTS),
   actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
   fails: [
