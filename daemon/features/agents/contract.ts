@@ -42,7 +42,7 @@ export type TransportName = z.infer<typeof TransportName>;
 export const TYPED_CHARS_MAX = 8_192;
 export const TYPED_KEYS_MAX = 64;
 
-const NO_CONTROLS = /^[^\p{Cc}\u2028\u2029]*$/u;
+const NO_CONTROLS = /^(?:(?![\u2028\u2029])\P{Cc})*$/u;
 const NO_CONTROLS_BUT_TAB_AND_NEWLINE = /^(?:\P{Cc}|[\t\n])*$/u;
 
 export const NamedKey = z.enum(KEY_NAMES);

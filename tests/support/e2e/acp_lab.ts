@@ -131,7 +131,8 @@ export const CLAUDE_ACP: AcpAgent = {
       [join(dir, "home/.claude.json")]: done,
       [join(dir, "home/.claude/settings.json")]: settings,
     });
-    return claudeEnvironment(model_url);
+    // Its model would have to search for tools first.
+    return { ...claudeEnvironment(model_url), ENABLE_TOOL_SEARCH: "false" };
   },
 };
 

@@ -21,7 +21,7 @@ for (
   const [agent, isPermitted] of [
     [OPENCODE_ACP, true],
     [COPILOT_ACP, false],
-    [CLAUDE_ACP, true],
+    [CLAUDE_ACP, false],
     [CODEX_ACP, true],
   ] as const
 ) {
