@@ -1,7 +1,7 @@
 /** Every target, in the order in which a round runs them. */
 
 import { HOOKS } from "./daemon/hooks.ts";
-import { ROUTES } from "./daemon/routes.ts";
+import { DESCRIBED_REQUESTS, ROUTES } from "./daemon/routes.ts";
 import { SOCKETS } from "./daemon/sockets.ts";
 import { TOOLS } from "./daemon/tools.ts";
 import { FILE_PARSERS } from "./parsers/files.ts";
@@ -14,6 +14,7 @@ import type { Target } from "./target.ts";
 
 export const TARGETS: readonly Target[] = [
   ROUTES,
+  DESCRIBED_REQUESTS,
   HOOKS,
   SOCKETS,
   TOOLS,
