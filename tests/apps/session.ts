@@ -18,7 +18,7 @@ export interface Command {
 export type Outcome = ReadonlyMap<Step, string>;
 
 /** How long an app may take for all steps. */
-const APP_MS_MAX = 180_000;
+const APP_MS_MAX = 300_000;
 
 /**
  * Runs an app. It writes `OPEN address` for a login, `EXPIRE` and `REVOKE`, each of which is

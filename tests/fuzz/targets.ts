@@ -9,7 +9,7 @@ import { SCREEN_PARSERS } from "./parsers/screens.ts";
 import { STREAM_PARSERS } from "./parsers/streams.ts";
 import { TEXT_PARSERS } from "./parsers/text.ts";
 import { CHAT_UPDATES, HOOK_PROGRAM } from "./programs.ts";
-import { RELAY_ROUTES } from "./relay/routes.ts";
+import { RELAY_DESCRIBED_REQUESTS, RELAY_ROUTES } from "./relay/routes.ts";
 import type { Target } from "./target.ts";
 
 export const TARGETS: readonly Target[] = [
@@ -19,6 +19,7 @@ export const TARGETS: readonly Target[] = [
   SOCKETS,
   TOOLS,
   RELAY_ROUTES,
+  RELAY_DESCRIBED_REQUESTS,
   HOOK_PROGRAM,
   CHAT_UPDATES,
   ...TEXT_PARSERS,

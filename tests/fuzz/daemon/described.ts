@@ -13,6 +13,7 @@ const Described = z.object({
     z.object({ name: z.string(), in: z.string(), required: z.boolean(), schema: Schema }),
   ).default([]),
   requestBody: z.object({
+    required: z.boolean().default(false),
     content: z.record(z.string(), z.object({ schema: Schema })),
   }).optional(),
 });
@@ -67,13 +68,15 @@ export function describedRequestsOf(
     const params = parameters.filter((parameter) => parameter.in === "path")
       .map(({ schema }) => values.of(schema).map(String).filter((text) => !/^\.{0,2}$/.test(text)));
     const schema = requestBody?.content["application/json"]?.schema;
-    const body = schema ? values.of(schema).map((value) => JSON.stringify(value)) : undefined;
+    const body = schema
+      ? values.of(schema).map((value) => JSON.stringify(value))
+      : fc.constant(undefined);
     return [fc.record({
       operation: fc.constant(operation),
       path: fc.tuple(fc.tuple(...params), fc.tuple(...pairs))
         .map(([params, pairs]) => filled(path, params, pairs.filter((pair) => pair !== undefined))),
       headers: fc.constant([]),
-      body: body ?? fc.constant(undefined),
+      body: requestBody?.required ? body : fc.option(body, { nil: undefined, freq: 2 }),
     })];
   });
   return fc.oneof(...requests);
