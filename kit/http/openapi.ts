@@ -34,7 +34,6 @@ const COMMON_PROBLEMS: readonly ProblemCode[] = [
 const FILE_FORM = {
   type: "object",
   required: ["file"],
-  propertyNames: { minLength: 1 },
   properties: { file: { type: "string", format: "binary" } },
 };
 

@@ -1,6 +1,5 @@
 /** Agents as apps of the relay: their homes, logins and prompts. */
 
-import { join } from "node:path";
 import { claudeCodeFixture } from "../../daemon/features/agents/claude_code/fixture.ts";
 import { codexFixture } from "../../daemon/features/agents/codex/fixture.ts";
 import { copilotFixture } from "../../daemon/features/agents/copilot/fixture.ts";

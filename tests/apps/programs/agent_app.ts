@@ -34,11 +34,13 @@ const PROMPTS_MAX = 3;
 
 /** One user of the agent: a home, a working folder, and a browser that records addresses. */
 class User implements AsyncDisposable {
+  readonly #app: AgentApp;
   readonly #dir = makeRunDir();
   readonly #model: ScriptedModel;
   readonly #env: Readonly<Record<string, string>>;
 
-  constructor(readonly app: AgentApp) {
+  constructor(app: AgentApp) {
+    this.#app = app;
     const { fixture, release, config, addServer } = app;
     this.#model = createModel({ ...fixture, rules: () => RULES }, "");
     const { url } = this.#model;
@@ -72,7 +74,7 @@ class User implements AsyncDisposable {
   }
 
   async logIn(): Promise<void> {
-    const { login, confirm, stays } = this.app;
+    const { login, confirm, stays } = this.#app;
     const typed = `stty cols 4000 rows 50; ${login.join(" ")}`;
     const child = this.#command("script", ["-qec", typed, "/dev/null"], "piped").spawn();
     const stdin = child.stdin.getWriter();
@@ -121,7 +123,7 @@ class User implements AsyncDisposable {
 
   /** Runs a prompt. Returns what the agent prints. */
   async prompt(text: string): Promise<string> {
-    const [program = "", ...args] = this.app.prompt;
+    const [program = "", ...args] = this.#app.prompt;
     const { stdout, stderr } = await this.#command(program, [...args, text], "null").output();
     const decoder = new TextDecoder();
     const out = `${decoder.decode(stdout)}${decoder.decode(stderr)}`;

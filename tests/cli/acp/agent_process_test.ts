@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { AgentProcess } from "../../../cli/acp/agent_process.ts";
+import { readLines } from "../../../cli/acp/lines.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { TextLineStream } from "../../support/programs/lines.ts";
 
 /** Each prints the pid of a process that it starts, and ends when its input ends. */
 const LEAVING = {
@@ -17,13 +17,11 @@ const LEAVING = {
 for (const [kind, script] of Object.entries(LEAVING)) {
   Deno.test(`an agent that ends by itself leaves no process: ${kind}`, async () => {
     const agent = new AgentProcess(["sh", "-c", script], Deno.env.toObject(), systemClock);
-    const lines = agent.streams.input.pipeThrough(new TextLineStream());
-    const reader = lines.getReader();
-    const pid = Number((await reader.read()).value);
+    const { value } = await readLines(agent.streams.input).next();
+    const pid = Number(value);
     assert(isAlive(pid));
     await agent.end();
     assert.equal(await agent.code, 0);
     assert(!isAlive(pid));
-    await reader.cancel();
   });
 }

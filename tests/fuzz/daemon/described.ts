@@ -1,8 +1,9 @@
-/** Requests that the description of an API allows. All else than named rules must take them. */
+/** Requests that the description of an API allows. */
 
 import fc from "fast-check";
 import * as z from "zod";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
+import type { JsonSchemaType } from "@modelcontextprotocol/server";
 import type { FuzzRequest, Operation } from "./operations.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -105,7 +106,8 @@ class Values {
   }
 
   of(schema: Schema): fc.Arbitrary<unknown> {
-    const isValid = this.#ajv.getValidator({ ...schema, components: this.#components });
+    const whole: Schema & JsonSchemaType = { ...schema, components: this.#components };
+    const isValid = this.#ajv.getValidator(whole);
     return this.#made(schema, 0).filter((value) => isValid(value).valid);
   }
 

@@ -14,6 +14,7 @@ RULES = (
     "the same id",
     "nul or a lone surrogate",
     "at most 8192 characters",  # The sum of all keys.
+    "a part without a name",  # Before the file of an upload, after which nothing is read.
     "longer than",  # The limits of texts are in bytes, those of schemas in characters.
     "cannot be checked",  # A path of a socket that is no file.
     "is not a socket",

@@ -12,7 +12,7 @@ import {
 } from "../../support/relay/composed_relay.ts";
 import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { describedRequestsOf } from "../daemon/described.ts";
-import { operationsOf, requestsOf } from "../daemon/operations.ts";
+import { type FuzzRequest, operationsOf, requestsOf } from "../daemon/operations.ts";
 import { fragment, hostileJson } from "../hostile.ts";
 import type { Count, Fuzzed, Target } from "../target.ts";
 
@@ -56,18 +56,8 @@ async function openRelay(count: Count, isDescribed: boolean): Promise<Fuzzed> {
   const words = [DAEMON, peer_id, "sh_1", SECRET, "good", ...TOOLS];
   const tokens = [bearer, `Bearer ${SECRET}`];
   const requests = isDescribed
-    ? fc.record({
-      request: describedRequestsOf(description, operations, words),
-      token: fc.constantFrom(...tokens),
-      type: fc.constant("application/json"),
-      call: fc.constant(null),
-    })
-    : fc.record({
-      request: requestsOf(operations, words),
-      token: fc.constantFrom(...tokens, "Bearer x", "Basic eDp5", undefined),
-      type: fc.constantFrom(...FORMS, undefined),
-      call: fc.option(toolCalls(words), { freq: 4 }),
-    });
+    ? describedCalls(describedRequestsOf(description, operations, words), tokens)
+    : hostileCalls(requestsOf(operations, words), tokens, words);
   const property = fc.asyncProperty(requests, async ({ request, token, type, call }) => {
     const { method, path } = request.operation;
     const isMcp = path === "/mcp" && method === "POST";
@@ -109,6 +99,24 @@ async function openRelay(count: Count, isDescribed: boolean): Promise<Fuzzed> {
       await at[Symbol.asyncDispose]();
     },
   };
+}
+
+function describedCalls(request: fc.Arbitrary<FuzzRequest>, tokens: readonly string[]) {
+  const type = fc.constant("application/json");
+  return fc.record({ request, token: fc.constantFrom(...tokens), type, call: fc.constant(null) });
+}
+
+function hostileCalls(
+  request: fc.Arbitrary<FuzzRequest>,
+  tokens: readonly string[],
+  words: readonly string[],
+) {
+  return fc.record({
+    request,
+    token: fc.constantFrom(...tokens, "Bearer x", "Basic eDp5", undefined),
+    type: fc.constantFrom(...FORMS, undefined),
+    call: fc.option(toolCalls(words), { freq: 4 }),
+  });
 }
 
 function toolCalls(words: readonly string[]) {
