@@ -1,4 +1,4 @@
-/** Rules between the fields of a body are in the API description, as far as a schema can say them. */
+/** Rules between the fields of a body are in the API description, where a schema can say them. */
 
 import assert from "node:assert/strict";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/server/validators/ajv";
