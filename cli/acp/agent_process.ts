@@ -36,13 +36,14 @@ export class AgentProcess {
   }
 
   /**
-   * Waits until the agent ends. After the time limit, ends it with every process that it started.
+   * Waits until the agent ends, up to the time limit. Then ends every process that it started, also
+   * those that it has left behind.
    */
   async end(): Promise<void> {
     // Not awaited: a stopped agent does not take what was written before. The pipe may be broken,
     // if the agent has ended already.
     this.#writer.close().catch(() => undefined);
-    if (await timeout(this.#clock, END_MS_MAX, this.#group.child.status)) return;
+    await timeout(this.#clock, END_MS_MAX, this.#group.child.status);
     // The group has the launcher, the MCP servers, and the processes that tools start.
     const left = await this.#group.end(this.#clock);
     if (left.length === 0) return;

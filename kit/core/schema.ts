@@ -65,6 +65,20 @@ export const Sender = DisplayText.min(1).max(255).regex(
 )
   .regex(/\S/, "Must not be blank");
 
+/**
+ * For `meta`: the JSON schema of an object in which all these fields are given. Null means absent,
+ * see `readRequest`.
+ */
+export function given(...fields: readonly string[]) {
+  const properties = fields.map((field) => [field, { not: { type: "null" } }] as const);
+  return { required: [...fields], properties: Object.fromEntries(properties) };
+}
+
+/** For `meta`: the JSON schema of an object in which none of these fields is given. */
+export function absent(...fields: readonly string[]) {
+  return { properties: Object.fromEntries(fields.map((field) => [field, { type: "null" }])) };
+}
+
 /** Identifies a request, so that the client can repeat the request safely (contract 1). */
 export const IdempotencyKey = z.string().regex(
   /^[\x20-\x7e]{1,255}$/,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { type Contract, NO_ACTOR, refusesItsMethod } from "kit/http/contract.ts";
 import { exampleOf, type JsonSchema, type Samples } from "kit/http/examples.ts";
 import { mayBeNull } from "kit/http/route.ts";
-import type { ProblemRow } from "kit/core/problem.ts";
+import { type ProblemRow, Refusal } from "kit/core/problem.ts";
 
 type ListedProblem = Pick<ProblemRow, "status" | "publicCode">;
 
@@ -280,12 +280,21 @@ function problemSchema({ problems }: ApiInfo) {
   };
 }
 
-/** The request body. It is required if a field is required: an empty body is read as `{}`. */
+/** True if a body without fields is refused. */
+function refusesEmpty(body: z.ZodType): boolean {
+  try {
+    return !body.safeParse({}).success;
+  } catch (error) {
+    if (error instanceof Refusal) return true;
+    throw error;
+  }
+}
+
+/** The request body. An empty one is read as `{}`. */
 function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
   const schema = jsonSchema(body, "body", draft.schemas);
-  const required = Array.isArray(schema["required"]) && schema["required"].length > 0;
   const example = exampleBody(contract, draft);
-  return { required, content: { "application/json": { schema, example } } };
+  return { required: refusesEmpty(body), content: { "application/json": { schema, example } } };
 }
 
 /** Marks fields for `allowNulls`, which runs once the whole schema is complete. */

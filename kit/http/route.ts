@@ -310,8 +310,11 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
-/** As `read`, but an optional field may be null, because responses contain such nulls. */
-function readBodyOf(schema: z.ZodType, value: unknown): unknown {
+/**
+ * Validates a JSON body. An optional field may be null, because responses contain such nulls.
+ * Throws `invalid_request`.
+ */
+export function readBodyOf<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const { issues } = result.error;

@@ -2,11 +2,13 @@
 
 import * as z from "zod";
 
-const JsonRpcMessage = z.object({
+const Id = z.union([z.string(), z.int()]);
+const JsonRpcMessage = z.strictObject({
   jsonrpc: z.literal("2.0"),
-  id: z.union([z.string(), z.int()]).optional(),
+  id: Id.optional(),
   method: z.string(),
-  params: z.record(z.string(), z.unknown()).nullish(),
+  params: z.looseObject({ _meta: z.looseObject({ progressToken: Id.optional() }).optional() })
+    .nullish(),
 });
 
 /** One message, or a batch of older revisions. */

@@ -59,8 +59,8 @@ export type AnswerAsk = z.output<typeof answerAsk.body>;
 const ChosenId = z.string().regex(
   /^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$/,
   "Use 1 to 128 letters, digits, dots, underscores, colons, at signs or hyphens",
-).refine(
-  (id) => !/^(?:qd|notif|askm|inb)-/.test(id) && !["pending", "history", "many"].includes(id),
+).regex(
+  /^(?!(?:qd|notif|askm|inb)-|(?:pending|history|many)$)/,
   "This id is reserved for other records",
 );
 

@@ -5,6 +5,8 @@ import { NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
+  absent,
+  given,
   Instant,
   Name,
   queryInteger,
@@ -85,6 +87,26 @@ const JobBodyFields = z.object({
   request: Data.refine(isSmall, SMALL).optional(),
 });
 
+/** The rules of `conflictsOf`, as a JSON schema. */
+const CONFLICTS = {
+  allOf: [
+    { anyOf: [given("prompt"), given("title")] },
+    {
+      anyOf: [
+        {
+          allOf: [
+            given("assigned_peer"),
+            absent("path", "backend", "profile"),
+            { properties: { process_scope: { enum: ["persistent", null] } } },
+          ],
+        },
+        { allOf: [given("path", "backend"), absent("assigned_peer")] },
+      ],
+    },
+    { anyOf: [absent("cron"), absent("due_at", "deadline_at", "expires_at")] },
+  ],
+};
+
 /** Yields the conflicts between fields of a request, each with the field that the error names. */
 function* conflictsOf(
   body: z.output<typeof JobBodyFields>,
@@ -128,7 +150,7 @@ export const createJob = contract({
     for (const [field, message] of conflictsOf(body)) {
       issues.addIssue({ code: "custom", message, path: [field], input: body });
     }
-  }),
+  }).meta(CONFLICTS),
   actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
   fails: [

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { Instant, queryInteger } from "kit/core/schema.ts";
+import { given, Instant, queryInteger } from "kit/core/schema.ts";
 import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
@@ -165,12 +165,7 @@ export const settleDeliveries = contract({
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
     message: "Give the drain_id or the delivery_ids",
   }).meta({
-    allOf: [{
-      anyOf: [
-        { required: ["drain_id"], properties: { drain_id: { type: "string" } } },
-        { required: ["delivery_ids"], properties: { delivery_ids: { type: "array" } } },
-      ],
-    }],
+    allOf: [{ anyOf: [given("drain_id"), given("delivery_ids")] }],
   }),
   actor: { otherwise: "drained", drains: true },
   returns: Ok,

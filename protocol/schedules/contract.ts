@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
+import { absent, given, Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "protocol/schedules/states.ts";
@@ -84,6 +84,13 @@ export const createSchedule = contract({
     circle: Name.optional(),
   }).refine(({ fire_at, cron }) => (fire_at === undefined) !== (cron === undefined), {
     message: "Exactly one of fire_at and cron",
+  }).meta({
+    allOf: [{
+      anyOf: [
+        { allOf: [given("fire_at"), absent("cron")] },
+        { allOf: [given("cron"), absent("fire_at")] },
+      ],
+    }],
   }),
   actor: { field: "body.from_peer" },
   returns: Schedule,
@@ -141,6 +148,15 @@ export const editSchedule = contract({
     message: "Nothing to change: give to_peer, text, kind, fire_at, cron or timezone",
   }).refine(({ fire_at, cron }) => fire_at === undefined || cron === undefined, {
     message: "At most one of fire_at and cron",
+  }).meta({
+    allOf: [
+      {
+        anyOf: ["to_peer", "text", "kind", "fire_at", "cron", "timezone"].map((name) =>
+          given(name)
+        ),
+      },
+      { anyOf: [absent("fire_at"), absent("cron")] },
+    ],
   }),
   actor: { otherwise: "maker" },
   returns: Schedule,

@@ -5,7 +5,7 @@ import { type Contract, OK } from "kit/http/contract.ts";
 import { invalidRequest, Refusal, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
-import { rawRoute, type Route } from "kit/http/route.ts";
+import { rawRoute, readBodyOf, type Route } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
@@ -190,9 +190,7 @@ async function bodyOf<S extends z.ZodType>(
   const text = await readBody(request, bytes_max);
   const input = isForm(request) ? Object.fromEntries(new URLSearchParams(text)) : tryJson(text);
   if (input === undefined) throw new Problem("bad_json", { reason: "it is malformed" });
-  const read = schema.safeParse(input);
-  if (!read.success) throw invalidRequest(read.error);
-  return read.data;
+  return readBodyOf(schema, input);
 }
 
 function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): Response {

@@ -1,7 +1,9 @@
-/** Foreign OAuth and MCP clients, and how each is installed into a folder. */
+/** Foreign OAuth and MCP clients, and how each is installed. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { installed } from "../support/e2e/installed_agents.ts";
+import type { AgentApp } from "./agents.ts";
 import type { Command } from "./session.ts";
 
 const PROGRAMS = fileURLToPath(new URL("programs/", import.meta.url));
@@ -35,6 +37,20 @@ export const APPS: readonly App[] = [
   },
   { name: "mcp-remote", packages: ["mcp-remote@0.15.1"], install: mcpRemote },
 ];
+
+/** An agent, which stays installed for the next run. */
+export function agentApp({ title, release }: AgentApp): App {
+  const { name, version } = release;
+  const args = ["run", "-A", "--no-check", "--quiet", `${PROGRAMS}agent_app.ts`, title];
+  return {
+    name: title,
+    packages: [`${name.slice(name.indexOf("/") + 1)}@${version}`],
+    install() {
+      const found = installed(release);
+      return "reason" in found ? { skipped: found.reason } : { program: Deno.execPath(), args };
+    },
+  };
+}
 
 /** The versions are those of `go.mod`. */
 function goProgram(dir: string): Installed {

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { OAuthRelay } from "../support/e2e/oauth_lab.ts";
-import { type App, APPS } from "./clients.ts";
+import { AGENT_APPS } from "./agents.ts";
+import { agentApp, type App, APPS } from "./clients.ts";
 import { type Outcome, runApp, STEPS } from "./session.ts";
 
 const PAGE = fileURLToPath(new URL("../../docs/apps.md", import.meta.url));
@@ -20,7 +21,7 @@ const { values, positionals } = parseArgs({
   options: { write: { type: "boolean", default: false } },
   allowPositionals: true,
 });
-const wanted = APPS.filter(({ name }) =>
+const wanted = [...APPS, ...AGENT_APPS.map(agentApp)].filter(({ name }) =>
   positionals.length === 0 || positionals.some((text) => name.includes(text))
 );
 const dir = Deno.makeTempDirSync({ prefix: "mesh-apps-" });

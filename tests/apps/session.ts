@@ -18,11 +18,11 @@ export interface Command {
 export type Outcome = ReadonlyMap<Step, string>;
 
 /** How long an app may take for all steps. */
-const APP_MS_MAX = 180_000;
+const APP_MS_MAX = 300_000;
 
 /**
- * Runs an app. It writes `OPEN address` for a login and `REVOKE`, each of which is answered with
- * a line, and `DONE step` or `FAILED step reason`.
+ * Runs an app. It writes `OPEN address` for a login, `EXPIRE` and `REVOKE`, each of which is
+ * answered with a line, and `DONE step` or `FAILED step reason`.
  */
 export async function runApp(relay: OAuthRelay, { program, args, env }: Command): Promise<Outcome> {
   const outcome = new Map<Step, string>();
@@ -46,6 +46,9 @@ export async function runApp(relay: OAuthRelay, { program, args, env }: Command)
     } else if (word === "REVOKE") {
       await revokeAll(relay);
       await answer("REVOKED");
+    } else if (word === "EXPIRE") {
+      relay.db.transactNow((tx) => tx.run("update oauth_access_tokens set expires_at = 0"));
+      await answer("EXPIRED");
     } else if (word === "DONE" && isStep(first)) outcome.set(first, "ok");
     else if (word === "FAILED" && isStep(first)) outcome.set(first, rest.join(" "));
   }

@@ -104,10 +104,49 @@ export const BOUNDS_TARGETS: readonly Target[] = [
   {
     file: "kit/http/openapi.ts",
     tests: ["tests/kit/http/openapi_test.ts"],
+    faults: [
+      [
+        "the description forbids the nulls that a route takes",
+        'if (part === "body") jsonSchema[NULLABLE] = nullableFields(def.shape);',
+        "",
+      ],
+      [
+        "a body is required only if a field is",
+        "required: refusesEmpty(body),",
+        'required: Array.isArray(schema["required"]),',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/contract.ts",
+    tests: ["tests/daemon/api/described_bodies_test.ts"],
+    faults: [["the description of a job has no rule between fields", ".meta(CONFLICTS)", ""]],
+  },
+  {
+    file: "daemon/features/agents/contract.ts",
+    tests: ["tests/daemon/api/described_bodies_test.ts"],
     faults: [[
-      "the description forbids the nulls that a route takes",
-      'if (part === "body") jsonSchema[NULLABLE] = nullableFields(def.shape);',
-      "",
+      "the description of keys allows control characters",
+      'typedText.regex(NO_CONTROLS, "no control characters")',
+      'typedText.refine((text) => NO_CONTROLS.test(text), "no control characters")',
+    ]],
+  },
+  {
+    file: "kit/mcp/messages.ts",
+    tests: ["tests/daemon/api/described_bodies_test.ts"],
+    faults: [[
+      "the description of MCP allows fields that are refused",
+      "const JsonRpcMessage = z.strictObject({",
+      "const JsonRpcMessage = z.object({",
+    ]],
+  },
+  {
+    file: "relay/shares/routes.ts",
+    tests: ["tests/relay/shares/shares_test.ts"],
+    faults: [[
+      "the relay refuses null in an optional field of a share",
+      "return readBodyOf(schema, input);",
+      "return schema.parse(input);",
     ]],
   },
   {

@@ -39,8 +39,13 @@ export const FREEZE_TARGETS: readonly Target[] = [
   },
   {
     file: "cli/acp/agent_process.ts",
-    tests: LOCAL,
+    tests: ["tests/cli/acp/agent_process_test.ts", ...LOCAL],
     faults: [
+      [
+        "an agent that ends by itself leaves its processes",
+        "await timeout(this.#clock, END_MS_MAX, this.#group.child.status);",
+        "if (await timeout(this.#clock, END_MS_MAX, this.#group.child.status)) return;",
+      ],
       [
         "the end waits until the agent reads",
         "this.#writer.close().catch(() => undefined);",

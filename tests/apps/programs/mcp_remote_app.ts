@@ -4,24 +4,9 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { join } from "node:path";
+import { request, step, visit } from "./steps.ts";
 
 const env = Deno.env.toObject();
-const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
-
-async function ask(line: string): Promise<string> {
-  print(line);
-  return String((await input.next()).value);
-}
-
-async function step(name: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-    print(`DONE ${name}`);
-  } catch (error) {
-    print(`FAILED ${name} ${String(error).replaceAll("\n", " ")}`);
-  }
-}
 
 /** mcp-remote, as an app starts it. Its login is in `folder`. */
 class Remote implements Disposable {
@@ -37,7 +22,7 @@ class Remote implements Disposable {
       [Symbol.asyncIterator]();
     createInterface({ input: this.#child.stderr ?? process.stdin }).on("line", (line) => {
       const address = /https?:\S+\/oauth\/authorize\?\S+/.exec(line)?.[0];
-      if (address && mayLogIn) void ask(`OPEN ${address}`).then(visit);
+      if (address && mayLogIn) void request(`OPEN ${address}`).then(visit);
       else if (address) this.#child.kill();
     });
   }
@@ -59,15 +44,6 @@ class Remote implements Disposable {
 
   [Symbol.dispose](): void {
     this.#child.kill("SIGKILL");
-  }
-}
-
-/** The browser is led to the app, which may begin to listen a moment later. */
-async function visit(address: string): Promise<void> {
-  for (let attempts = 0; attempts < 100; attempts++) {
-    const answer = await fetch(address).catch(() => undefined);
-    if (answer) return void await answer.body?.cancel();
-    await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
@@ -104,7 +80,7 @@ await step("refresh", async () => {
   assert.match(await remote.tool("list_machines"), /dm-/);
 });
 await step("revocation", async () => {
-  await ask("REVOKE");
+  await request("REVOKE");
   using remote = new Remote(folder, { mayLogIn: false });
   const answer = await remote.tool("list_machines").catch(() => "refused");
   assert.doesNotMatch(answer, /dm-/);

@@ -12,6 +12,7 @@ import {
 } from "../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../support/world.ts";
 import type { Count, Fuzzed, Target } from "../target.ts";
+import { describedRequestsOf } from "./described.ts";
 import { type FuzzRequest, operationsOf, requestsOf } from "./operations.ts";
 
 const INPUTS = 800;
@@ -24,9 +25,24 @@ const ID = /\b[a-z]+-[0-9a-f]{12,32}\b/g;
 /** Opening these is another protocol, or never ends. */
 const OTHER_PROTOCOLS = new Set(["/ws", "/events/stream", "/mcp"]);
 
-export const ROUTES: Target = { name: "routes", inputs: INPUTS, open: openRoutes };
+export const ROUTES: Target = {
+  name: "routes",
+  inputs: INPUTS,
+  open: (count) => openRoutes(count, (_, operations, ids) => requestsOf(operations, ids)),
+};
+export const DESCRIBED_REQUESTS: Target = {
+  name: "requests that the description of the API allows",
+  inputs: INPUTS,
+  open: (count) => openRoutes(count, describedRequestsOf, assertTaken),
+};
 
-async function openRoutes(count: Count): Promise<Fuzzed> {
+type Requests = typeof describedRequestsOf;
+
+async function openRoutes(
+  count: Count,
+  requests: Requests,
+  check: (request: FuzzRequest, status: number, text: string) => void = () => undefined,
+): Promise<Fuzzed> {
   const w = world({ settings: { "human.name": "sam" } });
   const ids = ["api", "web", "sam", "dashboard", "main", "%1", "1", "true", "text", "30"];
   for (const name of ["api", "web"]) ids.push((await addPeer(w, name)).peer_id);
@@ -35,13 +51,14 @@ async function openRoutes(count: Count): Promise<Fuzzed> {
     ids.push(await ask(w, "web", to));
     await notify(w, "web", to);
   }
-  const operations = operationsOf(await (await w.fetch("/openapi.json")).json())
-    .filter(({ path }) => !OTHER_PROTOCOLS.has(path));
-  const property = fc.asyncProperty(requestsOf(operations, ids), async (request) => {
+  const document = await (await w.fetch("/openapi.json")).json();
+  const operations = operationsOf(document).filter(({ path }) => !OTHER_PROTOCOLS.has(path));
+  const property = fc.asyncProperty(requests(document, operations, ids), async (request) => {
     const { method, path } = request.operation;
     const { status, text } = await answer(w, request);
     count(`${method} ${path} ${Math.floor(status / 100)}xx`);
     assertProper(request, status, text);
+    check(request, status, text);
     assertQuiet(w);
     for (const [id] of text.slice(0, 20_000).matchAll(ID)) if (ids.length < IDS_MAX) ids.push(id);
   });
@@ -86,6 +103,34 @@ function assertProper({ operation, path }: FuzzRequest, status: number, text: st
   assert.match(String(error), /^[a-z_]+$/, shown);
   assert.ok(typeof detail === "string" && detail.length > 0, shown);
   assert.doesNotMatch(detail, /\[object |\.ts:\d|SQLITE|\bat async /, shown);
+}
+
+/** Refusals of a request that matches its schemas, by rules that no schema can express. */
+const RULES = [
+  "exactly one of", // Two parameters of a query.
+  "an instant with its offset",
+  "five fields (minute hour day month weekday)",
+  "an IANA time zone",
+  "Two options have the same id",
+  "`next` of an earlier page",
+  "No peer has this name", // A name that is free, so that it must be a valid one.
+  "is no condition",
+  "is not a socket",
+  "cannot be checked", // A path of a socket that is no file.
+  "NUL or a lone surrogate",
+  "at most 8192 characters", // The sum of all keys.
+  "Longer than", // In bytes of UTF-8, where schemas count characters.
+];
+
+/** Refusals because of what exists, which no schema knows. */
+const STATES = new Set(["unknown_attachment", "unknown_check", "not_a_question", "to_self"]);
+
+function assertTaken({ operation, path, body }: FuzzRequest, status: number, text: string): void {
+  if (![400, 413, 415, 422].includes(status)) return;
+  const { error, detail, issues = [{ message: detail }] } = JSON.parse(text);
+  if (STATES.has(error)) return;
+  const shown = `${operation.method} ${path} ${body}: ${status} ${text.slice(0, 300)}`;
+  for (const { message } of issues) assert.ok(RULES.some((rule) => message.includes(rule)), shown);
 }
 
 function assertQuiet(w: World): void {

@@ -12,7 +12,8 @@ import {
   SECRET,
 } from "../../support/relay/composed_relay.ts";
 import { grantToken } from "../../support/relay/mcp_apps.ts";
-import { operationsOf, requestsOf } from "../daemon/operations.ts";
+import { describedRequestsOf } from "../daemon/described.ts";
+import { type FuzzRequest, operationsOf, requestsOf } from "../daemon/operations.ts";
 import { fragment, hostileJson } from "../hostile.ts";
 import type { Count, Fuzzed, Target } from "../target.ts";
 
@@ -29,26 +30,35 @@ const TOOLS = [
 const FORMS = ["application/json", "application/x-www-form-urlencoded", "text/plain"];
 /** Refusals that the contracts name, when a machine cannot be reached. */
 const UNAVAILABLE = new Set([502, 503, 504]);
+/** Statuses of a request that is refused for its form. */
+const MALFORMED = new Set([400, 413, 415, 422]);
 const STEP_MS = 20_000;
 
-export const RELAY_ROUTES: Target = { name: "relay routes", inputs: INPUTS, open: openRelay };
+export const RELAY_ROUTES: Target = {
+  name: "relay routes",
+  inputs: INPUTS,
+  open: (count) => openRelay(count, false),
+};
+export const RELAY_DESCRIBED_REQUESTS: Target = {
+  name: "requests that a description of the relay's API allows",
+  inputs: INPUTS,
+  open: (count) => openRelay(count, true),
+};
 
-async function openRelay(count: Count): Promise<Fuzzed> {
+/** `isDescribed`: the requests are those that the contracts allow, and the relay takes them. */
+async function openRelay(count: Count, isDescribed: boolean): Promise<Fuzzed> {
   const at = relayFixture();
   const w = connectDaemon(at, DAEMON, NAMESPACE);
   const peer_id = await registerAgent(w, "api");
   const bearer = grantToken(at, "good").authorization ?? "";
   const info = { ...DESCRIPTION, tagOf: () => "relay", problems: PROBLEMS };
-  const operations = operationsOf(
-    openapi(info, at.features.routes.map(({ contract }) => contract)),
-  );
+  const description = openapi(info, at.features.routes.map(({ contract }) => contract));
+  const operations = operationsOf(description);
   const words = [DAEMON, peer_id, "sh_1", SECRET, "good", ...TOOLS];
-  const requests = fc.record({
-    request: requestsOf(operations, words),
-    token: fc.constantFrom(bearer, `Bearer ${SECRET}`, "Bearer x", "Basic eDp5", undefined),
-    type: fc.constantFrom(...FORMS, undefined),
-    call: fc.option(toolCalls(words), { freq: 4 }),
-  });
+  const tokens = [bearer, `Bearer ${SECRET}`];
+  const requests = isDescribed
+    ? describedCalls(describedRequestsOf(description, operations, words), tokens)
+    : hostileCalls(requestsOf(operations, words), tokens, words);
   const property = fc.asyncProperty(requests, async ({ request, token, type, call }) => {
     const { method, path } = request.operation;
     const isMcp = path === "/mcp" && method === "POST";
@@ -60,7 +70,9 @@ async function openRelay(count: Count): Promise<Fuzzed> {
     const init = { method, headers, ...(body !== undefined && { body }) };
     const status = await answer(() => at.send(request.path.slice(0, 8000), init));
     count(`relay ${method} ${path} ${Math.floor(status / 100)}xx`);
-    assert.ok(status < 500 || UNAVAILABLE.has(status), `${method} ${request.path}: ${status}`);
+    const shown = `${method} ${request.path} ${request.body}: ${status}`;
+    assert.ok(status < 500 || UNAVAILABLE.has(status), shown);
+    if (isDescribed && request.body !== undefined) assert.ok(!MALFORMED.has(status), shown);
     assert.deepEqual(at.logged.filter((line) => line.includes('"level":"error"')), []);
     assert.ok(!at.logged.some((line) => line.includes(SECRET)), "The log holds the secret");
   });
@@ -88,6 +100,24 @@ async function openRelay(count: Count): Promise<Fuzzed> {
       await at[Symbol.asyncDispose]();
     },
   };
+}
+
+function describedCalls(request: fc.Arbitrary<FuzzRequest>, tokens: readonly string[]) {
+  const type = fc.constant("application/json");
+  return fc.record({ request, token: fc.constantFrom(...tokens), type, call: fc.constant(null) });
+}
+
+function hostileCalls(
+  request: fc.Arbitrary<FuzzRequest>,
+  tokens: readonly string[],
+  words: readonly string[],
+) {
+  return fc.record({
+    request,
+    token: fc.constantFrom(...tokens, "Bearer x", "Basic eDp5", undefined),
+    type: fc.constantFrom(...FORMS, undefined),
+    call: fc.option(toolCalls(words), { freq: 4 }),
+  });
 }
 
 function toolCalls(words: readonly string[]) {

@@ -8,7 +8,7 @@ import { route } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import { Instant, Name, queryInteger, Sender } from "kit/core/schema.ts";
 import { type ApiInfo, describedPath, openapi } from "kit/http/openapi.ts";
-import { type ProblemCode, PROBLEMS, toPublicCode } from "protocol/problems.ts";
+import { Problem, type ProblemCode, PROBLEMS, toPublicCode } from "protocol/problems.ts";
 import { world } from "../../support/world.ts";
 
 const wait = contract({
@@ -85,6 +85,24 @@ Deno.test("a route that leads elsewhere is described with its status and its loc
     headers: { Location: { schema: { const: "/home" } } },
   });
   assert.equal(done, undefined);
+});
+
+Deno.test("a body is required if the route refuses one without fields", () => {
+  const title = z.string().optional();
+  const refused = z.object({}).transform(() => {
+    throw new Problem("no_target", {});
+  });
+  const bodies: readonly [z.ZodType, boolean][] = [
+    [z.object({ title }), false],
+    [z.object({ title: z.string() }), true],
+    [z.object({ title, text: title }).refine(({ title, text }) => title ?? text), true],
+    [refused, true],
+  ];
+  for (const [body, isRequired] of bodies) {
+    const document = openapi(INFO, [{ ...wait, body }]);
+    const { requestBody } = operationOf(document, "/asks/{id}/wait", "post");
+    assert.partialDeepStrictEqual(requestBody, { required: isRequired });
+  }
 });
 
 Deno.test("a whole number in a query is described as one, with its bounds", () => {

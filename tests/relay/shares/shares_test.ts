@@ -48,6 +48,24 @@ function listen(response: Response) {
   return { streamState, done, types, leave: () => reader?.cancel() };
 }
 
+Deno.test("a share's optional field may be null, but no other", async () => {
+  await using at = relayFixture({ ids: randomIds });
+  await using w = connectDaemon(at, MACHINE_ID);
+  const peer_id = await registerAgent(w, "web");
+  const create = (fields: object) =>
+    at.send("/api/v1/shares", {
+      method: "POST",
+      headers: { authorization: `Bearer ${SECRET}` },
+      body: JSON.stringify({ daemon_id: MACHINE_ID, peer_id, ...fields }),
+    });
+  const made = await create({ permissions: null });
+  assert.deepEqual([made.status, (await made.json()).permissions], [200, "ro"]);
+  for (const fields of [{ peer_id: null }, { ttl_seconds: null }, { permissions: "" }]) {
+    const refused = await create(fields);
+    assert.deepEqual([refused.status, (await refused.json()).error], [422, "invalid_request"]);
+  }
+});
+
 Deno.test("a share has a random link to one peer and expires as requested [c9.share.bound]", async () => {
   await using at = relayFixture({ ids: randomIds });
   await using w = connectDaemon(at, MACHINE_ID);

@@ -8,6 +8,11 @@ import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { listPeers, listTurns, registerPeer } from "protocol/peers/contract.ts";
 import {
+  claudeEnvironment,
+  claudeFirstStartDone,
+} from "../../../daemon/features/agents/claude_code/fixture.ts";
+import { codexConfig } from "../../../daemon/features/agents/codex/fixture.ts";
+import {
   copilotConfig,
   copilotEnvironment,
 } from "../../../daemon/features/agents/copilot/fixture.ts";
@@ -26,8 +31,13 @@ import { writeFiles } from "../../../tools/selftest/agent_run.ts";
 import { isRemoved } from "../../../tools/selftest/harness.ts";
 import { ChatModel } from "../../../tools/selftest/model/chat.ts";
 import { GeminiModel } from "../../../tools/selftest/model/gemini.ts";
+import { MessagesModel } from "../../../tools/selftest/model/messages.ts";
+import { ResponsesModel } from "../../../tools/selftest/model/responses.ts";
 import {
   binOf,
+  CLAUDE_CODE,
+  claudeAgentAcp,
+  codexAcp,
   copilotCli,
   copilotUnpacked,
   geminiCli,
@@ -37,10 +47,12 @@ import {
   opencodeCli,
   qwenCode,
 } from "./installed_agents.ts";
-import { Mesh, mesh, userEnvironment } from "./programs.ts";
+import { denoDir, Mesh, mesh, userEnvironment } from "./programs.ts";
 import { until } from "../waiting.ts";
 
 const START_MS = 60_000;
+
+const Models = [ChatModel, GeminiModel, MessagesModel, ResponsesModel] as const;
 
 /** What differs between the agents. */
 interface AcpAgent {
@@ -48,7 +60,9 @@ interface AcpAgent {
   readonly command: readonly string[];
   /** The agent's name as it gives it itself. */
   readonly name: string;
-  readonly Model: typeof ChatModel | typeof GeminiModel;
+  readonly Model: typeof Models[number];
+  /** The agent that `mesh setup` sets up; all that it finds by default. */
+  readonly setup?: "claude-code" | "codex";
   /** Prepares the home of a user who has started the agent before; returns its variables. */
   prepare(dir: string, model_url: string): Readonly<Record<string, string>>;
 }
@@ -104,9 +118,43 @@ export const QWEN_ACP: AcpAgent = {
   },
 };
 
+export const CLAUDE_ACP: AcpAgent = {
+  cli: claudeAgentAcp,
+  command: ["claude-agent-acp"],
+  name: "Claude",
+  setup: "claude-code",
+  Model: MessagesModel,
+  prepare(dir, model_url) {
+    const done = claudeFirstStartDone(CLAUDE_CODE.version, [join(dir, "api")]);
+    const settings = { permissions: { defaultMode: "default" } };
+    writeFiles({
+      [join(dir, "home/.claude.json")]: done,
+      [join(dir, "home/.claude/settings.json")]: settings,
+    });
+    // Its model would have to search for tools first.
+    return { ...claudeEnvironment(model_url), ENABLE_TOOL_SEARCH: "false" };
+  },
+};
+
+export const CODEX_ACP: AcpAgent = {
+  cli: codexAcp,
+  command: ["codex-acp"],
+  name: "Codex",
+  setup: "codex",
+  Model: ResponsesModel,
+  prepare(dir, model_url) {
+    const config = codexConfig(model_url, [join(dir, "api")]);
+    writeFiles({ [join(dir, "home/.codex/config.toml")]: config });
+    // Codex passes only a few variables to its MCP servers; DENO_DIR is not among them.
+    Deno.mkdirSync(join(dir, "home/.cache"));
+    Deno.symlinkSync(denoDir(), join(dir, "home/.cache/deno"));
+    return { SCRIPTED_KEY: "none" };
+  },
+};
+
 export class AcpLab implements AsyncDisposable {
   readonly dir = makeRunDir();
-  readonly model: ChatModel | GeminiModel;
+  readonly model: InstanceType<typeof Models[number]>;
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly #agent: AcpAgent;
@@ -126,10 +174,10 @@ export class AcpLab implements AsyncDisposable {
   }
 
   /**
-   * After `mesh setup`, whose hooks must not make the agent a second peer. It may be for Claude
-   * Code only: then the agent has only what the session gives it.
+   * After `mesh setup`, whose hooks must not make the agent a second peer. It may be for another
+   * agent only: then the agent has only what the session gives it.
    */
-  async up(agent?: "claude-code"): Promise<void> {
+  async up(agent = this.#agent.setup): Promise<void> {
     const config = { human: { name: "sam" } };
     await this.mesh.setUp({ config, ...(agent && { agent }) });
     await this.mesh.up();

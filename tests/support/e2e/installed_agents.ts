@@ -28,19 +28,19 @@ export const CLAUDE_CODE = release({
   program: "claude",
   folder: "claude-code",
 });
-const CODEX = release({
+export const CODEX = release({
   name: "@openai/codex",
   version: "0.171.0",
   program: "codex",
   folder: "codex",
 });
-const COPILOT_COMMAND = release({
+export const COPILOT_COMMAND = release({
   name: "@github/copilot",
   version: "1.0.102",
   program: "copilot",
   folder: "copilot",
 });
-const GEMINI_COMMAND = release({
+export const GEMINI_COMMAND = release({
   name: "@google/gemini-cli",
   version: "0.61.0",
   program: "gemini",
@@ -68,6 +68,20 @@ const QWEN_CODE: Release = {
   folder: "qwen",
 };
 
+/** Adapters, which start the agent that their package brings along. */
+const CLAUDE_AGENT_ACP: Release = {
+  name: "@agentclientprotocol/claude-agent-acp",
+  version: "0.101.0",
+  program: "claude-agent-acp",
+  folder: "claude-agent-acp",
+};
+const CODEX_ACP: Release = {
+  name: "@agentclientprotocol/codex-acp",
+  version: "2.6.0",
+  program: "codex-acp",
+  folder: "codex-acp",
+};
+
 /** A program, or the reason why it is missing. */
 export type Installed = { bin: string } | { reason: string };
 
@@ -77,6 +91,8 @@ export const copilotCli = (): Installed => installed(COPILOT_COMMAND);
 export const geminiCli = (): Installed => installed(GEMINI_COMMAND);
 export const opencodeCli = (): Installed => installed(OPENCODE);
 export const qwenCode = (): Installed => installed(QWEN_CODE);
+export const claudeAgentAcp = (): Installed => installed(CLAUDE_AGENT_ACP);
+export const codexAcp = (): Installed => installed(CODEX_ACP);
 
 /** The path of an agent's program; throws if it cannot be installed. */
 export function binOf(agent: () => Installed): string {

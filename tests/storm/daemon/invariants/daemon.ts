@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { peerMachine } from "protocol/peers/states.ts";
-import { checkLost } from "../restores.ts";
 import { checkGivenOnce } from "../given_ids.ts";
 import type { Snapshot } from "../snapshot.ts";
 import type { Invariant, Storm } from "../storm.ts";
