@@ -214,10 +214,7 @@ export async function advanceUntilSettled<T>(w: World, work: Promise<T>): Promis
   let done = false;
   const watched = work.finally(() => done = true);
   watched.catch(() => undefined); // It is awaited below.
-  while (!done) {
-    await w.clock.advance(250);
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
+  await w.clock.advanceUntil("the end of the work", () => done);
   return await watched;
 }
 
