@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
-import { invalidRequest, Refusal, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { Refusal, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, readBodyOf, type Route } from "kit/http/route.ts";

@@ -118,12 +118,12 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/jobs/contract.ts",
+    file: "protocol/jobs/contract.ts",
     tests: ["tests/daemon/api/described_bodies_test.ts"],
     faults: [["the description of a job has no rule between fields", ".meta(CONFLICTS)", ""]],
   },
   {
-    file: "daemon/features/agents/contract.ts",
+    file: "protocol/agents/contract.ts",
     tests: ["tests/daemon/api/described_bodies_test.ts"],
     faults: [[
       "the description of keys allows control characters",

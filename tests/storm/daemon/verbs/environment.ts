@@ -1,7 +1,6 @@
 /** Verbs of the environment: time passes, the daemon restarts or loses its power. */
 
 import assert from "node:assert/strict";
-import { followerOf } from "../../../../daemon/data/run_numbers.ts";
 import * as z from "zod";
 import type { Storm, Verb } from "../storm.ts";
 import { crash } from "../crashes.ts";
