@@ -21,7 +21,7 @@ import { READERS } from "protocol/transcripts.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
-import { busMistakes, BusUrl, MachineName } from "./bus/settings.ts";
+import { busMistakes, BusUrl, MachineName } from "./membership/settings.ts";
 import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
 const int = (smallest: number, largest: number, description: string) =>

@@ -64,7 +64,7 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
     jobs.start();
   });
   features.attachments.start();
-  features.federation?.start();
+  features.machines?.start();
   relayClient?.start(tunnel);
   features.calls?.server.start(answerMachine);
 }
@@ -88,7 +88,7 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
     if (!isProblem(error, "storage_failed")) throw error;
   }
   relayClient?.close();
-  const leaving = features.federation?.close();
+  const leaving = features.machines?.close();
   features.shutdown.abort();
   features.sockets.closeAll();
   const work = [

@@ -11,8 +11,7 @@ import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { Context } from "../data/context.ts";
 import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
-import type { NetworkEffects } from "../features/federation/exchange/deps.ts";
-import type { Federation } from "../features/federation/federation.ts";
+import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
@@ -28,7 +27,6 @@ import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { EndedTurns } from "../features/notifications/ended_turns.ts";
-import type { Notifications } from "../features/notifications/notifications.ts";
 import type { PeerEffects } from "../features/peers/changes.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import type { Peers } from "../features/peers/peers.ts";
@@ -47,10 +45,9 @@ export interface AffectedFeatures {
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
   readonly endedTurns: EndedTurns;
-  readonly federation: Federation | undefined;
+  readonly machines: Machines | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
-  readonly notifications: Notifications;
   readonly peers: Peers;
   readonly receipts: Receipts;
   readonly records: PeerRecords;
@@ -77,10 +74,10 @@ export class Effects {
   }
 
   /** Only a machine that has joined a network knows peers of other machines. */
-  #mustBeJoined(): Federation {
-    const { federation } = this.#features;
-    if (!federation) throw new Error("A peer of another machine is known without a bus");
-    return federation;
+  #mustBeJoined(): Machines {
+    const { machines } = this.#features;
+    if (!machines) throw new Error("A peer of another machine is known without a bus");
+    return machines;
   }
 
   readonly peers: PeerEffects = {
@@ -134,10 +131,10 @@ export class Effects {
 
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
     stepped: (delivery_id, state) => {
-      const { federation, jobs, telemetry } = this.#features;
+      const { machines, jobs, telemetry } = this.#features;
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
-      federation?.exchange.stepped(delivery_id, state);
+      machines?.exchange.stepped(delivery_id, state);
     },
     undeliverable: ({ correlation_id, reason }) => {
       if (correlation_id) this.#features.asks.sendFailed(correlation_id, reason ?? "failed");
@@ -147,18 +144,12 @@ export class Effects {
     forward: (tx, message, daemon_id, hops) =>
       this.#mustBeJoined().exchange.outgoing.forward(tx, message, daemon_id, hops),
     withdraw: (tx, message) =>
-      this.#features.federation?.exchange.outgoing.withdraw(tx, message) ?? true,
+      this.#features.machines?.exchange.outgoing.withdraw(tx, message) ?? true,
   };
 
   readonly asks: AskEffects = {
-    askClosing: (ask) => this.#features.federation?.exchange.askClosing(ask),
-    askClosed: (ask) => this.#features.federation?.exchange.askClosed(ask),
-  };
-
-  readonly federation: NetworkEffects = {
-    notify: (peer_id, text) => {
-      this.#features.notifications.notifyFromDaemon(peer_id, text);
-    },
+    askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
+    askClosed: (ask) => this.#features.machines?.exchange.askClosed(ask),
   };
 
   readonly hooks: HookEffects = {

@@ -155,7 +155,7 @@ async function platformOf(
   const machine = Deno.hostname();
   const bus = settings.config["mesh.bus.url"] === undefined
     ? undefined
-    : await (await import("./bus/platform.ts")).loadFederation(env, settings.config, {
+    : await (await import("./membership/platform.ts")).loadMachines(env, settings.config, {
       context: { clock, ids, log },
       hostname: machine,
     });
@@ -165,7 +165,7 @@ async function platformOf(
     ids,
     log,
     machine,
-    ...(typeof bus === "string" ? { federation: undefined, bus_fault: bus } : { federation: bus }),
+    ...(typeof bus === "string" ? { machines: undefined, bus_fault: bus } : { machines: bus }),
     settings,
     idCodec: keyedIdCodec,
     peerIds: (daemon_id) => ownPeerIds(daemon_id, ids),

@@ -20,7 +20,7 @@ import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
-import type { BusAccess, OpenFederation } from "../features/federation/federation.ts";
+import type { BusAccess, OpenMachines } from "../machines/machines.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
 import type { Markers } from "../features/messages/urgent/markers.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
@@ -59,7 +59,7 @@ export interface Platform {
   /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
   /** The network of machines; undefined without a bus. */
-  readonly federation: FederationPlatform | undefined;
+  readonly machines: MachinesPlatform | undefined;
   /** Why the network of machines cannot be used, although a bus is set; else undefined. */
   readonly bus_fault?: string | undefined;
   /** Builds traces; undefined without a collector. */
@@ -75,8 +75,8 @@ export interface Platform {
 }
 
 /** The service that reaches other machines, which is loaded only where it is needed. */
-export interface FederationPlatform {
-  readonly open: OpenFederation;
+export interface MachinesPlatform {
+  readonly open: OpenMachines;
   readonly access: BusAccess;
   readonly membership: { readonly url: string; readonly name: string };
 }

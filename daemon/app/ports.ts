@@ -6,7 +6,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import * as askRows from "../features/asks/store.ts";
-import type { Federation } from "../features/federation/federation.ts";
+import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
 import * as jobRows from "../features/jobs/store.ts";
@@ -30,20 +30,20 @@ interface PortsDeps {
 
 export class Ports {
   readonly #deps: PortsDeps;
-  #connected: { readonly federation: Federation | undefined } | undefined;
+  #connected: { readonly machines: Machines | undefined } | undefined;
 
   constructor(deps: PortsDeps) {
     this.#deps = deps;
   }
 
   /** Connects the features. Call it once, after all of them are built. */
-  connect(features: { readonly federation: Federation | undefined }): void {
+  connect(features: { readonly machines: Machines | undefined }): void {
     this.#connected = features;
   }
 
-  get #federation(): Federation | undefined {
+  get #machines(): Machines | undefined {
     if (!this.#connected) throw new Error("A feature asked before all features were built");
-    return this.#connected.federation;
+    return this.#connected.machines;
   }
 
   readonly peers: PeerPorts & RecordPorts = {
@@ -57,14 +57,14 @@ export class Ports {
     inboxItemFrame: (item_id, surface) => inboxItemFrame(this.#deps.db, item_id, surface),
     isInInbox: (correlation_id) => inboxRows.itemOfAsk(this.#deps.db, correlation_id) !== undefined,
     queuedFromElsewhere: (tx, peer_id) =>
-      this.#federation?.exchange.outgoing.queuedFromElsewhere(tx, peer_id) ?? [],
-    isForwarded: (message) => this.#federation?.exchange.outgoing.isForwarded(message) ?? false,
+      this.#machines?.exchange.outgoing.queuedFromElsewhere(tx, peer_id) ?? [],
+    isForwarded: (message) => this.#machines?.exchange.outgoing.isForwarded(message) ?? false,
     reasonToWait: (daemon_id) => {
-      const federation = this.#federation;
-      if (!federation) throw new Error("A peer of another machine is known without a bus");
-      return federation.exchange.outgoing.reasonToWait(daemon_id);
+      const machines = this.#machines;
+      if (!machines) throw new Error("A peer of another machine is known without a bus");
+      return machines.exchange.outgoing.reasonToWait(daemon_id);
     },
-    hopsBefore: (correlation_id) => this.#federation?.exchange.outgoing.hopsBefore(correlation_id),
+    hopsBefore: (correlation_id) => this.#machines?.exchange.outgoing.hopsBefore(correlation_id),
   };
 
   readonly lifecycle: PruningPorts = {

@@ -21,9 +21,9 @@ import type { SocketConnections } from "../api/ws/connections.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { selftestRoutes } from "../features/agents/selftest/routes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
-import { machineRoutes } from "../features/federation/routes.ts";
-import { RemoteInbox } from "../features/federation/calls/inbox_home.ts";
-import { callRoutes } from "../features/federation/calls/routes.ts";
+import { machineRoutes } from "../machines/routes.ts";
+import { RemoteInbox } from "../machines/calls/inbox_home.ts";
+import { callRoutes } from "../machines/calls/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
@@ -79,7 +79,7 @@ export function featureRoutes(
     ...lifecycleRoutes(features, { isProvenHuman }),
     ...machineRoutes({
       daemon_id: features.identity.daemon_id,
-      federation: features.federation,
+      machines: features.machines,
       bus_fault: features.platform.bus_fault,
     }),
     ...callRoutes({ calls: features.calls?.client, isProvenHuman }),
@@ -235,7 +235,7 @@ export function systemRoutesOf(
       storage,
       ...(restored && { restored }),
       relay: relayClient?.report() ?? NO_RELAY,
-      ...(features.federation && { bus: features.federation.health() }),
+      ...(features.machines && { bus: features.machines.health() }),
     };
   };
   const system: Route[] = systemRoutes({

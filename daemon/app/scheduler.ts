@@ -39,7 +39,7 @@ export function tick(
   features.inbox.tick(now);
   features.attachments.tick(now);
   relayClient?.tick(monotonic);
-  features.federation?.tick(now);
+  features.machines?.tick(now);
   features.calls?.pings.tick(monotonic);
   features.telemetry?.tick(monotonic);
   events.prune(now - history_ms, PRUNED_EVENTS_MAX);

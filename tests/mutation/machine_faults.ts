@@ -3,13 +3,13 @@
 import type { Target } from "./target.ts";
 
 const TRUST = "tests/daemon/features/machines/trust";
-const PINS = ["tests/daemon/features/machines/machine_trust_test.ts"];
+const PINS = ["tests/daemon/machines/trust/machine_trust_test.ts"];
 const LINKS = ["tests/daemon/features/machines/links"];
 const NATS = "tests/daemon/host/nats";
 
 const TRUST_TARGETS: readonly Target[] = [
   {
-    file: "daemon/features/machines/trust/cards.ts",
+    file: "daemon/machines/trust/cards.ts",
     tests: [`${TRUST}/cards_test.ts`, ...PINS],
     faults: [
       [
@@ -30,7 +30,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/trust/envelope.ts",
+    file: "daemon/machines/trust/envelope.ts",
     tests: [`${TRUST}/envelope_test.ts`, ...PINS],
     faults: [
       [
@@ -51,7 +51,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/trust/sealing.ts",
+    file: "daemon/machines/trust/sealing.ts",
     tests: [`${TRUST}/sealing_test.ts`],
     faults: [
       [
@@ -62,7 +62,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/trust/announcement.ts",
+    file: "daemon/machines/trust/announcement.ts",
     tests: [`${TRUST}/announcement_test.ts`],
     faults: [
       [
@@ -78,7 +78,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/machine_trust.ts",
+    file: "daemon/machines/trust/machine_trust.ts",
     tests: PINS,
     faults: [
       [
@@ -104,7 +104,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/pinned_seal.ts",
+    file: "daemon/machines/trust/pinned_seal.ts",
     tests: PINS,
     faults: [
       [
@@ -118,7 +118,7 @@ const TRUST_TARGETS: readonly Target[] = [
 
 const LINK_TARGETS: readonly Target[] = [
   {
-    file: "daemon/features/machines/links/incoming_link.ts",
+    file: "daemon/machines/links/incoming_link.ts",
     tests: LINKS,
     faults: [
       [
@@ -186,7 +186,7 @@ const LINK_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/links/links.ts",
+    file: "daemon/machines/links/links.ts",
     tests: LINKS,
     faults: [
       [
@@ -228,7 +228,7 @@ const LINK_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/machines/links/outgoing_link.ts",
+    file: "daemon/machines/links/outgoing_link.ts",
     tests: LINKS,
     faults: [
       [
@@ -277,7 +277,7 @@ const LINK_TARGETS: readonly Target[] = [
 
 const NATS_TARGETS: readonly Target[] = [
   {
-    file: "daemon/host/nats/batches.ts",
+    file: "daemon/machines/bus/nats/batches.ts",
     tests: [`${NATS}/batches_test.ts`],
     faults: [
       [
@@ -293,7 +293,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/store.ts",
+    file: "daemon/machines/bus/nats/store.ts",
     tests: [`${NATS}/hostile_member_test.ts`],
     faults: [
       [
@@ -314,7 +314,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/names.ts",
+    file: "daemon/machines/bus/nats/names.ts",
     tests: [`${NATS}/names_test.ts`],
     faults: [
       [
@@ -325,7 +325,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/calls.ts",
+    file: "daemon/machines/bus/nats/calls.ts",
     tests: [`${NATS}/permissions_test.ts`, `${NATS}/calls_test.ts`],
     faults: [
       [
@@ -336,7 +336,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/directory.ts",
+    file: "daemon/machines/bus/nats/directory.ts",
     tests: [`${NATS}/directory_test.ts`],
     faults: [
       [
@@ -352,7 +352,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/session.ts",
+    file: "daemon/machines/bus/nats/session.ts",
     tests: [`${NATS}/frozen_link_test.ts`],
     faults: [
       [
@@ -363,7 +363,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/nats_bus.ts",
+    file: "daemon/machines/bus/nats/nats_bus.ts",
     tests: [`${NATS}/frozen_link_test.ts`],
     faults: [
       [
@@ -374,7 +374,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/link.ts",
+    file: "daemon/machines/bus/nats/link.ts",
     tests: [`${NATS}/empty_write_test.ts`],
     faults: [
       [
@@ -396,7 +396,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/host/nats/reasons.ts",
+    file: "daemon/machines/bus/nats/reasons.ts",
     tests: [`${NATS}/reasons_test.ts`, `${NATS}/batches_test.ts`],
     faults: [
       [

@@ -150,7 +150,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/remote/remote_peers.ts",
-    tests: ["tests/daemon/features/federation/directory/owned_ids_test.ts"],
+    tests: ["tests/daemon/machines/directory/owned_ids_test.ts"],
     faults: [
       [
         "whoever announces an id first owns it",
@@ -160,8 +160,8 @@ export const SPEAKER_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/app/bus/renewal.ts",
-    tests: ["tests/daemon/features/federation/directory/owned_ids_test.ts"],
+    file: "daemon/app/membership/renewal.ts",
+    tests: ["tests/daemon/machines/directory/owned_ids_test.ts"],
     faults: [
       [
         "the peers of a renewed copy keep their ids",

@@ -4,7 +4,7 @@ import { BOUNDS_TARGETS } from "./bounds_faults.ts";
 import { CORE_TARGETS, TIME_TARGETS } from "./core_faults.ts";
 import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
-import { FEDERATION_TARGETS } from "./federation_faults.ts";
+import { MACHINES_TARGETS } from "./machines_faults.ts";
 import { FREEZE_TARGETS } from "./freeze_faults.ts";
 import { HOST_TARGETS } from "./host_faults.ts";
 import { IDENTITY_TARGETS } from "./identity_faults.ts";
@@ -24,7 +24,7 @@ export const TARGETS: readonly Target[] = [
   ...DATA_TARGETS,
   ...RELAY_TARGETS,
   ...MACHINE_TARGETS,
-  ...FEDERATION_TARGETS,
+  ...MACHINES_TARGETS,
   ...TIME_TARGETS,
   ...BOUNDS_TARGETS,
   ...SETTINGS_TARGETS,

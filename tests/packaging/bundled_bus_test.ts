@@ -26,9 +26,9 @@ async function bundle(folder: string): Promise<void> {
 natsTest("the bundled bus has its libraries: keys, batches, the directory and files", async () => {
   using parts = temporary();
   await bundle(parts.path);
-  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/host/nats/nkeys.ts") =
+  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/bus/nats/nkeys.ts") =
     await import(`file://${parts.path}/nkeys.js`);
-  const { openNatsBus }: typeof import("../../daemon/host/nats/nats_bus.ts") = await import(
+  const { openNatsBus }: typeof import("../../daemon/machines/bus/nats/nats_bus.ts") = await import(
     `file://${parts.path}/nats_bus.js`
   );
 

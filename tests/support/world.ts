@@ -126,7 +126,7 @@ export interface WorldOptions {
   /** Sends requests to the relay and the collector of traces; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
   /** The bus to other machines; none by default. */
-  readonly federation?: Platform["federation"];
+  readonly machines?: Platform["machines"];
   /** The session files of agents by their ids; none by default. */
   readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
   /** The tmux session and the first process of a pane; none by default. */
@@ -278,7 +278,7 @@ function platformOf(
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     openSocket: options.openSocket ?? unreachableRelay,
-    federation: options.federation,
+    machines: options.machines,
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),

@@ -24,7 +24,7 @@ export function subscribingFeatures(sources: readonly Outline[]): string[] {
 }
 
 const IMPORT =
-  /import (?:type )?(?:\{([^}]*)\}|\* as (\w+)) from "(\.[^"]*\/(?:api|features)\/[^"]*)"/g;
+  /import (?:type )?(?:\{([^}]*)\}|\* as (\w+)) from "(\.[^"]*\/(?:api|features|machines)\/[^"]*)"/g;
 
 /**
  * Composition passes classes. A function or a table of a feature that it imports would become a
@@ -75,8 +75,8 @@ function namedLayers(code: string): Map<string, string> {
     const layer = layers.get(type);
     if (layer) layers.set(field, layer);
   }
-  const federation = layers.get("Federation");
-  if (federation) layers.set("#federation", federation).set("#mustBeJoined", federation);
+  const machines = layers.get("Machines");
+  if (machines) layers.set("#machines", machines).set("#mustBeJoined", machines);
   return layers;
 }
 

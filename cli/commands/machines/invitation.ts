@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { BusUrl, MachineName } from "../../../daemon/app/bus/settings.ts";
+import { BusUrl, MachineName } from "../../../daemon/app/membership/settings.ts";
 import { UsageError } from "../../client/failures.ts";
 
 const INVITATION_PREFIX = "mesh_join_";

@@ -3,9 +3,9 @@
 import { randomIds } from "kit/core/clock.ts";
 import { resolve } from "kit/core/path.ts";
 import { hideCredentials } from "kit/core/text.ts";
-import { readNetworkSecret } from "../../../daemon/app/bus/files.ts";
-import { makeNetworkSecret, type Membership } from "../../../daemon/app/bus/joining.ts";
-import { BusUrl } from "../../../daemon/app/bus/settings.ts";
+import { readNetworkSecret } from "../../../daemon/app/membership/files.ts";
+import { makeNetworkSecret, type Membership } from "../../../daemon/app/membership/joining.ts";
+import { BusUrl } from "../../../daemon/app/membership/settings.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { readSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";

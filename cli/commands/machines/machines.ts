@@ -1,6 +1,6 @@
 /** `mesh machines`: the machines of the network, and how to join, serve and leave one. */
 
-import { removeMembership } from "../../../daemon/app/bus/joining.ts";
+import { removeMembership } from "../../../daemon/app/membership/joining.ts";
 import { getHealth, restartDaemon } from "../../client/daemon_process.ts";
 import { forgetMachine, listMachines } from "protocol/generated/endpoints.ts";
 import { readClientSettings } from "../../client/settings.ts";

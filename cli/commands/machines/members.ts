@@ -1,13 +1,13 @@
 /** `mesh machines invite`, `allow` and `refuse`: which machines the served bus knows. */
 
-import { busPaths, readNetworkSecret } from "../../../daemon/app/bus/files.ts";
-import { isPublicKey } from "../../../daemon/host/nats/nkeys.ts";
-import { DAEMON_ID } from "../../../daemon/host/nats/names.ts";
+import { busPaths, readNetworkSecret } from "../../../daemon/app/membership/files.ts";
+import { isPublicKey } from "../../../daemon/machines/bus/nats/nkeys.ts";
+import { DAEMON_ID } from "../../../daemon/machines/bus/nats/names.ts";
 import {
   addMachine,
   removeMachine,
   type ServerMachine,
-} from "../../../daemon/host/nats/server_config.ts";
+} from "../../../daemon/machines/bus/nats/server_config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";

@@ -1,15 +1,15 @@
 /** What `join` and `serve` share: the daemon's id, writing the membership, and the restart. */
 
 import { randomIds } from "kit/core/clock.ts";
-import { UnusableBusFile } from "../../../daemon/app/bus/files.ts";
+import { UnusableBusFile } from "../../../daemon/app/membership/files.ts";
 import {
   type JoinedAs,
   type Membership,
   SettingsRefused,
   writeMembership,
-} from "../../../daemon/app/bus/joining.ts";
+} from "../../../daemon/app/membership/joining.ts";
 import { UnreadableConfig } from "../../../daemon/app/config_file.ts";
-import { MachineName, nameOfHost } from "../../../daemon/app/bus/settings.ts";
+import { MachineName, nameOfHost } from "../../../daemon/app/membership/settings.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import { listMachines } from "protocol/generated/endpoints.ts";
 import { getHealth, restartDaemon, startDaemon } from "../../client/daemon_process.ts";

@@ -2,7 +2,11 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { join as joinPath } from "kit/core/path.ts";
-import { expandHome, readNetworkSecret, removeBusFile } from "../../../daemon/app/bus/files.ts";
+import {
+  expandHome,
+  readNetworkSecret,
+  removeBusFile,
+} from "../../../daemon/app/membership/files.ts";
 import { readTextOrNothing, statePath, unlessMissing } from "../../../daemon/host/paths.ts";
 import { listMachines } from "protocol/generated/endpoints.ts";
 import { getHealth, stopDaemon } from "../../client/daemon_process.ts";
@@ -54,7 +58,7 @@ async function renew(context: CommandContext, args: Args) {
   if (!unlessMissing(() => Deno.statSync(path))) {
     throw new CommandError(`There is no identity to renew: "${path}" does not exist`);
   }
-  const { renewDatabase } = await import("../../../daemon/app/bus/renewal.ts");
+  const { renewDatabase } = await import("../../../daemon/app/membership/renewal.ts");
   const { before, daemon_id } = renewDatabase(path, { clock, ids: randomIds });
   const settings = readSettings(env);
   const url = settings["mesh.bus.url"];

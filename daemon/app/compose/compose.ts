@@ -13,7 +13,7 @@ import { openJobs } from "./jobs.ts";
 import { openLifecycle } from "./lifecycle.ts";
 import { openSpawns } from "./spawn.ts";
 import { openAsks } from "./asks.ts";
-import { openFederation } from "./federation.ts";
+import { openMachines } from "./machines.ts";
 import { openFoundation, openTraces } from "./foundation.ts";
 import { openHandoffs } from "./handoffs.ts";
 import { openTranscripts } from "./transcripts.ts";
@@ -31,7 +31,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openMessageLog(foundation, peers),
   };
   const asks = openAsks(foundation, { ...peers, ...messages });
-  const federation = openFederation(foundation, { ...peers, ...messages, ...asks });
+  const machines = openMachines(foundation, { ...peers, ...messages, ...asks });
   const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks });
   const transcripts = openTranscripts(foundation);
   const handoffs = openHandoffs(foundation, {
@@ -51,7 +51,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...peers,
     ...messages,
     ...asks,
-    federation,
+    machines,
     ...spawns,
     ...transcripts,
     ...handoffs,
@@ -60,7 +60,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...jobs,
     schedules,
     subscriptions,
-    calls: federation?.calls,
+    calls: machines?.calls,
     telemetry: openTraces(foundation),
     db_path,
   };

@@ -5,7 +5,7 @@ import type { RelayClient } from "../../api/relay/relay_client.ts";
 import type { Features } from "./compose.ts";
 
 export function openGauges(
-  { ctx, db_path, federation, jobs, meters, sockets, telemetry }: Features,
+  { ctx, db_path, machines, jobs, meters, sockets, telemetry }: Features,
   relayClient: RelayClient | undefined,
 ): void {
   const { clock, db } = ctx;
@@ -19,7 +19,7 @@ export function openGauges(
       jobs: () => jobs.counts(),
       walBytes: () => sizeOf(`${db_path}-wal`),
       memory: () => Deno.memoryUsage(),
-      bus: () => federation?.figures() ?? { status: "disabled", waiting: 0 },
+      bus: () => machines?.figures() ?? { status: "disabled", waiting: 0 },
       tunnel: () => relayClient?.report().status ?? "disabled",
       spans: () => ({ ...telemetry?.exporter.counts }),
       deno: Deno.version.deno,

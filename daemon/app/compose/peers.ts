@@ -42,7 +42,7 @@ export function openPeers(foundation: Foundation) {
   const lower = openTransports(foundation);
   const directory = new Directory(ctx, {
     daemon_id: identity.daemon_id,
-    machine: platform.federation?.membership.name ?? machine,
+    machine: platform.machines?.membership.name ?? machine,
     ...directorySettings(config),
   });
   const remotePeers = new RemotePeers(ctx);

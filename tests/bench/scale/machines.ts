@@ -5,27 +5,17 @@
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { sealBeat } from "../../../daemon/features/federation/directory/beat.ts";
-import {
-  type Entry,
-  fromBytes,
-  toBytes,
-} from "../../../daemon/features/federation/directory/entry.ts";
-import { CALL } from "../../../daemon/features/federation/directory/machine_directory.ts";
-import { RENEW_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
-import { decodeBatch, encodeBatch } from "../../../daemon/features/machines/links/batch.ts";
-import {
-  openAnnouncement,
-  sealAnnouncement,
-} from "../../../daemon/features/machines/trust/announcement.ts";
-import type { Card } from "../../../daemon/features/machines/trust/cards.ts";
-import {
-  type NetworkKeys,
-  networkKeysOf,
-} from "../../../daemon/features/machines/trust/network.ts";
-import type { Bus } from "../../../daemon/host/bus.ts";
-import { openNatsBus } from "../../../daemon/host/nats/nats_bus.ts";
-import { makeMachine, type TrustedMachine } from "../../support/federation/trusted_machines.ts";
+import { sealBeat } from "../../../daemon/machines/directory/beat.ts";
+import { type Entry, fromBytes, toBytes } from "../../../daemon/machines/directory/entry.ts";
+import { CALL } from "../../../daemon/machines/directory/machine_directory.ts";
+import { RENEW_MS } from "../../../daemon/machines/directory/own_entry.ts";
+import { decodeBatch, encodeBatch } from "../../../daemon/machines/links/batch.ts";
+import { openAnnouncement, sealAnnouncement } from "../../../daemon/machines/trust/announcement.ts";
+import type { Card } from "../../../daemon/machines/trust/cards.ts";
+import { type NetworkKeys, networkKeysOf } from "../../../daemon/machines/trust/network.ts";
+import type { Bus } from "../../../daemon/machines/bus/bus.ts";
+import { openNatsBus } from "../../../daemon/machines/bus/nats/nats_bus.ts";
+import { makeMachine, type TrustedMachine } from "../../support/machines/trusted_machines.ts";
 import { TextLineStream } from "../../support/programs/lines.ts";
 
 const CONNECT_MS_MAX = 60_000;

@@ -1,12 +1,12 @@
 /** `--machine`: a command of the CLI talks to the daemon of another machine. */
 
 import assert from "node:assert/strict";
-import { BusError } from "../../../daemon/host/bus.ts";
+import { BusError } from "../../../daemon/machines/bus/bus.ts";
 import { readGlobalOptions } from "../../../cli/command/global_options.ts";
 import { serveDaemon } from "../../support/cli/listening_daemon.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { addPeer } from "../../support/daemon/peer_clients.ts";
-import { twoMachines } from "../../support/federation/two_machines.ts";
+import { twoMachines } from "../../support/machines/two_machines.ts";
 
 /** A laptop on a real port, and `mesh` on it; both machines have a human and a peer. */
 async function twoMachinesWithCli() {

@@ -9,7 +9,7 @@ import {
 } from "../../../daemon/app/identity.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import { notifyPeer } from "protocol/notifications.ts";
-import { laptopAndBuildbox } from "../../support/federation/memory_network.ts";
+import { laptopAndBuildbox } from "../../support/machines/memory_network.ts";
 import { world } from "../../support/world.ts";
 
 Deno.test("a renewed identity has another id and issues other certificates, and the keys of its messages stay", async () => {
@@ -48,7 +48,7 @@ Deno.test("what waited when the copy was made is left with that reason, and late
   await two.pass(1);
   const refused_at = laptop.clock.now();
   const own = await send("own");
-  laptop.daemon.federation?.leave(refused_at);
+  laptop.daemon.machines?.leave(refused_at);
   const stateOf = async (id: string) => {
     const { state, reason } = await laptop.call(getMessage, { params: { id } });
     return `${state} ${reason}`;

@@ -3,8 +3,11 @@
 import assert from "node:assert/strict";
 import { jetstreamManager } from "@nats-io/jetstream";
 import * as z from "zod";
-import { serverConfig, type ServerOptions } from "../../../daemon/host/nats/server_config.ts";
-import { DEFAULT_LIMITS, prepareStore } from "../../../daemon/host/nats/store.ts";
+import {
+  serverConfig,
+  type ServerOptions,
+} from "../../../daemon/machines/bus/nats/server_config.ts";
+import { DEFAULT_LIMITS, prepareStore } from "../../../daemon/machines/bus/nats/store.ts";
 import { ROOT } from "../../support/documents/blocks.ts";
 import { makeAuthority, makeCertificate } from "../../support/nats/certificates.ts";
 import { natsTest } from "../../support/nats/nats_tests.ts";

@@ -5,7 +5,7 @@ import { stateMachine } from "kit/core/state_machine.ts";
 import { askMachine, CLOSE_RULES } from "protocol/asks/states.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
-import { machines, machinesOf } from "../../support/machines.ts";
+import { machines, machinesOf } from "../../support/state_machines.ts";
 
 const MACHINES = await machines();
 

@@ -7,31 +7,31 @@ import { SHARE_SECONDS_MAX } from "protocol/shares.ts";
 import { ANSWER_BYTES_MAX as KITTY_BYTES_MAX } from "../../../daemon/host/kitty/remote_control.ts";
 import { COMMANDS_MAX, KITTIES_MAX } from "../../../daemon/host/kitty/kitty.ts";
 import { IDLE_MS_MAX, SERVERS_MAX } from "../../../daemon/host/tmux/tmux.ts";
-import { PROBE_MS } from "../../../daemon/features/machines/links/outgoing_link.ts";
-import { LATENCY_MS_MAX } from "../../../daemon/features/federation/calls/pings.ts";
-import { HOLD_MS } from "../../../daemon/features/federation/run_claim.ts";
-import { CALL_AGE_MS_MAX } from "../../../daemon/features/federation/calls/nonce_memory.ts";
-import { CALL_BYTES_MAX } from "../../../daemon/features/federation/calls/bounds.ts";
-import { CALLS_AT_ONCE_MAX } from "../../../daemon/features/federation/calls/call_server.ts";
-import { LEASE_MS } from "../../../daemon/features/federation/directory/machine_directory.ts";
-import { RENEW_MS, SEEN_MS } from "../../../daemon/features/federation/directory/own_entry.ts";
-import { FILE_BYTES_MAX } from "../../../daemon/features/federation/files/transfers.ts";
+import { PROBE_MS } from "../../../daemon/machines/links/outgoing_link.ts";
+import { LATENCY_MS_MAX } from "../../../daemon/machines/calls/pings.ts";
+import { HOLD_MS } from "../../../daemon/machines/run_claim.ts";
+import { CALL_AGE_MS_MAX } from "../../../daemon/machines/calls/nonce_memory.ts";
+import { CALL_BYTES_MAX } from "../../../daemon/machines/calls/bounds.ts";
+import { CALLS_AT_ONCE_MAX } from "../../../daemon/machines/calls/call_server.ts";
+import { LEASE_MS } from "../../../daemon/machines/directory/machine_directory.ts";
+import { RENEW_MS, SEEN_MS } from "../../../daemon/machines/directory/own_entry.ts";
+import { FILE_BYTES_MAX } from "../../../daemon/machines/files/transfers.ts";
 import {
   BATCH_BYTES_MAX,
   BATCH_ENTRIES_MAX,
   ENTRY_BYTES_MAX,
-} from "../../../daemon/features/machines/links/batch.ts";
-import { ENTRY_MS_MAX } from "../../../daemon/features/machines/links/incoming_link.ts";
-import { ENTRY_MS_MAX as ENTRY_SHOWN_MS_MAX } from "../../../daemon/host/nats/names.ts";
-import { MACHINES_MAX } from "../../../daemon/features/machines/machine_trust.ts";
+} from "../../../daemon/machines/links/batch.ts";
+import { ENTRY_MS_MAX } from "../../../daemon/machines/links/incoming_link.ts";
+import { ENTRY_MS_MAX as ENTRY_SHOWN_MS_MAX } from "../../../daemon/machines/bus/nats/names.ts";
+import { MACHINES_MAX } from "../../../daemon/machines/trust/machine_trust.ts";
 import { SHARED_PEERS_MAX } from "../../../daemon/features/peers/remote/shared_peers.ts";
 import {
   BATCH_MS_MAX,
   DEFAULT_LIMITS,
   DIRECTORY_ENTRY_BYTES_MAX,
   FILE_MS_MAX,
-} from "../../../daemon/host/nats/store.ts";
-import { PING_MS } from "../../../daemon/host/nats/connection.ts";
+} from "../../../daemon/machines/bus/nats/store.ts";
+import { PING_MS } from "../../../daemon/machines/bus/nats/connection.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import {
   ANSWER_BYTES_MAX,

@@ -1,6 +1,11 @@
 /** The bus of a storm: it loses, repeats, delays and reorders batches, and loses machines. */
 
-import { type Bus, BusError, type BusListener, IdentityInUse } from "../../../daemon/host/bus.ts";
+import {
+  type Bus,
+  BusError,
+  type BusListener,
+  IdentityInUse,
+} from "../../../daemon/machines/bus/bus.ts";
 import type { FakeClock } from "../../support/clock.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import { BusFaults } from "./bus_faults.ts";

@@ -3,12 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { randomIds } from "kit/core/clock.ts";
-import { Federation } from "../../../daemon/features/federation/federation.ts";
-import { makeMachineKeys } from "../../../daemon/features/machines/trust/keys.ts";
-import {
-  makeNetworkSecret,
-  networkKeysOf,
-} from "../../../daemon/features/machines/trust/network.ts";
+import { Machines } from "../../../daemon/machines/machines.ts";
+import { makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
+import { makeNetworkSecret, networkKeysOf } from "../../../daemon/machines/trust/network.ts";
 import { filesIn } from "../../../daemon/host/files.ts";
 import type { FakeClock } from "../../support/clock.ts";
 import { countingIds } from "../../support/ids.ts";
@@ -20,7 +17,7 @@ import { Actor, type ReceivedLog } from "../daemon/actor.ts";
 import type { Answer } from "../daemon/daemon_runs.ts";
 import { StormAdapter, type TransportEvents } from "../daemon/fake_transports.ts";
 import { DatabaseFiles, type DatabaseImage } from "../database_files.ts";
-import { SkewedClock } from "../../support/federation/skewed_clock.ts";
+import { SkewedClock } from "../../support/machines/skewed_clock.ts";
 import { type Row, rowsOf } from "./rows.ts";
 import type { StormBus } from "./storm_bus.ts";
 
@@ -138,7 +135,7 @@ export class StormMachine implements AsyncDisposable {
       adapters: [this.adapter],
       files: filesIn(join(this.#root, "files")),
       settings: { "mesh.bus.url": URL, "mesh.bus.allow": '["*"]', ...LIMITS, ...settings },
-      federation: {
+      machines: {
         membership: { name, url: URL },
         access: {
           keys,
@@ -146,7 +143,7 @@ export class StormMachine implements AsyncDisposable {
           place: name,
           open: (id, listener) => bus.open(id, listener),
         },
-        open: (ctx, deps) => new Federation(ctx, deps),
+        open: (ctx, deps) => new Machines(ctx, deps),
       },
     });
   }
@@ -169,7 +166,7 @@ export class StormMachine implements AsyncDisposable {
       db_path: files.path,
       files: filesIn(join(this.#root, `files-${this.#copies}`)),
       settings: { "mesh.bus.url": URL, "mesh.bus.allow": '["*"]', ...LIMITS, ...settings },
-      federation: {
+      machines: {
         membership: { name, url: URL },
         access: {
           keys,
@@ -184,14 +181,14 @@ export class StormMachine implements AsyncDisposable {
               },
             }),
         },
-        open: (ctx, deps) => new Federation(ctx, deps),
+        open: (ctx, deps) => new Machines(ctx, deps),
       },
     });
     return {
       w,
       /** The senders of the batches that the bus has handed to it. */
       batches,
-      report: () => w.daemon.federation?.report(),
+      report: () => w.daemon.machines?.report(),
       [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
     };
   }

@@ -2,12 +2,8 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { BusError, type BusFailure } from "../../../daemon/host/bus.ts";
-import {
-  type Batch,
-  decodeBatch,
-  encodeBatch,
-} from "../../../daemon/features/machines/links/batch.ts";
+import { BusError, type BusFailure } from "../../../daemon/machines/bus/bus.ts";
+import { type Batch, decodeBatch, encodeBatch } from "../../../daemon/machines/links/batch.ts";
 import { LinkedMachine, reversing } from "./linked_machine.ts";
 import { countingIds } from "../ids.ts";
 import { SwiftClock } from "../swift_clock.ts";

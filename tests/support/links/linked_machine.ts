@@ -7,8 +7,8 @@ import { jsonLog, type Log } from "kit/core/log.ts";
 import { Problem } from "protocol/problems.ts";
 import { Database, type Tx } from "kit/data/sqlite.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
-import type { LinkEntry, LinkSealing } from "../../../daemon/features/machines/links/handlers.ts";
-import { Links } from "../../../daemon/features/machines/links/links.ts";
+import type { LinkEntry, LinkSealing } from "../../../daemon/machines/links/handlers.ts";
+import { Links } from "../../../daemon/machines/links/links.ts";
 import type { BusReceiver } from "./lossy_bus.ts";
 import { makeMemoryDir, migratedImage } from "../migrated.ts";
 

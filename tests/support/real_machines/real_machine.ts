@@ -4,7 +4,7 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import { type Call, client } from "kit/http/client.ts";
-import { type Membership, writeMembership } from "../../../daemon/app/bus/joining.ts";
+import { type Membership, writeMembership } from "../../../daemon/app/membership/joining.ts";
 import { listMachines } from "protocol/machines.ts";
 import { DENO_DIR, RealDaemon } from "../programs/child.ts";
 import { sourcesCommand } from "../programs/program.ts";

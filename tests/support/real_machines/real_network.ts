@@ -1,7 +1,7 @@
 /** Several real machines on a real server, which may have a leaf node. */
 
 import { randomIds } from "kit/core/clock.ts";
-import { makeNetworkSecret } from "../../../daemon/features/machines/trust/network.ts";
+import { makeNetworkSecret } from "../../../daemon/machines/trust/network.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { Network } from "../nats/network.ts";
 import { NatsServer, type ServerSetup } from "../nats/nats_server.ts";

@@ -4,9 +4,13 @@ import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { tryJson } from "kit/core/text.ts";
-import { busPaths } from "../../../../daemon/app/bus/files.ts";
-import { makeUserKey, publicKeyOf, type UserKey } from "../../../../daemon/host/nats/nkeys.ts";
-import { serverConfig } from "../../../../daemon/host/nats/server_config.ts";
+import { busPaths } from "../../../../daemon/app/membership/files.ts";
+import {
+  makeUserKey,
+  publicKeyOf,
+  type UserKey,
+} from "../../../../daemon/machines/bus/nats/nkeys.ts";
+import { serverConfig } from "../../../../daemon/machines/bus/nats/server_config.ts";
 import {
   type Env,
   isLoopback,

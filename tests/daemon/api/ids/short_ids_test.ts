@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { keyedIdCodec } from "../../../../daemon/features/messages/id_codec.ts";
 import { copyMessage } from "../../../support/daemon/message_log.ts";
-import { announce, BUILDBOX, sharedPeer } from "../../../support/federation/remote_peers.ts";
+import { announce, BUILDBOX, sharedPeer } from "../../../support/machines/remote_peers.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
 

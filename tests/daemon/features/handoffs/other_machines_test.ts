@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { addPeer, post, reportSessions } from "../../../support/daemon/peer_clients.ts";
-import { laptopAndBuildbox } from "../../../support/federation/memory_network.ts";
+import { laptopAndBuildbox } from "../../../support/machines/memory_network.ts";
 import { sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import { ENTRIES, fileText } from "../../../support/sessions/handoffs.ts";
 

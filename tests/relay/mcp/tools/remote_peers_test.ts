@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { listMessages } from "protocol/messages/log.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { announce, BUILDBOX, sharedPeer } from "../../../support/federation/remote_peers.ts";
+import { announce, BUILDBOX, sharedPeer } from "../../../support/machines/remote_peers.ts";
 import {
   connectDaemon,
   registerAgent,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { timeouts } from "../../../../../daemon/features/asks/many/store.ts";
 import { askMany as askManyRoute } from "protocol/asks/many.ts";
-import { MemoryNetwork, pass } from "../../../../support/federation/memory_network.ts";
+import { MemoryNetwork, pass } from "../../../../support/machines/memory_network.ts";
 import { type World, world } from "../../../../support/world.ts";
 import {
   addPeer,

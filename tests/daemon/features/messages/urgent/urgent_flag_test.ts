@@ -6,7 +6,7 @@ import { notifyPeer } from "protocol/notifications.ts";
 import { capturedTerminal } from "../../../../support/cli/captured_output.ts";
 import { connect, mcpFixture } from "../../../../support/daemon/mcp_server.ts";
 import { ask, connectPeer, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
-import { laptopAndBuildbox } from "../../../../support/federation/memory_network.ts";
+import { laptopAndBuildbox } from "../../../../support/machines/memory_network.ts";
 import { world } from "../../../../support/world.ts";
 
 Deno.test("an ask, a notification and a broadcast can be urgent, over HTTP and /ws", async () => {

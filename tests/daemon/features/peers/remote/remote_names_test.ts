@@ -10,7 +10,7 @@ import {
   BUILDBOX,
   sharedPeer,
   TOWER,
-} from "../../../../support/federation/remote_peers.ts";
+} from "../../../../support/machines/remote_peers.ts";
 
 /** The name of the recipient, or the code of the refusal. */
 function targetOf(w: World, argument: string, scope: Scope = {}): string {

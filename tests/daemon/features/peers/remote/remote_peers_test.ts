@@ -10,7 +10,7 @@ import {
   BUILDBOX,
   sharedPeer,
   TOWER,
-} from "../../../../support/federation/remote_peers.ts";
+} from "../../../../support/machines/remote_peers.ts";
 
 /** The events since an earlier number of events: types, names and reasons. */
 function eventsSince(w: World, from: number): string[] {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { world } from "../../../../support/world.ts";
 import { addPeer, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { announce, BUILDBOX, sharedPeer } from "../../../../support/federation/remote_peers.ts";
+import { announce, BUILDBOX, sharedPeer } from "../../../../support/machines/remote_peers.ts";
 
 Deno.test("a peer of another machine has a record with its machine", async () => {
   await using w = world();

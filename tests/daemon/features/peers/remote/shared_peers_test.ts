@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";
-import { member } from "../../../../support/federation/directories.ts";
+import { member } from "../../../../support/machines/directories.ts";
 
 Deno.test("of many peers the 1,000 seen last are announced, and none that was offline for 7 days", async () => {
   await using a = member({ name: "laptop" });

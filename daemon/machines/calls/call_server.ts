@@ -1,0 +1,154 @@
+/** Answers calls: pings from every machine, requests from those that may administer this one. */
+
+import { ForwardTime } from "kit/core/clock.ts";
+import type { Context } from "../../data/context.ts";
+import { readUpTo } from "kit/http/body.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
+import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
+import type { MachineSeal } from "../trust/seal.ts";
+import { CALL_BYTES_MAX, CALL_MS_MAX, tooLarge } from "./bounds.ts";
+import {
+  answerContext,
+  callContext,
+  type CallHead,
+  decodeCall,
+  encode,
+  type HeadAndBody,
+  readFrame,
+  type RequestHead,
+} from "./codec.ts";
+import type { Administrators, NamedMachine } from "./machine_names.ts";
+import { NonceMemory } from "./nonce_memory.ts";
+
+/** How many requests of other machines are executed at a time; further ones are refused. */
+export const CALLS_AT_ONCE_MAX = 64;
+/** A host name for the addresses of requests, which never leave this process. */
+const BASE_URL = "http://call.invalid";
+
+/** Who calls: a machine that may administer this one. */
+export interface MachineCaller {
+  readonly daemon_id: string;
+  /** Whether that machine has proved that a person calls there. */
+  readonly human: boolean;
+}
+
+/** Answers a request of another machine by this daemon's own routes. */
+export type AnswerMachine = (request: Request, caller: MachineCaller) => Promise<Response>;
+
+export interface CallServerDeps {
+  readonly seal: MachineSeal;
+  readonly administrators: Pick<Administrators, "includes">;
+  /** This machine. */
+  readonly own: NamedMachine;
+}
+
+/** Bytes from the bus that are no call of the machine whose connection sent them. */
+export class CallRefused extends Error {
+  override readonly name = "CallRefused";
+}
+
+export class CallServer {
+  readonly #ctx: Pick<Context, "clock">;
+  /** By a clock that was set back, all calls would be from before the start. */
+  readonly #time: ForwardTime;
+  readonly #deps: CallServerDeps;
+  readonly #nonces: NonceMemory;
+  #answer: AnswerMachine = () => Promise.resolve(new Problem("shutting_down", {}).toResponse());
+  #running = 0;
+
+  constructor(ctx: Pick<Context, "clock">, deps: CallServerDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#time = new ForwardTime(ctx.clock);
+    this.#nonces = new NonceMemory(this.#time.now());
+  }
+
+  /** Answers requests from now on. */
+  start(answer: AnswerMachine): void {
+    this.#answer = answer;
+  }
+
+  /**
+   * Answers one call. Rejects with `CallRefused`, which leaves the sender without an answer, for
+   * what the machine did not write for this one, and for a repetition of an earlier call.
+   */
+  async receive(from: string, frame: Uint8Array): Promise<Uint8Array> {
+    const { seal } = this.#deps;
+    const { nonce, sealed } = readFrame(frame) ?? refuse("it has another form");
+    const plain = seal.open(from, callContext(nonce), sealed) ?? refuse("it is not from there");
+    const call = decodeCall(plain) ?? refuse("it has another form");
+    return seal.seal(from, answerContext(nonce), await this.#answerTo(from, nonce, call));
+  }
+
+  async #answerTo(
+    from: string,
+    nonce: string,
+    { head, body }: HeadAndBody<CallHead>,
+  ): Promise<Uint8Array> {
+    const { administrators, own } = this.#deps;
+    if (head.kind === "ping") return encode({ kind: "pong", at: this.#ctx.clock.now() });
+    if (!administrators.includes(from)) {
+      const refusal = new Problem("machine_not_yours", { machine: own.name, caller: from });
+      return await this.#encodeResponse(refusal.toResponse());
+    }
+    const now = this.#time.now();
+    const checked = this.#nonces.check(`${from} ${nonce}`, head.at, now);
+    if (checked === "wrong_time") return encode({ kind: "wrong_time", at: now });
+    if (checked === "repeated") refuse("it was answered before");
+    if (checked === "full" || this.#running >= CALLS_AT_ONCE_MAX) {
+      const refusal = new Problem("too_many_requests", { retry_after_seconds: 1 });
+      return await this.#encodeResponse(refusal.toResponse());
+    }
+    return await this.#run(from, { head, body });
+  }
+
+  async #run(
+    daemon_id: string,
+    { head, body }: HeadAndBody<RequestHead>,
+  ): Promise<Uint8Array> {
+    const abandoned = new AbortController();
+    const cancel = this.#ctx.clock.setTimer(CALL_MS_MAX, () => abandoned.abort());
+    this.#running++;
+    try {
+      const request = toRequest({ head, body }, abandoned.signal);
+      return await this.#encodeResponse(
+        await this.#answer(request, { daemon_id, human: head.human }),
+      );
+    } finally {
+      this.#running--;
+      cancel();
+    }
+  }
+
+  /** A response that is too large becomes a refusal, although the request was executed. */
+  async #encodeResponse(response: Response): Promise<Uint8Array> {
+    const { status } = response;
+    const headers = responseHeaders(response.headers);
+    try {
+      const body = await readUpTo(response.body, CALL_BYTES_MAX);
+      if (!body) throw tooLarge("answer");
+      return encode({ kind: "response", at: this.#ctx.clock.now(), status, headers }, body);
+    } catch (error) {
+      if (!isProblem(error, "call_too_large")) throw error;
+      return await this.#encodeResponse(error.toResponse());
+    }
+  }
+}
+
+function refuse(why: string): never {
+  throw new CallRefused(`The call is refused: ${why}`);
+}
+
+function toRequest(
+  { head, body }: HeadAndBody<RequestHead>,
+  signal: AbortSignal,
+): Request {
+  const { method, path, headers } = head;
+  const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
+  return new Request(`${BASE_URL}${path}`, {
+    method,
+    headers: requestHeaders(headers).filter(([name]) => name !== "content-length"),
+    ...(hasBody && { body }),
+    signal,
+  });
+}

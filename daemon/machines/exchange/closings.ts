@@ -1,0 +1,211 @@
+/**
+ * How asks between two machines are closed: the answer travels, and the asker's machine decides.
+ */
+
+import type { Context } from "../../data/context.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
+import { sentenceOf } from "protocol/reasons.ts";
+import type { Tx } from "kit/data/sqlite.ts";
+import { isDecidedThere, TERMINAL, TOOL_PERMISSION } from "../../features/asks/answers.ts";
+import type { ClosingDetails } from "../../features/asks/ask_closer.ts";
+import type { Ask } from "protocol/asks/contract.ts";
+import * as ledger from "../../features/messages/ledger/ledger.ts";
+import { insertStage } from "../../features/messages/ledger/stages.ts";
+import type { ExchangeDeps, KnownMachine } from "./deps.ts";
+import type { ClosedEntry, LateEntry } from "./entries.ts";
+import { withLines } from "./incoming.ts";
+import * as rows from "./store.ts";
+
+/** Marks a message from another machine whose answer came too late: its recipient was told. */
+const TOLD = "answer_late";
+
+export class Closings {
+  readonly #ctx: Context;
+  readonly #deps: ExchangeDeps;
+  /** The ask that is being closed because the other machine has closed it. */
+  #applied: string | undefined;
+
+  constructor(ctx: Context, deps: ExchangeDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Tells the origin of an ask that was closed here. */
+  closing(tx: Tx, ask: Ask): void {
+    const { known } = this.#find(tx, ask);
+    if (known && !known.sent) this.#tell(tx, ask, known);
+  }
+
+  /** Tells the machine of the recipient of an ask that was closed here. */
+  closed(tx: Tx, ask: Ask): void {
+    const { message, known } = this.#find(tx, ask);
+    // An ask that was taken back before it left was never open there.
+    const wasTakenBack = message?.state === "dropped" && message.sent_at === null;
+    if (known?.sent && !wasTakenBack) this.#tell(tx, ask, known);
+  }
+
+  /** Reports to the other machine again how an ask was closed. */
+  again(tx: Tx, known: rows.RemoteMessage): void {
+    const message = ledger.findMessageBySeq(tx, known.seq);
+    if (message?.kind !== "ask" || message.closed_at === null || !message.correlation_id) return;
+    this.#tell(tx, this.#deps.asks.mustGet(message.correlation_id), known, true);
+  }
+
+  #find(tx: Tx, { correlation_id }: Ask) {
+    const message = ledger.findMessage(tx, correlation_id);
+    return { message, known: message && rows.bySeq(tx, message.seq) };
+  }
+
+  #tell(tx: Tx, ask: Ask, known: rows.RemoteMessage, again = false): void {
+    const { daemon_id, sent, correlation_id, delivery_id, digest } = known;
+    if (correlation_id === null || ask.correlation_id === this.#applied) return;
+    const entry: ClosedEntry = {
+      sent,
+      correlation_id,
+      delivery_id,
+      digest: digest ?? undefined,
+      ...(again && { again }),
+      close_reason: ask.close_reason ?? "send_failed",
+      outcome: ask.outcome ?? "failed",
+      reply: ask.reply,
+      answer: ask.answer,
+      responder: ask.responder,
+      voice: ask.reply_voice,
+      attachments: ask.reply_attachments.map((one) =>
+        this.#deps.files.describe(tx, daemon_id, one)
+      ),
+      at: this.#ctx.clock.now(),
+    };
+    this.#deps.links.append(tx, daemon_id, "closed", entry);
+  }
+
+  /** Applies that the other machine has closed an ask. */
+  apply(tx: Tx, machine: KnownMachine, entry: ClosedEntry): void {
+    const { daemon_id } = machine;
+    const { correlation_id, close_reason } = entry;
+    // The same ask is `sent` on one side and received on the other.
+    const known = rows.byReport(tx, { ...entry, daemon_id, sent: !entry.sent });
+    const message = known && ledger.findMessageBySeq(tx, known.seq);
+    if (!known || !message?.correlation_id) throw new Problem("unknown_ask", { correlation_id });
+    const ask = this.#deps.asks.mustGet(message.correlation_id);
+    if (ask.state === "closed") return this.#cameLate(tx, machine, { ask, entry, known });
+    const { attachments, missing } = this.#deps.files.received(tx, daemon_id, entry.attachments);
+    const reply = withLines(entry.reply ?? "", missing) || null;
+    const details = { ...this.#detailsOf(machine, ask, entry), reply, attachments };
+    this.#applied = ask.correlation_id;
+    try {
+      if (isUnprovenPermission(ask, details)) this.#denyPermission(machine, ask, details);
+      else this.#deps.asks.closer.close(ask, close_reason, details);
+    } finally {
+      this.#applied = undefined;
+    }
+  }
+
+  /** Tells the peer whose answer came too late. */
+  applyLate(tx: Tx, { daemon_id, name }: KnownMachine, entry: LateEntry): void {
+    const { close_reason } = entry;
+    const known = rows.byReport(tx, { ...entry, daemon_id, sent: false });
+    const message = known && ledger.findMessageBySeq(tx, known.seq);
+    // A machine that repeats itself must not fill the queue of the peer with notices.
+    if (!known || known.reported !== null) return;
+    if (!message?.correlation_id || message.closed_at === null) return;
+    rows.setReported(tx, known.seq, TOLD);
+    const detail = `${message.from_peer_name} closed it on ${name} before: ${close_reason}`;
+    const { delivery_id } = message;
+    insertStage(tx, { delivery_id, stage: "answer_late", ts: this.#ctx.clock.now(), detail });
+    const what = `The answer to ${message.correlation_id} was not delivered`;
+    this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
+  }
+
+  /**
+   * The other machine does not know the ask that was answered here: its database was restored, and
+   * the ask was lost. Notifies the peer that answered.
+   */
+  refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
+    const isOwnAnswer = !entry.sent && !entry.again;
+    const known = !isOwnAnswer
+      ? undefined
+      : rows.byReport(tx, { ...entry, daemon_id, sent: false });
+    const message = known && ledger.findMessageBySeq(tx, known.seq);
+    if (!known || known.reported !== null || !message?.correlation_id) return;
+    rows.setReported(tx, known.seq, TOLD);
+    const detail = `the asker's machine does not take it: ${sentenceOf(reason)}`;
+    const { delivery_id } = message;
+    insertStage(tx, { delivery_id, stage: "answer_refused", ts: this.#ctx.clock.now(), detail });
+    if (entry.responder === null) return;
+    const what = `The answer to ${message.correlation_id} was not delivered`;
+    this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
+  }
+
+  /** The peer may be gone by now; the trace says it all the same. */
+  #tellPeer(peer_id: string, text: string): void {
+    try {
+      this.#ctx.db.transactNested(() => this.#deps.notifications.notifyFromDaemon(peer_id, text));
+    } catch (error) {
+      if (!recoverableProblem(error)) throw error;
+    }
+  }
+
+  /** Nobody gets an answer to an ask that is closed, so the one who gave it is told. */
+  #cameLate(
+    tx: Tx,
+    machine: KnownMachine,
+    { ask, entry, known }: { ask: Ask; entry: ClosedEntry; known: rows.RemoteMessage },
+  ): void {
+    if (entry.again) {
+      // The peer that answered already got a notice that it came late; this machine has lost that
+      // record.
+      const isLate = entry.sent && ask.reply !== null && ask.close_reason !== entry.close_reason;
+      return isLate ? this.applyLate(tx, machine, entry) : undefined;
+    }
+    const { daemon_id } = machine;
+    const hasAnswer = entry.reply !== null || entry.outcome === "acknowledged";
+    if (!known.sent || entry.responder === null || !hasAnswer) return;
+    const late: LateEntry = {
+      correlation_id: entry.correlation_id,
+      delivery_id: entry.delivery_id,
+      digest: entry.digest,
+      close_reason: ask.close_reason,
+    };
+    this.#deps.links.append(tx, daemon_id, "late", late);
+  }
+
+  #denyPermission({ name }: KnownMachine, ask: Ask, { responder }: ClosingDetails): void {
+    this.#deps.asks.closer.close(ask, "declined", {
+      responder,
+      reply: `It is not proven that the human answered on ${name}: ` +
+        "an answer there counts if mesh.bus.allow_admin names that machine",
+      outcome: "denied",
+    });
+  }
+
+  #detailsOf(machine: KnownMachine, ask: Ask, entry: ClosedEntry): ClosingDetails {
+    const { answer, outcome, responder, voice } = entry;
+    const isHuman = voice === "human" && machine.may_administer;
+    const claimed = voice === "human" && !isHuman ? "unverified" : voice;
+    const isByRecipient = !entry.sent;
+    return {
+      // The name that this machine knows: a machine cannot answer in the name of another peer.
+      responder: responder === null
+        ? null
+        : isDecidedThere(outcome)
+        ? TERMINAL
+        : isByRecipient
+        ? ask.to_peer_name
+        : ask.from_peer_name,
+      proven_human: isHuman,
+      ...(claimed && isByRecipient && { reply_voice: claimed }),
+      answer,
+      outcome,
+      elsewhere: !isByRecipient,
+    };
+  }
+}
+
+/** Only the human gives an agent permission to use a tool, on whichever machine. */
+function isUnprovenPermission(
+  { question }: Ask,
+  { outcome, proven_human }: ClosingDetails,
+): boolean {
+  return question?.scope === TOOL_PERMISSION && outcome === "answered" && !proven_human;
+}

@@ -1,0 +1,163 @@
+/** The exchange of messages with other machines: what goes out, what comes in, what is reported. */
+
+import type { Monotonic } from "kit/core/clock.ts";
+import type * as z from "zod";
+import type { Context } from "../../data/context.ts";
+import { Problem } from "protocol/problems.ts";
+import type { Tx } from "kit/data/sqlite.ts";
+import type { Ask } from "protocol/asks/contract.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
+import * as ledger from "../../features/messages/ledger/ledger.ts";
+import { EntryRefused, type LinkEntry, type LinkHandlers } from "../links/handlers.ts";
+import { Closings } from "./closings.ts";
+import type { ExchangeDeps, KnownMachine } from "./deps.ts";
+import { ENTRIES, type EntryKind, MessageEntry } from "./entries.ts";
+import { IncomingMessages } from "./incoming.ts";
+import { OutgoingMessages } from "./outgoing.ts";
+import { Reports } from "./reports.ts";
+import * as rows from "./store.ts";
+
+/** Maximum number of messages that are examined after a machine lost its recent state. */
+const SENT_AGAIN_MAX = 10_000;
+
+/** How many rows a pass looks at, and how long it pauses after all of them. */
+const SWEEP_ROWS_MAX = 200;
+const SWEEP_PAUSE_MS = 60_000;
+
+export class Exchange implements LinkHandlers {
+  readonly #ctx: Context;
+  readonly #deps: ExchangeDeps;
+  readonly outgoing: OutgoingMessages;
+  readonly #incoming: IncomingMessages;
+  readonly #closings: Closings;
+  readonly #reports: Reports;
+  #cursor = 0;
+  #paused_until = 0;
+
+  constructor(ctx: Context, deps: ExchangeDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.outgoing = new OutgoingMessages(ctx, deps);
+    this.#incoming = new IncomingMessages(ctx, deps);
+    this.#closings = new Closings(ctx, deps);
+    this.#reports = new Reports(ctx, deps.links);
+  }
+
+  /** Called for each step of a delivery, in its transaction. */
+  stepped(delivery_id: string, state: DeliveryState): void {
+    this.#reports.stepped(delivery_id, state);
+  }
+
+  /**
+   * Called for each ask that is closed here, in its transaction, before the end of its delivery is
+   * reported: the origin takes the reason from the report that arrives first.
+   */
+  askClosing(ask: Ask): void {
+    this.#ctx.db.transact((tx) => {
+      this.#closings.closing(tx, ask);
+      this.#reports.closing(tx, ask);
+    });
+  }
+
+  /** Called for each ask that is closed here, in its transaction, after its delivery has ended. */
+  askClosed(ask: Ask): void {
+    this.#ctx.db.transact((tx) => this.#closings.closed(tx, ask));
+  }
+
+  forgotten(tx: Tx, daemon_id: string): void {
+    this.outgoing.forgotten(tx, daemon_id);
+  }
+
+  apply(tx: Tx, from: string, entry: LinkEntry): void {
+    const machine = this.#deps.machine(from);
+    if (!machine) throw new Problem("unknown_machine_name", { machine: from });
+    const { kind } = entry;
+    if (!isKnown(kind)) throw new EntryRefused("unknown_entry");
+    this.#dispatch(tx, machine, kind, entry.body);
+  }
+
+  #dispatch(tx: Tx, machine: KnownMachine, kind: EntryKind, body: unknown): void {
+    if (kind === "message") {
+      this.#incoming.apply(tx, machine, checked(ENTRIES.message, body));
+    } else if (kind === "step") {
+      this.outgoing.reported(tx, machine, checked(ENTRIES.step, body));
+    } else if (kind === "closed") {
+      this.#closings.apply(tx, machine, checked(ENTRIES.closed, body));
+    } else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));
+  }
+
+  published(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+    for (const message of messagesOf(entries)) this.outgoing.published(tx, message);
+  }
+
+  confirmed(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+    for (const message of messagesOf(entries)) this.outgoing.confirmed(tx, message);
+  }
+
+  refused(tx: Tx, daemon_id: string, entry: LinkEntry, reason: string): void {
+    for (const message of messagesOf([entry])) this.outgoing.refused(tx, message, reason);
+    if (entry.kind === "closed") {
+      this.#closings.refused(tx, { daemon_id }, ENTRIES.closed.parse(entry.body), reason);
+    }
+  }
+
+  expired(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+    for (const message of messagesOf(entries)) {
+      this.outgoing.ended(tx, message, "expired", "ttl");
+    }
+  }
+
+  /**
+   * The other machine lost everything that it had applied after `since`. Sends again the messages
+   * that wait there, and reports again the state of its own messages here and the closings of asks
+   * between the two.
+   */
+  wentBack(tx: Tx, daemon_id: string, since: number): void {
+    const machine = this.#deps.machine(daemon_id);
+    if (!machine) return;
+    const params = { daemon_id, since, limit: SENT_AGAIN_MAX };
+    const seqs = rows.changedSince(tx, params);
+    if (seqs.length === SENT_AGAIN_MAX) {
+      this.#ctx.log.warn("Only the newest messages are sent again", params);
+    }
+    for (const seq of seqs.toReversed()) {
+      this.outgoing.sendAgain(tx, machine, seq);
+      const known = rows.bySeq(tx, seq);
+      const message = ledger.findMessageBySeq(tx, seq);
+      if (!known || !message) continue;
+      this.#closings.again(tx, known);
+      if (!known.sent) this.#reports.again(tx, known, message);
+    }
+  }
+
+  /** Removes rows whose messages were deleted, a few at a time. */
+  tick(now: Monotonic): void {
+    if (now < this.#paused_until) return;
+    const { db } = this.#ctx;
+    const scanned = rows.scan(db, { after: this.#cursor, limit: SWEEP_ROWS_MAX });
+    const gone = scanned.filter((row) => row.gone === 1).map(({ seq }) => seq);
+    if (gone.length > 0) db.transact((tx) => rows.remove(tx, gone));
+    const isComplete = scanned.length < SWEEP_ROWS_MAX;
+    this.#cursor = isComplete ? 0 : scanned.at(-1)?.seq ?? 0;
+    if (isComplete) this.#paused_until = now + SWEEP_PAUSE_MS;
+  }
+}
+
+function isKnown(kind: string): kind is EntryKind {
+  return Object.hasOwn(ENTRIES, kind);
+}
+
+/** The body of an entry. Throws `unknown_entry` for one of another version of the daemon. */
+function checked<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new EntryRefused("unknown_entry");
+  return parsed.data;
+}
+
+/** The fields needed of a message that this machine wrote; checking all of them takes 30 µs. */
+const OwnMessage = MessageEntry.pick({ delivery_id: true });
+
+/** The messages among entries of this machine. */
+function messagesOf(entries: readonly LinkEntry[]): z.output<typeof OwnMessage>[] {
+  return entries.flatMap(({ kind, body }) => kind === "message" ? [OwnMessage.parse(body)] : []);
+}

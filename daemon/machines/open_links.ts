@@ -1,0 +1,62 @@
+/** Joins the links with what their entries need and cause: seals, files and the exchange. */
+
+import type { Context } from "../data/context.ts";
+import { Links } from "./links/links.ts";
+import type { MachineTrust } from "./trust/machine_trust.ts";
+import type { PinnedSeal } from "./trust/pinned_seal.ts";
+import type { Pings } from "./calls/pings.ts";
+import type { BusConnection } from "./connection.ts";
+import type { Exchange } from "./exchange/exchange.ts";
+import type { MachineFiles } from "./files/machine_files.ts";
+import type { WaitingMessages } from "./waiting_messages.ts";
+
+/** The context of sealed batches, so that they open as nothing else. */
+const BATCH = "batch";
+
+export interface LinkedParts {
+  readonly connection: Pick<BusConnection, "publish">;
+  readonly files: MachineFiles;
+  readonly seal: PinnedSeal;
+  readonly trust: Pick<MachineTrust, "get">;
+  readonly waiting: Pick<WaitingMessages, "attempt">;
+  /** Built after the links, which calls do not use. */
+  readonly pings: () => Pick<Pings, "of" | "measure">;
+  /** Built after the links, which it writes to. */
+  readonly exchange: () => Exchange;
+}
+
+export function openLinks({ db, clock, ids, log }: Context, parts: LinkedParts): Links {
+  const { connection, exchange, files, pings, seal, trust, waiting } = parts;
+  return new Links({
+    db,
+    clock,
+    ids,
+    log,
+    send: (to, id, bytes) => waiting.attempt(to, () => connection.publish(to, id, bytes)),
+    clockAheadOf: (daemon_id) => pings().of(daemon_id).clock_ahead_ms,
+    measureClock: (daemon_id) => pings().measure(daemon_id),
+    sealing: {
+      seal: (to, bytes) => trust.get(to) ? seal.seal(to, BATCH, bytes) : null,
+      open: (from, bytes) => seal.open(from, BATCH, bytes),
+    },
+    prepare: (to, entries) => waiting.attempt(to, () => files.prepare(to, entries)),
+    fetch: (from, entries) => files.fetch(from, entries),
+    handlers: {
+      apply: (tx, from, entry) => exchange().apply(tx, from, entry),
+      published: (tx, to, entries) => exchange().published(tx, to, entries),
+      confirmed: (tx, to, entries) => {
+        exchange().confirmed(tx, to, entries);
+        files.release(tx, to, entries);
+      },
+      refused: (tx, to, entry, reason) => {
+        exchange().refused(tx, to, entry, reason);
+        files.release(tx, to, [entry]);
+      },
+      expired: (tx, to, entries) => {
+        exchange().expired(tx, to, entries);
+        files.release(tx, to, entries);
+      },
+      wentBack: (tx, to, since) => exchange().wentBack(tx, to, since),
+    },
+  });
+}
