@@ -126,9 +126,7 @@ class User implements AsyncDisposable {
     const [program = "", ...args] = this.#app.prompt;
     const { stdout, stderr } = await this.#command(program, [...args, text], "null").output();
     const decoder = new TextDecoder();
-    const out = `${decoder.decode(stdout)}${decoder.decode(stderr)}`;
-
-    return out;
+    return `${decoder.decode(stdout)}${decoder.decode(stderr)}`;
   }
 
   /** Runs a prompt until the agent prints this. */
@@ -156,7 +154,6 @@ class User implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#model[Symbol.asyncDispose]();
-
     await until("the last writes of the agent", () => isRemoved(this.#dir));
   }
 }
