@@ -139,6 +139,13 @@ class User implements AsyncDisposable {
     assert.fail(printed);
   }
 
+  /** Runs a prompt to its end, in which the agent does not print this. */
+  async doesNotSee(text: string, refused: RegExp): Promise<void> {
+    const printed = await this.prompt(text);
+    assert.match(printed, /SAW/);
+    assert.doesNotMatch(printed, refused);
+  }
+
   #command(program: string, args: string[], stdin: "null" | "piped"): Deno.Command {
     return new Deno.Command(program, {
       args,
@@ -182,7 +189,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   });
   await step("revocation", async () => {
     await request("REVOKE");
-    assert.doesNotMatch(await user.prompt("List the machines"), /SAW [^]*dm-/);
+    await user.doesNotSee("List the machines", /SAW [^]*dm-/);
   });
 }
 {
@@ -190,7 +197,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   await step("read-only", async () => {
     await user.logIn();
     await user.sees("List the machines", /SAW [^]*dm-/);
-    assert.doesNotMatch(await user.prompt("Send a message"), /unknown_machine/);
+    await user.doesNotSee("Send a message", /unknown_machine/);
     await user.expire();
     await user.sees("List the machines", /SAW [^]*dm-/);
   });
