@@ -126,9 +126,7 @@ class User implements AsyncDisposable {
     const [program = "", ...args] = this.#app.prompt;
     const { stdout, stderr } = await this.#command(program, [...args, text], "null").output();
     const decoder = new TextDecoder();
-    const out = `${decoder.decode(stdout)}${decoder.decode(stderr)}`;
-
-    return out;
+    return `${decoder.decode(stdout)}${decoder.decode(stderr)}`;
   }
 
   /** Runs a prompt until the agent prints this. */
@@ -139,6 +137,13 @@ class User implements AsyncDisposable {
       if (expected.test(printed)) return;
     }
     assert.fail(printed);
+  }
+
+  /** Runs a prompt to its end, in which the agent does not print this. */
+  async doesNotSee(text: string, refused: RegExp): Promise<void> {
+    const printed = await this.prompt(text);
+    assert.match(printed, /SAW/);
+    assert.doesNotMatch(printed, refused);
   }
 
   #command(program: string, args: string[], stdin: "null" | "piped"): Deno.Command {
@@ -156,7 +161,6 @@ class User implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#model[Symbol.asyncDispose]();
-
     await until("the last writes of the agent", () => isRemoved(this.#dir));
   }
 }
@@ -185,7 +189,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   });
   await step("revocation", async () => {
     await request("REVOKE");
-    assert.doesNotMatch(await user.prompt("List the machines"), /SAW [^]*dm-/);
+    await user.doesNotSee("List the machines", /SAW [^]*dm-/);
   });
 }
 {
@@ -193,7 +197,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   await step("read-only", async () => {
     await user.logIn();
     await user.sees("List the machines", /SAW [^]*dm-/);
-    assert.doesNotMatch(await user.prompt("Send a message"), /unknown_machine/);
+    await user.doesNotSee("Send a message", /unknown_machine/);
     await user.expire();
     await user.sees("List the machines", /SAW [^]*dm-/);
   });
