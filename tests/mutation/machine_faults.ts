@@ -2,10 +2,10 @@
 
 import type { Target } from "./target.ts";
 
-const TRUST = "tests/daemon/features/machines/trust";
+const TRUST = "tests/daemon/machines/trust";
 const PINS = ["tests/daemon/machines/trust/machine_trust_test.ts"];
-const LINKS = ["tests/daemon/features/machines/links"];
-const NATS = "tests/daemon/host/nats";
+const LINKS = ["tests/daemon/machines/links"];
+const NATS = "tests/daemon/machines/bus/nats";
 
 const TRUST_TARGETS: readonly Target[] = [
   {

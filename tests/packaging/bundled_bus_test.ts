@@ -11,7 +11,7 @@ import { temporary } from "../support/programs/child.ts";
 import { until } from "../support/waiting.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCES = "daemon/host/nats";
+const SOURCES = "daemon/machines/bus/nats";
 
 /** As `deno task parts` bundles; the parts of both modules lie in the folder. */
 async function bundle(folder: string): Promise<void> {

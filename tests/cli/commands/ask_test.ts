@@ -110,7 +110,7 @@ Deno.test("the sender is --from, else the peer that calls, else the human, else 
   const asked = p.received.at(-2)?.route;
   assert.match(
     asked ?? "",
-    /caller\?pid=\d+&pane_id=%253&tmux_socket=%2Ftmp%2Ftmux%2C0%2Fdefault$/,
+    /caller\?pid=\d+&pane_id=%253&tmux_socket=%2Fmissing%2Ftmux%2C0%2Fdefault$/,
   );
   caller = () => ({ peer_id: null, name: null, proof: "none" });
   assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "peer-of-sam" });

@@ -13,7 +13,7 @@ const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
   ["ask_many",        "says",    "peers message circle? timeout_seconds? idempotency_key?"],
   ["ask_many_result", "looks",   "parent_id"],
-  ["ack",             "says",    "correlation_id message? attachments? reply_all?"],
+  ["ack",             "says",    "correlation_id message? option_id? attachments? reply_all?"],
   ["decline",         "says",    "correlation_id reason"],
   ["answer",          "says",    "correlation_id option_id? text? outcome? message?"],
   ["list_asks",       "looks",   "direction? state?"],

@@ -10,7 +10,7 @@ import {
 } from "../../../../../daemon/features/agents/claude_code/hook_transport.ts";
 import { setPeer } from "protocol/peers/groups.ts";
 import { FakeClock } from "../../../../support/clock.ts";
-import { type World, world } from "../../../../support/world.ts";
+import { FakeProcesses, type World, world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
 
 const SESSION = { session_id: "s-1", cwd: "/work/api" };
@@ -31,7 +31,10 @@ async function fixture(headers = {}) {
     observe: () => Promise.resolve(undefined),
     waiters,
   };
-  const w = world({ clock, adapters: [adapter], hooks: { "claude-code": claudeCodeHooks } });
+  const processes = new FakeProcesses();
+  processes.start(7);
+  const hooks = { "claude-code": claudeCodeHooks };
+  const w = world({ clock, adapters: [adapter], hooks, processes });
   await addPeer(w, "web");
   await hook(w, "SessionStart", { source: "startup" }, headers);
   return { w, socket };

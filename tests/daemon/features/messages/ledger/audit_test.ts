@@ -107,6 +107,17 @@ Deno.test("every contradiction of a row is listed with its delivery", async () =
   }
 });
 
+Deno.test("a peer that asked itself leaves nothing queued when it is closed", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "bob");
+  const request = { from_peer: "bob", to_peer: "bob", text: "Later", kind: "ask", fire_at: "0s" };
+  await post(w, "/schedules", request);
+  await w.tick();
+  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
+  const { total, unaccounted } = await audit(w);
+  assert.deepEqual([total, unaccounted], [2, []]);
+});
+
 Deno.test("an ask to the human without an inbox item is listed", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const id = await ask(w, "ada", "sam");
