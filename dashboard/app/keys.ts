@@ -7,12 +7,12 @@ import { VIEWS } from "./views.ts";
 
 export const overlay = signal<"none" | "palette" | "keys">("none");
 
-/** A second key counts for this long. */
+/** The time for the second key of a sequence. */
 const SEQUENCE_MS = 1500;
 
 const SWITCH = "mesh-single-keys";
 
-/** Whether single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
+/** True if single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
 export const singleKeys = signal(stored((storage) => storage.getItem(SWITCH)) !== "off");
 
 export function switchSingleKeys(on: boolean): void {
@@ -63,7 +63,7 @@ export function installKeys(): void {
   });
 }
 
-/** Whether the key did something. */
+/** True if the key did something. */
 function press(key: string): boolean {
   const in_sequence = performance.now() < sequence_until;
   sequence_until = 0;
@@ -108,7 +108,7 @@ function moveFocus(by: 1 | -1): boolean {
   return true;
 }
 
-/** A row that is no link or button itself opens by its link. */
+/** A row that is not itself a link or button opens by its link. */
 function openRow(): boolean {
   const row = document.activeElement;
   if (!row?.matches("main [data-row]:not(a, button)")) return false;

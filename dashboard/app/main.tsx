@@ -27,14 +27,14 @@ import { installScroll } from "./scroll.ts";
 import { Shell } from "./shell.tsx";
 import { loadViews, preloadView } from "./views.ts";
 
-/** How long the page has to load what it shows. */
+/** The time for loading the shown records, before other files are loaded. */
 const REST_DELAY_MS = 1000;
-/** How long the page waits for its stream. A machine that does not answer has none. */
+/** The time for which the page waits for its stream; a machine may not answer. */
 const LIVE_MS_MAX = 5000;
 
 /**
- * A ticket gives the cookie that the stream needs; without one all start at once. What is loaded
- * before the stream is open is loaded again then, so that no event is missed.
+ * A ticket gives the cookie that the stream needs; without a ticket all start at once. Records that
+ * are loaded before the stream is open are loaded again then, so that no event is missed.
  */
 async function start(): Promise<void> {
   const has_ticket = location.hash.startsWith("#ticket=");
@@ -48,7 +48,7 @@ async function start(): Promise<void> {
   if (has_ticket) openStream();
 }
 
-/** What may have changed for whom the page speaks. */
+/** Causes to ask again for whom the page speaks. */
 function watchConnection(): void {
   watchSession();
   for (const change of [openings, failures, unauthorized]) {
@@ -64,8 +64,8 @@ function watchConnection(): void {
 }
 
 /**
- * The views that are not shown, and every file for the worker: at once, they would delay what is
- * shown.
+ * Loads the views that are not shown, and every file for the worker. Earlier, they would delay the
+ * shown view.
  */
 function loadRest(): void {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -133,7 +133,7 @@ function ConnectionState() {
   );
 }
 
-/** The connection to the bus between machines; nothing where there is none. */
+/** The connection to the bus between machines; nothing without a bus. */
 function BusState() {
   const bus = network.value.value?.bus;
   if (!bus || bus.status === "disabled") return null;
@@ -148,7 +148,7 @@ function BusState() {
   );
 }
 
-/** One line above the view: what is not as it should be, and how to change it. */
+/** One line above the view: a problem, and how to solve it. */
 function Banner() {
   if (standing.value === "unknown" || standing.value === "ended") return null;
   if (connection.value === "down" && lostAt.value !== undefined) {

@@ -13,7 +13,7 @@ const FILES = {
 type Files = typeof FILES;
 type FileName = keyof Files;
 
-/** The file of the peers' pages, which are no view of the navigation. */
+/** The file of the peers' pages, which are not a view of the navigation. */
 const PEER_FILE: FileName = "reading";
 const PeerView = lazy(async () => (await FILES[PEER_FILE]()).PeerView);
 

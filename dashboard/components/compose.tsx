@@ -25,7 +25,7 @@ function useDraft(peer_id: string) {
   /** The newest draft: an upload that ends adds to it, not to an older one. */
   const newest = useRef(draft);
   const { busy, error, submit, renew } = useSubmit();
-  /** Whether it is not known if the message arrived. */
+  /** True if the message may or may not have arrived. */
   const [unclear, setUnclear] = useState(false);
   const edit = (change: (draft: Draft) => Draft) => {
     const next = newest.current = change(newest.current);
@@ -51,7 +51,7 @@ function useDraft(peer_id: string) {
         setUnclear(!isDefinite(failure));
         throw failure;
       }
-      // What was written meanwhile stays.
+      // Keeps the text that was written meanwhile.
       if (newest.current === sent) edit(({ mode: kept }) => ({ ...EMPTY, mode: kept }));
       refreshTopics(["messages", "asks"]);
     });
@@ -59,7 +59,7 @@ function useDraft(peer_id: string) {
   return { draft, busy, error, unclear, edit, choose, send };
 }
 
-/** What the kind of message means, and what is not known about its sending. */
+/** An explanation of the kind of message, or of a sending with an unknown result. */
 function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear: boolean }) {
   if (unclear) {
     return <span class="hint">It may have arrived. Sending it again delivers it once.</span>;
@@ -131,8 +131,8 @@ export function Compose({ peer }: { peer: Peer }) {
 }
 
 /**
- * Files that are pasted into the form, or dropped anywhere on the page: a browser would leave the
- * page for a file that it does not take.
+ * Files that are pasted into the form, or dropped anywhere on the page: for a dropped file that
+ * nothing handles, a browser would leave the page.
  */
 function useDropping(attach: (files: readonly File[]) => void) {
   const [over, setOver] = useState(false);

@@ -1,4 +1,4 @@
-/** What the gallery shows: each state of a record, and texts at their limits. */
+/** Samples for the gallery: each state of a record, and texts at their limits. */
 
 import type { ChartData } from "../charts/data.ts";
 import { Resource } from "../state/resource.ts";

@@ -19,7 +19,7 @@ export type Attachment = Message["attachments"][number];
 export type TranscriptEntry = WireResponse<typeof at.readTranscript>["entries"][number];
 export type Usage = WireResponse<typeof at.getUsage>;
 export type AgentTurn = WireResponse<typeof at.listTurns>["turns"][number];
-/** What of an attachment decides how it is shown. */
+/** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.getTrace>;
 export type InboxItem = wire.InboxItem;

@@ -5,7 +5,7 @@ import { endpoint, type WireResponse } from "kit/http/client.ts";
 import { call, holdFormToken, isRefusal, PREFIX, RELAYED } from "./calls.ts";
 import type * as at from "protocol/generated/endpoints.ts";
 
-/** In place of `getPage`, if a relay serves the page; relative to the machine's address there. */
+/** Replaces `getPage` if a relay serves the page; relative to the machine's address there. */
 type MachinePage = Omit<typeof at.relayGetMachinePage, "path"> & {
   readonly path: "/dashboard/session";
 };
@@ -36,7 +36,7 @@ export const RELAY_PAGES = {
   machines: "../../dashboard",
 } as const;
 
-/** Whether the machine of this page is connected; undefined if that is not known. */
+/** True if the machine of this page is connected; undefined if that is not known. */
 export function isConnected(): boolean | undefined {
   return machines.value?.some(({ daemon_id }) => daemon_id === OWN_ID);
 }

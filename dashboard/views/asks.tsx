@@ -89,7 +89,7 @@ function AskDetail({ id }: { id: string }) {
   );
 }
 
-/** The ask and those that it follows up, oldest first; empty if it is not known. */
+/** The ask and the asks that it follows up, oldest first; empty if it is unknown. */
 async function loadChain(id: string): Promise<Ask[]> {
   const chain: Ask[] = [];
   let next: string | null = id;

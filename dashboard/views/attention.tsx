@@ -1,4 +1,4 @@
-/** Attention: what waits for the human, ranked by who is blocked and for how long. */
+/** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
 import type { ComponentChildren } from "preact";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
@@ -49,7 +49,7 @@ export function Attention() {
   );
 }
 
-/** One record that cannot be shown does not hide the others. */
+/** A record that cannot be shown does not hide the others. */
 function Row({ of, children }: { of: unknown; children: ComponentChildren }) {
   return <RecordBoundary of={of}>{children}</RecordBoundary>;
 }

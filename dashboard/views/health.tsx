@@ -1,4 +1,4 @@
-/** Health: the daemon, the relay, the account of all messages, and what contradicts itself. */
+/** Health: the daemon, the relay, the account of all messages, and contradictory records. */
 
 import { duration, Loaded, State } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
@@ -46,7 +46,7 @@ function Counts() {
   return <Loaded resource={counts}>{(record) => <Messages record={record} />}</Loaded>;
 }
 
-/** The list of deliveries never passes the tunnel (contract 9). What each peer waits for does. */
+/** The list of deliveries never passes the tunnel (contract 9), unlike the queue of each peer. */
 function NoCounts() {
   const waiting = livePeers.value.filter(({ pending_ask_count }) => pending_ask_count > 0);
   const asks = waiting.reduce((sum, { pending_ask_count }) => sum + pending_ask_count, 0);
@@ -139,7 +139,7 @@ interface Finding {
 
 const onlinePeers = () => localPeers.peek().filter(({ status }) => status !== "offline");
 
-/** Examines a few peers at a time; one that has just gone does not hide the others. */
+/** Examines a few peers at a time. A peer that has just gone does not hide the others. */
 async function examine(): Promise<Finding[]> {
   await peers.whenLoaded();
   const left = onlinePeers().slice(0, EXAMINED_MAX);
@@ -159,12 +159,12 @@ async function examine(): Promise<Finding[]> {
   return examined;
 }
 
-/** How many peers an examination has reached. */
+/** The number of peers that an examination has reached. */
 function reach(examined: number): string {
   return `${examined} of ${onlinePeers().length} online peers examined.`;
 }
 
-/** What the daemon knows about each live peer that cannot all be true. */
+/** Contradictions in the daemon's records of live peers. */
 function Findings() {
   const resource = useResource("findings", ["health"], examine, { kept: true });
   return (

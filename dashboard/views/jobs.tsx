@@ -1,4 +1,4 @@
-/** Jobs: a board by state, what recurs, one job in full, and a new one. */
+/** Jobs: a board by state, recurring jobs, one job in full, and a form for a new job. */
 
 import { Empty, Loaded } from "../components/basics.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -11,7 +11,7 @@ import { CreateJob } from "./jobs/create.tsx";
 import { Detail } from "./jobs/detail.tsx";
 
 const LIMIT = "300";
-/** In place of an id: the form of a new job. */
+/** The id in the address of the form for a new job. */
 const NEW = "new";
 
 export function Jobs() {

@@ -1,4 +1,4 @@
-/** Log: all messages, live, grouped by thread; with filters, what they find. */
+/** Log: all messages that match the filters, live, grouped by thread. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -104,7 +104,7 @@ function Select(
 }
 
 interface Shown {
-  /** What was searched for. */
+  /** The search that was loaded. */
   readonly key: string;
   readonly found: Found;
   readonly threads: readonly Thread[];

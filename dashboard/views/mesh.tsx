@@ -14,7 +14,7 @@ import { useFreshAges } from "./mesh/peer_card.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
-/** Only who has several machines needs its code. */
+/** Only networks of several machines need its code. */
 const MachineGroups = lazy(() => import("./lazy/managing.ts").then((part) => part.MachineGroups));
 const MeshMap = lazy(() => import("./lazy/managing.ts").then((part) => part.MeshMap));
 
@@ -29,7 +29,7 @@ const IS_SHOWN: Readonly<Record<Shown, (peer: Peer) => boolean>> = {
 
 type Tab = "list" | "map";
 
-/** The peers as a list, or as a map of who sends to whom. */
+/** The peers as a list, or as a map of their messages. */
 export function Mesh() {
   const tab: Tab = route.value.query.get("tab") === "map" ? "map" : "list";
   return (
@@ -102,7 +102,7 @@ function PeersByCircle() {
   );
 }
 
-/** A machine that shares no peer is shown as long as nothing is searched for. */
+/** A machine that shares no peer is shown unless a search is active. */
 function Found(
   { peers, dense, is_filtered }: { peers: readonly Peer[]; dense: boolean; is_filtered: boolean },
 ) {

@@ -61,7 +61,7 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
   );
 }
 
-/** What the peer started; nothing until it is known, as most peers have no subagents. */
+/** The peer's subagents; nothing until they are loaded, because most peers have none. */
 function PeerSubagents({ id }: { id: string }) {
   const load = () => call(at.getPeer, { params: { id }, query: {} });
   const found = only(useResource(`${id} subagents`, ["peers"], load), [id]).value.value;
@@ -70,7 +70,7 @@ function PeerSubagents({ id }: { id: string }) {
   return found && children ? <Subagents {...found} /> : null;
 }
 
-/** A peer that is retired, or offline for long: the list of peers leaves it out. */
+/** A peer that the list of peers leaves out: it is retired, or has been offline for long. */
 function FormerPeer({ id, tab }: { id: string; tab: Tab }) {
   const resource = useResource<Peer | null>(id, ["peers"], async () => {
     try {
@@ -125,7 +125,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   );
 }
 
-/** In place of the actions: each needs the peer's process or pane. */
+/** Shown instead of the actions, which need the peer's process or pane. */
 function RemoteNote({ machine }: { machine: string | null }) {
   return (
     <p class="hint">

@@ -8,7 +8,7 @@ export function loadDraft(peer_id: string, now = Date.now()): Draft {
   return parseDraft(stored(keyOf(peer_id)) ?? "", now);
 }
 
-/** Null, too, if the browser keeps nothing for this page. */
+/** Also null if the browser keeps nothing for this page. */
 function stored(key: string): string | null {
   try {
     return localStorage.getItem(key);

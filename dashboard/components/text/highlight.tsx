@@ -8,7 +8,7 @@ import { lang, languages } from "sugar-high/lang";
 /** Longer code has no colours: the parser takes quadratic time for some texts. */
 const COLOURED_CHARS_MAX = 4000;
 
-/** `language` is what the fence of the code block says. */
+/** `language` is the name on the fence of the code block. */
 export function Highlighted({ text, language }: { text: string; language: string }) {
   const lines = useMemo(() => linesOf(text, language), [text, language]);
   if (!lines) return <code>{visible(text)}</code>;

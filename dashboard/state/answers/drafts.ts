@@ -1,4 +1,4 @@
-/** Texts that are not sent yet. They outlive a reload, but not the tab: they may be secret. */
+/** Unsent texts. They outlive a reload, but not the tab, because they may be secret. */
 
 import { PREFIX } from "../calls.ts";
 

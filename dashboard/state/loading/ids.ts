@@ -1,9 +1,9 @@
-/** The ids in what was loaded, by which events are told apart. */
+/** The ids in a loaded value, by which the page finds the events that concern it. */
 
-/** No id is longer. */
+/** Maximum characters of an id. */
 const ID_CHARS_MAX = 80;
 
-/** Each short text in a value; an id is one of them. */
+/** All short texts in a value, which include its ids. */
 export function idsIn(value: unknown, found: Set<string> = new Set()): ReadonlySet<string> {
   if (typeof value === "string") {
     if (value.length <= ID_CHARS_MAX) found.add(value);

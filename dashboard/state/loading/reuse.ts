@@ -1,6 +1,6 @@
 /** Records that have not changed keep their identity, so that nothing renders them again. */
 
-/** To compare a longer list, such as that of the map, takes longer than to draw it. */
+/** Maximum elements compared: comparing a longer list, as on the map, is slower than drawing. */
 const LIST_MAX = 600;
 
 /** `next` with all parts of `before` that are the same; `before` itself if nothing has changed. */

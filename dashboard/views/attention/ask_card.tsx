@@ -1,4 +1,4 @@
-/** A question with everything that its answer needs. */
+/** A question with everything that a person needs to answer it. */
 
 import { Age, State } from "../../components/basics.tsx";
 import { Exact, Markdown } from "../../components/markdown.tsx";
@@ -60,8 +60,8 @@ export function AskCard({ shown }: { shown: Shown }) {
 }
 
 /**
- * What is asked. What a person allows or chooses is shown as it was written: Markdown would show
- * `rm *.bak *.tmp` without its stars.
+ * The text of the question. Text that a person approves or chooses is shown as it was written:
+ * Markdown would show `rm *.bak *.tmp` without its stars.
  */
 function Wording({ ask: { text, question } }: { ask: Ask }) {
   const prompt = question?.prompt ?? null;
@@ -83,13 +83,13 @@ function Wording({ ask: { text, question } }: { ask: Ask }) {
   );
 }
 
-/** At most three names, and how many more. */
+/** At most three names, and the number of others. */
 function listed(names: readonly string[]): string {
   const more = names.length - 3;
   return names.slice(0, 3).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** Where the asker works, and on what. */
+/** The asker's folder and description. */
 export function Where({ peer: { backend, model, path, description } }: { peer: Peer }) {
   const facts = [backend, model, path].filter((fact) => fact !== null);
   return (
@@ -100,7 +100,7 @@ export function Where({ peer: { backend, model, path, description } }: { peer: P
   );
 }
 
-/** What the asker says about the question, such as the tool. */
+/** The asker's data about the question, such as the tool. */
 function Details({ of }: { of: Record<string, unknown> }) {
   return (
     <dl class="details">

@@ -1,4 +1,4 @@
-/** How a question ended that a person was about to answer, and what to do with the written text. */
+/** The end of a question that a person was answering, and the choices for the written text. */
 
 import { useEffect } from "preact/hooks";
 import { Copy } from "../../components/copy.tsx";

@@ -1,4 +1,4 @@
-/** How a question ended that the human did not answer. */
+/** The end of a question that the human did not answer. */
 
 import { State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";

@@ -1,24 +1,24 @@
-/** The order of the questions: new ones do not push away those that a person looks at. */
+/** The order of the questions: new ones do not move the questions that a person looks at. */
 
 import type { WaitingAsk } from "protocol/derived/waiting.ts";
 
 /** A question on the page. */
 export interface Shown {
   readonly waiting: WaitingAsk;
-  /** Whether the ask was closed elsewhere while a person was about to answer it. */
+  /** True if the ask was closed elsewhere while a person was about to answer it. */
   readonly ended: boolean;
 }
 
 export interface Circumstances {
-  /** Whether a person points at the questions, has the focus in them, or writes an answer. */
+  /** True if a person points at the questions, has the focus in them, or writes an answer. */
   readonly attended: boolean;
-  /** Whether a question stays on the page although its ask is closed. */
+  /** True if a question stays on the page although its ask is closed. */
   readonly isKept: (id: string) => boolean;
 }
 
 export const idOf = ({ waiting }: Shown): string => waiting.ask.correlation_id;
 
-/** `waiting` is in the order of urgency. While attended, what is new comes last. */
+/** `waiting` is in the order of urgency. While attended, new questions come last. */
 export function arrange(
   before: readonly Shown[],
   waiting: readonly WaitingAsk[],
@@ -40,7 +40,7 @@ export function arrange(
   return sorted;
 }
 
-/** How many questions are more urgent than one that is shown above them. */
+/** The number of questions that are more urgent than a question above them. */
 export function misplaced(shown: readonly Shown[], waiting: readonly WaitingAsk[]): number {
   const rank = new Map(waiting.map(({ ask }, index) => [ask.correlation_id, index]));
   const ranks = shown.filter(({ ended }) => !ended).map((one) => rank.get(idOf(one)) ?? 0);

@@ -1,4 +1,4 @@
-/** The questions to the human. They stand still while a person looks at them. */
+/** The questions to the human. They do not move while a person looks at them. */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -9,7 +9,7 @@ import { waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
 import { arrange, idOf, misplaced, type Shown } from "./order.ts";
 
-/** It outlives the view: a draft may wait for its question. */
+/** Kept longer than the view: a draft may wait for its question. */
 export const shownQuestions = signal<readonly Shown[]>([]);
 
 export function Questions() {
@@ -53,7 +53,7 @@ export function Questions() {
   );
 }
 
-/** An answer that is under way has not ended its question; one that came too late has. */
+/** A running answer has not ended its question; an answer that came too late has. */
 function withOwnAnswer(shown: Shown): Shown {
   const id = idOf(shown);
   const ended = lost.value.has(id) || (shown.ended && !pending.value.has(id));
@@ -67,7 +67,7 @@ function areSame(some: readonly Shown[], others: readonly Shown[]): boolean {
   });
 }
 
-/** Whether a person may be about to act on one of the questions. */
+/** True if a person may be about to act on one of the questions. */
 function isAttended(list: HTMLElement | null, shown: readonly Shown[]): boolean {
   if (shown.some((one) => hasDraft(idOf(one)))) return true;
   const place = list?.parentElement ?? null;

@@ -11,7 +11,7 @@ import { now } from "../../state/store.ts";
 import { bytesText, chartsOf, countText, timeText } from "./series.ts";
 
 const MINUTE_MS = 60_000;
-/** Charts of minutes need no faster loads. */
+/** The shortest time between two loads: the charts show minutes. */
 const INTERVAL_MS = 2000;
 
 export function Figures() {

@@ -1,4 +1,4 @@
-/** What `mesh selftest` found last for each transport of each agent. */
+/** The last results of `mesh selftest` for each transport of each agent. */
 
 import { Age, Loaded, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";

@@ -1,4 +1,4 @@
-/** The board: jobs by state, and below it what recurs. */
+/** The board: jobs by state, and below it recurring jobs. */
 
 import { Age, Empty, State } from "../../components/basics.tsx";
 import { nextFires } from "../../components/time/times.ts";
@@ -95,7 +95,7 @@ export function Progress({ value }: { value: number }) {
   return <progress max={100} value={value} aria-label={`${value} %`} />;
 }
 
-/** How often a recurring job ran. */
+/** The number of runs of a recurring job. */
 export function runsText(occurrences: number): string {
   if (occurrences === 0) return "not run yet";
   return occurrences === 1 ? "ran once" : `ran ${occurrences} times`;

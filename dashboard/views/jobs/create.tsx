@@ -1,4 +1,4 @@
-/** A new job: what is to be done, by whom, when, and which checks decide about it. */
+/** A new job: its prompt, executor, time and checks. */
 
 import { useEffect, useState } from "preact/hooks";
 import { useFormSubmit } from "../../components/act/submit.ts";
@@ -37,7 +37,7 @@ function useJob(created: (id: string) => void) {
   const [text, setText] = useState(emptyJob);
   const { busy, error, send, renew } = useFormSubmit<JobRequest>();
   const problem = problemOf(text, readWhen(text.when, currentTime()));
-  /** What was changed is another job. */
+  /** A changed form is another job. */
   const change = (next: JobText) => {
     renew();
     setText(next);

@@ -11,7 +11,7 @@ const PAGE_ROWS_MAX = 500;
 
 export interface Found {
   readonly messages: readonly Message[];
-  /** Whether older ones match. */
+  /** True if older messages match, too. */
   readonly more: boolean;
 }
 

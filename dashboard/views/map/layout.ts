@@ -1,9 +1,9 @@
 /**
- * Where the map's nodes are: each circle is a ring, or a block of rows where a ring has no room.
+ * The places of the map's nodes: each circle is a ring, or a block of rows if a ring has no room.
  * The same input gives the same places.
  */
 
-/** Who is on the map. */
+/** The nodes of the map. */
 export interface Member {
   readonly id: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Place {
 
 export interface Ring {
   readonly circle: string;
-  /** How many nodes a row of a block has; 0 for a ring. */
+  /** The nodes in a row of a block; 0 for a ring. */
   readonly columns: number;
   /** The middle. */
   readonly x: number;
@@ -41,14 +41,14 @@ export const NODE = { width: 104, height: 46, above: 16 } as const;
 const TITLE_PX = 34;
 const GAP_PX = 28;
 const WIDTH_MIN = NODE.width * 2;
-/** How much wider than high a ring is, if there is room. */
+/** The ratio of a ring's width to its height, if there is room. */
 const ASPECT = 1.5;
 const STEP_PX = 4;
-/** A ring that would be higher is a block instead. */
+/** Maximum height of a ring; a higher one becomes a block. */
 const RING_RY_MAX = 420;
 /** The height of a block's row: its nodes, and room for edges between the rows. */
 const ROW_PX = NODE.height + 22;
-/** Rings grow by the first of these with which the map needs few rows and stays this low. */
+/** Rings grow by the first factor with which the map needs few rows and is not too high. */
 const FACTORS = [2, 1.8, 1.6, 1.4, 1.2];
 const ENLARGED_HEIGHT_MAX = 460;
 const ENLARGED_ROWS_MAX = 2;
@@ -146,7 +146,7 @@ interface Spot {
   readonly y: number;
 }
 
-/** On a ring two nodes lie side by side; more begin at the top. */
+/** Places on a ring: two nodes side by side; more nodes begin at the top. */
 function spots(count: number, { rx, ry, columns }: Size): Spot[] {
   if (columns > 0) return blockSpots(count, { rx, ry, columns });
   const start = count === 2 ? Math.PI : -Math.PI / 2;
@@ -189,14 +189,14 @@ function rowsOf(all: readonly Sized[], width: number): Sized[][] {
   return rows;
 }
 
-/** A bow from one node to another; the way back is another bow. */
+/** A bow from one node to another; the other direction is another bow. */
 export interface Curve {
   readonly from: Spot;
   readonly by: Spot;
   readonly to: Spot;
 }
 
-/** How far a bow leaves the straight line, as a part of its length. */
+/** The distance of a bow from the straight line, as a part of its length. */
 const BEND = 0.16;
 
 export function curveOf(from: Place, to: Place): Curve {

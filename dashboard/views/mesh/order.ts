@@ -4,7 +4,7 @@ import type { Peer } from "../../state/records.ts";
 
 type Compare = (a: Peer, b: Peer) => number;
 
-/** What a person may sort by, with its text. */
+/** The orders that a person may choose, with their texts. */
 export const ORDERS = {
   need: "Who needs somebody",
   name: "Name",
@@ -29,7 +29,7 @@ export function sorted(peers: readonly Peer[], order: Order): Peer[] {
   return peers.toSorted(COMPARISONS[order]);
 }
 
-/** Who needs somebody first, then who works, then the others; the offline ones last. */
+/** Peers that need a person first, then peers at work, then the others; offline peers last. */
 function byNeed(a: Peer, b: Peer): number {
   return rank(a) - rank(b) || byName(a, b);
 }

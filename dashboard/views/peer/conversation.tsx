@@ -93,13 +93,13 @@ function Writing({ peer }: { peer: Peer }) {
 }
 
 /**
- * Keeps the end in sight while a reader is near it, and the place of a reader while earlier
- * messages are put above it.
+ * Keeps the end in sight while a reader is near it, and keeps the reader's place when earlier
+ * messages are inserted above.
  */
 function usePlace(content: unknown) {
   const scroller = useRef<HTMLDivElement>(null);
   const at_end = useRef(true);
-  /** What is below the top edge of the view, to be kept when the content changes next. */
+  /** The height of the content below the top edge, which the next change keeps. */
   const below = useRef<number>(undefined);
   useLayoutEffect(() => {
     const box = scroller.current;

@@ -6,11 +6,11 @@ export interface Talk {
   /** The newest first. */
   readonly messages: readonly Message[];
   readonly turns: readonly AgentTurn[];
-  /** What the agent recorded of its session; undefined if it is not shown. */
+  /** The agent's records of its session; undefined if they are not shown. */
   readonly transcript?: readonly TranscriptEntry[] | undefined;
-  /** Why nothing of the session is shown; undefined if it is shown or there is none. */
+  /** The reason why the session is not shown; undefined if it is shown or does not exist. */
   readonly transcript_note?: string | undefined;
-  /** Where earlier messages begin; null without any. */
+  /** The cursor of earlier messages; null if there are none. */
   readonly next: string | null;
 }
 
@@ -60,7 +60,7 @@ export function toEntries(
   return entries.sort((a, b) => a.at.localeCompare(b.at));
 }
 
-/** The records with their times; one without a time has that of the record before it. */
+/** The records with their times; a record without a time gets the time of the previous one. */
 function timed(transcript: readonly TranscriptEntry[]) {
   let last = "";
   return transcript.map((record) => {

@@ -1,4 +1,4 @@
-/** What is lost when a peer is closed or killed: loaded, and shown before the act. */
+/** The losses when a peer is closed or killed: loaded, and shown before the act. */
 
 import { duration, Loaded } from "../../components/basics.tsx";
 import { firstLine } from "../../components/message.tsx";
@@ -21,7 +21,7 @@ export interface Item {
 }
 
 export interface Losses {
-  /** Undefined if the daemon does not say, as through a relay. */
+  /** Undefined if the daemon does not report it, as through a relay. */
   readonly queued: readonly Item[] | undefined;
   readonly asks_to: readonly Item[];
   readonly asks_from: readonly Item[];
@@ -87,7 +87,7 @@ function ageOf(at: string): string {
   return `${duration((now.value - Date.parse(at)) / 1000)} ago`;
 }
 
-/** The lists of what is lost; what is not lost is said, too. */
+/** The lists of losses, with a sentence for each kind of which nothing is lost. */
 export function LossList({ peer }: { peer: Peer }) {
   const load = () => loadLosses(peer);
   const resource = useResource(`${peer.peer_id} losses`, ["messages", "asks", "jobs"], load);

@@ -1,4 +1,4 @@
-/** Reconnects a peer: reports how it is reached, and brings it back where that is proved. */
+/** Reconnects a peer: reports its transports, and brings it back if its process is proved. */
 
 import { Loaded, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";

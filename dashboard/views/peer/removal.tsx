@@ -1,4 +1,4 @@
-/** Close and kill: both are final, and say first what is lost. */
+/** Close and kill: both are final, and first show what is lost. */
 
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -64,7 +64,7 @@ export function Kill({ peer, close }: ActionProps) {
   );
 }
 
-/** The peer's own view has nothing left to show. */
+/** Leaves the peer's own view, which has nothing left to show. */
 function leave(text: string): void {
   notify(text);
   refreshTopics(["peers", "asks", "messages"]);

@@ -9,7 +9,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { humanName } from "../../state/session.ts";
 import { type ActionProps, ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 
-/** What a restart does at each stage. */
+/** The texts of the stages of a restart. */
 const STAGES: Readonly<Record<string, string>> = {
   preflight: "checked",
   quiesce: "waits for the end of its turn",
@@ -18,7 +18,7 @@ const STAGES: Readonly<Record<string, string>> = {
   register: "waits until it registers",
   seed: "sends the first message",
 };
-/** Until then nothing is stopped. */
+/** The stages before anything is stopped. */
 const CANCELLABLE = ["preflight", "quiesce"];
 
 export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {

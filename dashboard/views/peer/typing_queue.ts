@@ -1,4 +1,4 @@
-/** What a person types into a pane, on its way there: in order, one request at a time. */
+/** The queue of typed keys on their way to a pane: in order, one request at a time. */
 
 import type { Key } from "protocol/agents/contract.ts";
 
@@ -14,12 +14,12 @@ export class TypingQueue {
   #waiting: Key[] = [];
   #is_sending = false;
 
-  /** `send` resolves with whether the keys were typed; if not, those that wait are dropped. */
+  /** `send` resolves with true if the keys were typed; if not, the waiting keys are dropped. */
   constructor(send: (keys: readonly Key[]) => Promise<boolean>) {
     this.#send = send;
   }
 
-  /** Whether all of them will be sent; none is if too many wait. */
+  /** True if all of the keys will be sent; if too many wait, none are sent. */
   add(keys: readonly Key[]): boolean {
     if (charsOf([...this.#waiting, ...keys]) > WAITING_CHARS_MAX) return false;
     for (const key of keys.flatMap(divided)) this.#append(key);
@@ -48,7 +48,7 @@ export class TypingQueue {
     } else this.#waiting.push(key);
   }
 
-  /** As many keys as one request takes. */
+  /** The keys for the next request. */
   #next(): Key[] {
     const taken: Key[] = [];
     let chars = 0;

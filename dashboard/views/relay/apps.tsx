@@ -1,4 +1,4 @@
-/** Connected apps: programs that a person let talk to agents through the relay. */
+/** Connected apps: programs that a person has allowed to use agents through the relay. */
 
 import { Act, Age, Empty, Loaded } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";

@@ -10,7 +10,7 @@ import type { Subscription } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { nameOfPeer } from "../../state/store.ts";
 
-/** How many are shown: the active ones come first. */
+/** Maximum subscriptions shown; active ones come first. */
 const SHOWN_MAX = "200";
 
 export function Subscriptions() {

@@ -1,4 +1,4 @@
-/** Settings: what this browser does, and the daemon's configuration in force, read only. */
+/** Settings: of this browser, and the daemon's configuration in force, read only. */
 
 import { useState } from "preact/hooks";
 import { Act, Choices, Empty, Loaded } from "../../components/basics.tsx";

@@ -1,4 +1,4 @@
-/** What the configuration lets a person start: kinds of agents, profiles, commands. */
+/** The configured choices for a new agent: kinds, profiles, commands. */
 
 import type { Backend, SpawnConfig } from "../../state/records.ts";
 
@@ -25,7 +25,7 @@ export function commandOf(
 }
 
 export interface AgentKind {
-  /** Undefined where no command is configured. */
+  /** Undefined if no command is configured. */
   readonly backend: Backend | undefined;
   /** Empty for none. */
   readonly profile: string;

@@ -19,7 +19,7 @@ import { SpawnedAgent } from "./spawned.tsx";
 
 const TITLE = "Start an agent";
 
-/** The window lies on the mesh, at an address of its own: `#/mesh?new=agent`. */
+/** The window is above the mesh, and has its own address: `#/mesh?new=agent`. */
 export function SpawnDialog() {
   const close = () => filter({ new: "" });
   const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
@@ -41,7 +41,7 @@ interface Wish extends Names, AgentKind {
 }
 
 function useSpawn(wish: Wish) {
-  /** Kept while the wish stays the same, so that trying again cannot start two agents. */
+  /** Kept while the request stays the same, so that a second try cannot start two agents. */
   const attempt = useRef({ wish: "", key: "" });
   return useAct(async () => {
     const { path, backend, profile, name, circle, role, message, beside } = wish;
@@ -147,7 +147,7 @@ function panedPeers() {
   );
 }
 
-/** Where a circle is a tmux window, the new pane needs a window. */
+/** The new pane needs a window if circles are tmux windows. */
 function Beside({ wish, change }: Part) {
   const peers = panedPeers();
   if (peers.length === 0) {

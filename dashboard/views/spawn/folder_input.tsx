@@ -5,13 +5,13 @@ import { visible } from "../../components/text/visible.tsx";
 import { call, errorText } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 
-/** A person types several letters before the daemon is asked. */
+/** The pause in typing after which the daemon is asked. */
 const DELAY_MS = 120;
 
 interface Found {
   readonly folders: readonly string[];
   readonly truncated: boolean;
-  /** Why nothing can be listed. */
+  /** The reason why nothing can be listed. */
   readonly problem?: string;
 }
 
@@ -51,7 +51,7 @@ export function FolderInput(
     setMarked(-1);
     setOpen(true);
   };
-  /** Goes into the folder: the next list shows what lies in it. */
+  /** Goes into the folder: the next list shows its contents. */
   const choose = (folder: string) => edit(folder.endsWith("/") ? folder : `${folder}/`);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

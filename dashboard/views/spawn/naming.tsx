@@ -16,7 +16,7 @@ export function NameField({ label, value, change, required = false, hint, list }
   value: string;
   change: (value: string) => void;
   required?: boolean;
-  /** What an empty field means. */
+  /** The meaning of an empty field. */
   hint?: string;
   /** The id of a list of proposals. */
   list?: string;

@@ -12,7 +12,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
 import { NameAndCircle, type Names } from "./naming.tsx";
 
-/** Nothing tells of a new pane: it is looked for when a peer changes, and on request. */
+/** No event announces a new pane: the list is loaded when a peer changes, and on request. */
 export function Orphans() {
   const resource = useResource("orphans", ["peers"], () => call(at.listOrphans, {}));
   const [adopting, setAdopting] = useState<Orphan>();

@@ -1,4 +1,4 @@
-/** Hands the work of a peer over to another, and shows what went along and what did not. */
+/** Hands the work of a peer over to another peer, and shows what the file has and lacks. */
 
 import { useState } from "preact/hooks";
 import { visible } from "../../../components/text/visible.tsx";

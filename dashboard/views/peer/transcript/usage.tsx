@@ -1,4 +1,4 @@
-/** How many tokens a peer's session used, and how full its context is. */
+/** The tokens that a peer's session used, and the size of its context. */
 
 import { Loaded } from "../../../components/basics.tsx";
 import { visible } from "../../../components/text/visible.tsx";
