@@ -60,7 +60,7 @@ function restore(): void {
   last = undefined;
   if (is_field) deaf_until = performance.now() + DEAF_MS;
   if (row?.isConnected && row !== element) return focus(row);
-  const all = rows().filter((one) => one.checkVisibility());
+  const all = rows().filter((visible) => visible.checkVisibility());
   const successor = index < 0 ? undefined : all[Math.min(index, all.length - 1)];
   if (successor) focus(successor);
   else focusHeading();

@@ -13,15 +13,15 @@ const SEQUENCE_MS = 1500;
 const SWITCH = "mesh-single-keys";
 
 /** True if single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
-export const singleKeys = signal(stored((storage) => storage.getItem(SWITCH)) !== "off");
+export const singleKeys = signal(withStorage((storage) => storage.getItem(SWITCH)) !== "off");
 
 export function switchSingleKeys(on: boolean): void {
   singleKeys.value = on;
-  stored((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
+  withStorage((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
 }
 
 /** The storage may be blocked; the choice then lasts as long as the page. */
-function stored<T>(use: (storage: Storage) => T): T | undefined {
+function withStorage<T>(use: (storage: Storage) => T): T | undefined {
   try {
     return use(localStorage);
   } catch {
@@ -67,7 +67,7 @@ export function installKeys(): void {
 function press(key: string): boolean {
   const in_sequence = performance.now() < sequence_until;
   sequence_until = 0;
-  const view = in_sequence ? VIEWS.find((one) => one.key === key) : undefined;
+  const view = in_sequence ? VIEWS.find((view) => view.key === key) : undefined;
   if (view) {
     go(link(view.name));
     return true;

@@ -7,7 +7,7 @@ import { watchInstall } from "../state/browser/install.ts";
 import { startWorker } from "../state/browser/offline.ts";
 import { RELAYED, unauthorized } from "../state/calls.ts";
 import { loadEarly } from "../state/resource.ts";
-import { checkSession, standing, startSession, watchSession } from "../state/session.ts";
+import { checkSession, sessionState, startSession, watchSession } from "../state/session.ts";
 import { watchNetwork } from "../state/network.ts";
 import { activateStore } from "../state/store.ts";
 import { announceNew } from "../state/announce.ts";
@@ -58,7 +58,7 @@ function watchConnection(): void {
   }
   // A page that is accepted again does not wait for the next try.
   effect(() => {
-    const is_accepted = !["asking", "unknown", "ended"].includes(standing.value);
+    const is_accepted = !["asking", "unknown", "ended"].includes(sessionState.value);
     if (is_accepted && connection.peek() === "down") untracked(reopenNow);
   });
 }

@@ -89,7 +89,7 @@ export const VIEWS: readonly View[] = [
 
 /** The view with this name in an address. In the navigation, a peer's page belongs to the mesh. */
 export function viewOf(name: string): { view: View; component: ComponentType } | undefined {
-  const view = VIEWS.find((one) => one.name === (name === "peers" ? "mesh" : name));
+  const view = VIEWS.find((view) => view.name === (name === "peers" ? "mesh" : name));
   return view && { view, component: name === "peers" ? PeerView : view.component };
 }
 

@@ -96,7 +96,7 @@ function optionsOf(
         stroke: () => colourOf(colour),
         width: 1.5,
         spanGaps: false,
-        points: { show: true, size: 5, filter: isolated },
+        points: { show: true, size: 5, filter: isolatedPoints },
         ...(filled && { fill: () => `color-mix(in srgb, ${colourOf(colour)} 18%, transparent)` }),
       })),
     ],
@@ -110,7 +110,7 @@ function decadesTo(max: number): number[] {
 }
 
 /** The values between two gaps, which no line shows. */
-function isolated(plot: uPlot, series: number): number[] {
+function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
   const isKnown = (at: number) => (values[at] ?? null) !== null;
   return [...values.keys()].filter((at) => isKnown(at) && !isKnown(at - 1) && !isKnown(at + 1));

@@ -68,11 +68,11 @@ export function Age(
   const seconds = (now.value - Date.parse(at)) / 1000;
   // Formatting is slow, and ages are rendered with each tick.
   const exact = useMemo(() => new Date(at).toLocaleString(), [at]);
-  const text = future ? expected(seconds) : `${duration(seconds)}${suffix}`;
+  const text = future ? expectedText(seconds) : `${duration(seconds)}${suffix}`;
   return <time class="age" dateTime={at} title={exact}>{text}</time>;
 }
 
-function expected(seconds: number): string {
+function expectedText(seconds: number): string {
   if (seconds < 0) return `in ${duration(-seconds)}`;
   return seconds < MINUTE ? "now" : `${duration(seconds)} ago`;
 }
@@ -115,7 +115,7 @@ export function Failed(
 }
 
 /** The loaded value of a resource; a skeleton before, and an error beside the last value. */
-export function Loaded<T>(
+export function ResourceView<T>(
   { resource, children }: { resource: Resource<T>; children: (value: T) => ComponentChildren },
 ) {
   const value = resource.value.value, error = resource.error.value;

@@ -81,10 +81,10 @@ export function CommandLine({ argv }: { argv: readonly string[] }) {
       tabIndex={0}
       role="region"
       aria-label="Command"
-    >{argv.map(quoted).join(" ")}</pre>
+    >{argv.map(quoteArg).join(" ")}</pre>
   );
 }
 
-function quoted(arg: string): string {
+function quoteArg(arg: string): string {
   return /^[\w@%+=:,./~[\]-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
 }

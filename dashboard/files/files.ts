@@ -62,7 +62,7 @@ const ASSETS = [
   ICON_512,
   MASKABLE_ICON,
 ];
-const BY_NAME = new Map(ASSETS.map((one) => [one.name, one]));
+const BY_NAME = new Map(ASSETS.map((asset) => [asset.name, asset]));
 
 /** The paths from here on are relative to the address of the page, such as `/dashboard`. */
 export const MANIFEST_PATH = "dashboard/manifest.webmanifest";

@@ -15,7 +15,7 @@ import { loadRelaySession } from "./relay.ts";
  * - `ended`: the daemon has accepted this page, but no longer does;
  * - `signed_out`: nobody is signed in to the relay in this browser.
  */
-export type Standing =
+export type SessionState =
   | "asking"
   | "human"
   | "operator"
@@ -25,7 +25,7 @@ export type Standing =
   | "ended"
   | "signed_out";
 
-export const standing = signal<Standing>("asking");
+export const sessionState = signal<SessionState>("asking");
 export const humanName = signal<string | null>(null);
 
 const RELOADED = "mesh-reloaded";
@@ -88,13 +88,13 @@ async function checkOwn(): Promise<void> {
     humanName.value = human_name;
     if (human) ticket_refused = false;
     const known = human ? "human" : human_name === null ? "nobody" : "operator";
-    standing.value = ticket_refused ? "refused" : known;
+    sessionState.value = ticket_refused ? "refused" : known;
   } catch (error) {
     if (!isRefused(error)) throw error;
-    const is_new = standing.value === "asking";
-    if (ticket_refused) standing.value = "refused";
-    else if (is_new || standing.value === "unknown") standing.value = "unknown";
-    else standing.value = "ended";
+    const is_new = sessionState.value === "asking";
+    if (ticket_refused) sessionState.value = "refused";
+    else if (is_new || sessionState.value === "unknown") sessionState.value = "unknown";
+    else sessionState.value = "ended";
     // A page that a link on another site opened has no cookie yet: a reload sets it.
     if (!is_new || ticket_refused || sessionStorage.getItem(RELOADED)) return;
     sessionStorage.setItem(RELOADED, "1");
@@ -125,12 +125,12 @@ function isRefused(error: unknown): boolean {
  */
 async function checkRelayed(): Promise<void> {
   if (!await loadRelaySession()) {
-    standing.value = "signed_out";
+    sessionState.value = "signed_out";
     return;
   }
-  if (standing.value === "human") return;
+  if (sessionState.value === "human") return;
   const { peers } = await call(at.listPeers, { query: {} });
   const human = peers.find(({ role, status }) => role === "human" && status !== "retired");
   humanName.value = human?.name ?? null;
-  standing.value = human ? "human" : "nobody";
+  sessionState.value = human ? "human" : "nobody";
 }

@@ -5,11 +5,11 @@ import { type Draft, parseDraft } from "./kept.ts";
 const keyOf = (peer_id: string) => `mesh-draft-${peer_id}`;
 
 export function loadDraft(peer_id: string, now = Date.now()): Draft {
-  return parseDraft(stored(keyOf(peer_id)) ?? "", now);
+  return parseDraft(readStorage(keyOf(peer_id)) ?? "", now);
 }
 
 /** Also null if the browser keeps nothing for this page. */
-function stored(key: string): string | null {
+function readStorage(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {

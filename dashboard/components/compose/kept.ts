@@ -57,8 +57,8 @@ export function parseTemplates(kept: string): Template[] {
   }
 }
 
-function isTemplate(one: unknown): one is Template {
-  if (typeof one !== "object" || one === null) return false;
-  return typeof Reflect.get(one, "name") === "string" &&
-    typeof Reflect.get(one, "text") === "string";
+function isTemplate(value: unknown): value is Template {
+  if (typeof value !== "object" || value === null) return false;
+  return typeof Reflect.get(value, "name") === "string" &&
+    typeof Reflect.get(value, "text") === "string";
 }

@@ -23,7 +23,7 @@ export function useUploads(count: number, add: (file: DraftFile) => void) {
   const remove = (key: string) => {
     running.current.get(key)?.abort();
     running.current.delete(key);
-    setUploads((all) => all.filter((one) => one.key !== key));
+    setUploads((all) => all.filter((upload) => upload.key !== key));
   };
   const start = async (file: File) => {
     const key = crypto.randomUUID();
@@ -36,7 +36,7 @@ export function useUploads(count: number, add: (file: DraftFile) => void) {
     } catch (error) {
       if (controller.signal.aborted) return;
       const failed = { key, filename: file.name, size: file.size, error: errorText(error) };
-      setUploads((all) => all.map((one) => one.key === key ? failed : one));
+      setUploads((all) => all.map((upload) => upload.key === key ? failed : upload));
     }
   };
   const refuse = (file: File) => {

@@ -34,7 +34,7 @@ export function divertStyles(page: Document): PolicyStyles {
     release() {
       // Restores the prototype's function, if no other terminal was opened meanwhile.
       if (page.createElement === divert) Reflect.deleteProperty(page, "createElement");
-      page.adoptedStyleSheets = page.adoptedStyleSheets.filter((one) => !sheets.includes(one));
+      page.adoptedStyleSheets = page.adoptedStyleSheets.filter((sheet) => !sheets.includes(sheet));
     },
   };
 }

@@ -31,7 +31,7 @@ function linesOf(text: string, language: string): readonly ParsedLine[] | undefi
   const id = lang(language);
   if (id === undefined || text.length > COLOURED_CHARS_MAX) return undefined;
   try {
-    const { lines } = parse(text, languages.find((one) => one.id === id)?.config);
+    const { lines } = parse(text, languages.find((language) => language.id === id)?.config);
     const texts = lines.map(({ tokens }) => tokens.map(({ value }) => value).join(""));
     return texts.join("\n") === text ? lines : undefined;
   } catch {

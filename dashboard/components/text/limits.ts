@@ -51,11 +51,11 @@ export function partsOf(text: string): readonly Part[] {
     nodes -= tokens ? countOf(tokens, nodes) : 0;
     return tokens && nodes >= 0 ? { type: "parsed", tokens } : { type: "plain", text };
   });
-  return joined(parts);
+  return joinParts(parts);
 }
 
 /** Plain neighbours are one part: a text may have thousands of short paragraphs. */
-function joined(parts: readonly Part[]): Part[] {
+function joinParts(parts: readonly Part[]): Part[] {
   const kept: (Part | string[])[] = [];
   for (const part of parts) {
     const last = kept.at(-1);
@@ -63,7 +63,7 @@ function joined(parts: readonly Part[]): Part[] {
     else if (Array.isArray(last)) last.push(part.text);
     else kept.push([part.text]);
   }
-  return kept.map((one) => Array.isArray(one) ? { type: "plain", text: one.join("\n") } : one);
+  return kept.map((part) => Array.isArray(part) ? { type: "plain", text: part.join("\n") } : part);
 }
 
 function tokensOf(text: string): readonly Token[] | undefined {
@@ -146,7 +146,7 @@ function countOf(tokens: readonly Token[], limit: number): number {
   while (rest.length > 0 && found <= limit) {
     const next = rest.pop();
     if (Array.isArray(next)) {
-      for (const one of next) rest.push(one);
+      for (const token of next) rest.push(token);
     } else if (typeof next === "object" && next !== null) {
       found++;
       if ("tokens" in next) rest.push(next.tokens);

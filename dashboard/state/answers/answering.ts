@@ -17,15 +17,15 @@ export interface Reply {
 }
 
 /** The asks that this page has closed; the page hides them before the daemon's lists change. */
-export const finished = signal<ReadonlySet<string>>(new Set());
+export const closedAsks = signal<ReadonlySet<string>>(new Set());
 /** The asks whose answer of this page came too late, as they are now. */
-export const lost = signal<ReadonlyMap<string, Ask>>(new Map());
+export const lateAnswers = signal<ReadonlyMap<string, Ask>>(new Map());
 
 /** The asks that this page is answering now. */
 export const pending = signal<ReadonlySet<string>>(new Set());
 
 /** The answers that this page has tried to send. */
-const tried = new Map<string, Reply>();
+const sentReplies = new Map<string, Reply>();
 
 export const answerDraft = (correlation_id: string): string => `answer-${correlation_id}`;
 
@@ -39,7 +39,7 @@ export function hasDraft(correlation_id: string): boolean {
  */
 export async function giveAnswer(ask: Ask, reply: Reply, headers: Record<string, string>) {
   const { correlation_id } = ask;
-  tried.set(correlation_id, reply);
+  sentReplies.set(correlation_id, reply);
   setPending(correlation_id, true);
   try {
     return await answerOnce(ask, reply, headers);
@@ -63,7 +63,7 @@ async function answerOnce(ask: Ask, reply: Reply, headers: Record<string, string
     if (!isRefusal(error, "already_closed")) throw error;
     const closed = await call(at.getAsk, { params: { id: correlation_id } });
     if (!isOwn(closed)) {
-      lost.value = new Map(lost.value).set(correlation_id, closed);
+      lateAnswers.value = new Map(lateAnswers.value).set(correlation_id, closed);
       reload();
       return false;
     }
@@ -88,7 +88,7 @@ function send(
 
 /** True if an ask was closed with this page's last answer, whose response may be lost. */
 export function isOwn(closed: Ask): boolean {
-  const reply = tried.get(closed.correlation_id);
+  const reply = sentReplies.get(closed.correlation_id);
   if (!reply) return false;
   const { option_id, text, declined } = reply;
   if (closed.responder !== closed.to_peer_name) return false;
@@ -111,11 +111,11 @@ export async function askAnew(ask: Ask, text: string, headers: Record<string, st
 /** The card and its draft are not needed any more. */
 export function finish(correlation_id: string): void {
   keepDraft(answerDraft(correlation_id), "");
-  tried.delete(correlation_id);
-  finished.value = new Set(finished.value).add(correlation_id);
-  const rest = new Map(lost.value);
+  sentReplies.delete(correlation_id);
+  closedAsks.value = new Set(closedAsks.value).add(correlation_id);
+  const rest = new Map(lateAnswers.value);
   rest.delete(correlation_id);
-  lost.value = rest;
+  lateAnswers.value = rest;
 }
 
 /** True if the daemon no longer knows the ask. */

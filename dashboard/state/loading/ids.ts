@@ -8,9 +8,9 @@ export function idsIn(value: unknown, found: Set<string> = new Set()): ReadonlyS
   if (typeof value === "string") {
     if (value.length <= ID_CHARS_MAX) found.add(value);
   } else if (value instanceof Map) {
-    for (const [key, one] of value) idsIn([key, one], found);
+    for (const [key, element] of value) idsIn([key, element], found);
   } else if (typeof value === "object" && value !== null) {
-    for (const one of Object.values(value)) idsIn(one, found);
+    for (const element of Object.values(value)) idsIn(element, found);
   }
   return found;
 }

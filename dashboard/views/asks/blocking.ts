@@ -33,10 +33,11 @@ export function waitsOf(asks: readonly Ask[]): Wait[] {
     placed.add(ask);
     const path = [...above, ask];
     const next = asked_by.get(ask.to_peer_id) ?? [];
-    const circular = next.some((one) => path.includes(one));
-    const elsewhere = next.filter((one) => placed.has(one) && !path.includes(one)).length;
+    const circular = next.some((next_ask) => path.includes(next_ask));
+    const elsewhere =
+      next.filter((next_ask) => placed.has(next_ask) && !path.includes(next_ask)).length;
     const on: Wait[] = [];
-    for (const one of next) if (!placed.has(one)) on.push(place(one, path));
+    for (const next_ask of next) if (!placed.has(next_ask)) on.push(place(next_ask, path));
     return { ask, on, elsewhere, circular };
   };
   const is_root = ({ from_peer_id }: Ask) => from_peer_id === null || !asked.has(from_peer_id);

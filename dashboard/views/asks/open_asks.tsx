@@ -58,7 +58,7 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
       )}
       {on.length > 0 && (
         <ul aria-label={`What ${ask.to_peer_name} waits for`}>
-          {on.map((one) => <WaitRow key={one.ask.correlation_id} wait={one} />)}
+          {on.map((wait) => <WaitRow key={wait.ask.correlation_id} wait={wait} />)}
         </ul>
       )}
     </li>

@@ -8,9 +8,9 @@ import type { Ask, Peer } from "../../state/records.ts";
 import { peersById } from "../../state/store.ts";
 import { Answer } from "./answer.tsx";
 import { AskerContext } from "./context.tsx";
-import type { Shown } from "./order.ts";
+import type { ShownQuestion } from "./order.ts";
 
-export function AskCard({ shown }: { shown: Shown }) {
+export function AskCard({ shown }: { shown: ShownQuestion }) {
   const { waiting: { ask, behind }, ended } = shown;
   const { question } = ask;
   const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
@@ -41,8 +41,7 @@ export function AskCard({ shown }: { shown: Shown }) {
       {peer && <Where peer={peer} />}
       {!ended && behind.names.length > 0 && (
         <p class="behind">
-          Behind it {behind.names.length === 1 ? "waits" : "wait"}{" "}
-          <bdi>{visible(listed(behind.names))}</bdi>
+          Waiting behind this question: <bdi>{visible(listNames(behind.names))}</bdi>
           {behind.since < ask.created_at && (
             <>
               , the longest for <Age at={behind.since} />
@@ -84,7 +83,7 @@ function Wording({ ask: { text, question } }: { ask: Ask }) {
 }
 
 /** At most three names, and the number of others. */
-function listed(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const more = names.length - 3;
   return names.slice(0, 3).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -5,7 +5,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
 
-export function Missed({ id }: { id: string }) {
+export function MissedQuestion({ id }: { id: string }) {
   const { value } =
     useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
   return (

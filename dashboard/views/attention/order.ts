@@ -3,7 +3,7 @@
 import type { WaitingAsk } from "protocol/derived/waiting.ts";
 
 /** A question on the page. */
-export interface Shown {
+export interface ShownQuestion {
   readonly waiting: WaitingAsk;
   /** True if the ask was closed elsewhere while a person was about to answer it. */
   readonly ended: boolean;
@@ -16,15 +16,15 @@ export interface Circumstances {
   readonly isKept: (id: string) => boolean;
 }
 
-export const idOf = ({ waiting }: Shown): string => waiting.ask.correlation_id;
+export const idOf = ({ waiting }: ShownQuestion): string => waiting.ask.correlation_id;
 
 /** `waiting` is in the order of urgency. While attended, new questions come last. */
 export function arrange(
-  before: readonly Shown[],
+  before: readonly ShownQuestion[],
   waiting: readonly WaitingAsk[],
   { attended, isKept }: Circumstances,
-): readonly Shown[] {
-  const open = new Map(waiting.map((one) => [one.ask.correlation_id, one]));
+): readonly ShownQuestion[] {
+  const open = new Map(waiting.map((question) => [question.ask.correlation_id, question]));
   const stay = before.flatMap((shown) => {
     const now = open.get(idOf(shown));
     if (now) return [{ waiting: now, ended: false }];
@@ -33,16 +33,21 @@ export function arrange(
   const known = new Set(stay.map(idOf));
   if (attended) {
     const fresh = waiting.filter(({ ask }) => !known.has(ask.correlation_id));
-    return [...stay, ...fresh.map((one) => ({ waiting: one, ended: false }))];
+    return [...stay, ...fresh.map((question) => ({ waiting: question, ended: false }))];
   }
-  const sorted: Shown[] = waiting.map((one) => ({ waiting: one, ended: false }));
+  const sorted: ShownQuestion[] = waiting.map((question) => ({ waiting: question, ended: false }));
   stay.forEach((shown, index) => shown.ended && sorted.splice(index, 0, shown));
   return sorted;
 }
 
 /** The number of questions that are more urgent than a question above them. */
-export function misplaced(shown: readonly Shown[], waiting: readonly WaitingAsk[]): number {
+export function countMisplaced(
+  shown: readonly ShownQuestion[],
+  waiting: readonly WaitingAsk[],
+): number {
   const rank = new Map(waiting.map(({ ask }, index) => [ask.correlation_id, index]));
-  const ranks = shown.filter(({ ended }) => !ended).map((one) => rank.get(idOf(one)) ?? 0);
-  return ranks.filter((one, index) => ranks.slice(0, index).some((above) => above > one)).length;
+  const ranks = shown.filter(({ ended }) => !ended).map((question) =>
+    rank.get(idOf(question)) ?? 0
+  );
+  return ranks.filter((own, index) => ranks.slice(0, index).some((above) => above > own)).length;
 }

@@ -43,7 +43,9 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
             Recurring <span class="count">{recurring.length}</span>
           </h2>
           <ul class="cards">
-            {recurring.map((one) => <TemplateCard key={one.calendar_id} template={one} />)}
+            {recurring.map((template) => (
+              <TemplateCard key={template.calendar_id} template={template} />
+            ))}
           </ul>
         </section>
       )}

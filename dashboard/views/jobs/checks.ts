@@ -17,7 +17,7 @@ export function checksOf(names: readonly string[], result_data: Data | null): Ch
   const found = result_data?.["checks"];
   const outcomes = Array.isArray(found) ? found.filter(isRecord) : [];
   return names.map((name): Check => {
-    const outcome = outcomes.find((one) => one["name"] === name);
+    const outcome = outcomes.find((check) => check["name"] === name);
     if (!outcome) return { name, result: "not run", output: "" };
     const { exit, output_tail } = outcome;
     if (exit === 0) return { name, result: "passed", output: "" };

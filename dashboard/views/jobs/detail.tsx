@@ -28,7 +28,7 @@ export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }
         <span class="grow" />
         <code class="hint">{id}</code>
       </header>
-      {"job_id" in job ? <Standing job={job} /> : null}
+      {"job_id" in job ? <JobProgress job={job} /> : null}
       <Verbs id={id} state={job.state} refresh={refresh} />
       {"job_id" in job ? <Outcome job={job} /> : <Recurrence template={job} />}
       <section>
@@ -42,7 +42,7 @@ export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }
 }
 
 /** The reason of its state, and its progress. */
-function Standing({ job }: { job: OneJob }) {
+function JobProgress({ job }: { job: OneJob }) {
   const { state_reason, progress, progress_events, cancellation_reason } = job;
   const note = progress_events.at(-1);
   return (

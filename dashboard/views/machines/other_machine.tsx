@@ -46,7 +46,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
             aria-expanded={is_open}
             onClick={turn}
           >
-            {is_open ? "Hide" : "Show"} {counted(peers.length, "peer")}
+            {is_open ? "Hide" : "Show"} {countText(peers.length, "peer")}
             <span class="unseen">of {name}</span>
           </button>
         )}
@@ -138,7 +138,7 @@ function Waits(
           {count.toLocaleString()} for <PeerLink id={peer_id} name={name} />
         </span>
       ))}
-      {named.length > 0 && others > 0 && <span class="hint">and {counted(others, "other")}</span>}
+      {named.length > 0 && others > 0 && <span class="hint">and {countText(others, "other")}</span>}
     </p>
   );
 }
@@ -147,7 +147,7 @@ function Waits(
 function WentBack({ loss }: { loss: NonNullable<OtherMachine["went_back"]> }) {
   return (
     <p class="hint">
-      Its database or this machine's went back to an earlier state, found{" "}
+      An earlier copy of its database or of this machine's was restored, found{" "}
       <Age at={loss.at} suffix=" ago" />: {loss.sent_again.toLocaleString()}{" "}
       messages and reports were sent again
     </p>
@@ -177,6 +177,6 @@ function Details({ machine, peers }: { machine: OtherMachine; peers: readonly Pe
   );
 }
 
-function counted(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
 }

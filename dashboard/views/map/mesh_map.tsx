@@ -1,7 +1,7 @@
 /** The live map: messages between peers, now and at each moment of the last hour. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Empty, Loaded } from "../../components/basics.tsx";
+import { Empty, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -26,9 +26,11 @@ const WIDTH_BEFORE_MEASURED = 1100;
 export function MeshMap() {
   const hour = useHour();
   return (
-    <Loaded resource={hour}>
-      {(loaded) => <Loaded resource={peers}>{(all) => <MapOf hour={loaded} peers={all} />}</Loaded>}
-    </Loaded>
+    <ResourceView resource={hour}>
+      {(loaded) => (
+        <ResourceView resource={peers}>{(all) => <MapOf hour={loaded} peers={all} />}</ResourceView>
+      )}
+    </ResourceView>
   );
 }
 

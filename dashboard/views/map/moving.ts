@@ -23,7 +23,7 @@ export const SHAPES: Readonly<Record<Stage, string>> = {
   seen: "M-5 -5H5V5H-5Z",
 };
 
-interface Moving {
+interface MovingMark {
   readonly element: SVGPathElement;
   readonly curve: Curve;
   readonly starts_at: number;
@@ -31,7 +31,7 @@ interface Moving {
 
 export class MovingMessages {
   readonly #layer: SVGGElement;
-  #moving: Moving[] = [];
+  #moving: MovingMark[] = [];
   #frame = 0;
 
   constructor(layer: SVGGElement) {

@@ -25,7 +25,7 @@ export function toOrder(text: string | null): Order {
   return text !== null && Object.hasOwn(ORDERS, text) ? text as Order : "need";
 }
 
-export function sorted(peers: readonly Peer[], order: Order): Peer[] {
+export function sortPeers(peers: readonly Peer[], order: Order): Peer[] {
   return peers.toSorted(COMPARISONS[order]);
 }
 

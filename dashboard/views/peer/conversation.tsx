@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { AgentTurnEntry, RecordEntry } from "../../components/agent_turn.tsx";
-import { Act, Empty, Loaded } from "../../components/basics.tsx";
+import { Act, Empty, ResourceView } from "../../components/basics.tsx";
 import { Compose } from "../../components/compose.tsx";
 import { Bubble } from "../../components/message.tsx";
 import type { Peer } from "../../state/records.ts";
@@ -28,9 +28,9 @@ export function Conversation({ peer }: { peer: Peer }) {
         role="region"
         aria-label="Conversation"
       >
-        <Loaded resource={resource}>
+        <ResourceView resource={resource}>
           {(talk) => <Entries talk={talk} peer_id={peer.peer_id} earlier={earlier} />}
-        </Loaded>
+        </ResourceView>
       </div>
       <Writing peer={peer} />
     </>

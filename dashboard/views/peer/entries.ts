@@ -42,7 +42,7 @@ export function toEntries(
   const oldest = next === null ? "" : messages[0]?.created_at ?? "";
   const isShown = ({ text, at }: { text: string; at: string }) =>
     at >= oldest && !ids.some((id) => text.includes(id));
-  const records = timed(transcript);
+  const records = withTimes(transcript);
   const recorded_from = records[0]?.at ?? "9";
   const entries: Entry[] = [
     ...messages.map((message) => ({
@@ -61,7 +61,7 @@ export function toEntries(
 }
 
 /** The records with their times; a record without a time gets the time of the previous one. */
-function timed(transcript: readonly TranscriptEntry[]) {
+function withTimes(transcript: readonly TranscriptEntry[]) {
   let last = "";
   return transcript.map((record) => {
     last = record.at ?? last;

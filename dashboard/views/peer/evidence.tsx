@@ -1,6 +1,6 @@
 /** The daemon's knowledge about a peer, its sources, and its age. */
 
-import { Age, Loaded } from "../../components/basics.tsx";
+import { Age, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
@@ -71,7 +71,7 @@ function Examination({ peer }: { peer: Peer }) {
   const key = `${peer.peer_id} ${peer.status} doctor`;
   const resource = only(useResource(key, ["health"], load), [peer.peer_id]);
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ checks, contradictions }) => (
         <>
           {contradictions.map(({ code, severity, detail }) => (
@@ -89,7 +89,7 @@ function Examination({ peer }: { peer: Peer }) {
           </ul>
         </>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 

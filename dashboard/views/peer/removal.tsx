@@ -56,8 +56,8 @@ export function Kill({ peer, close }: ActionProps) {
       <p>
         Process {agent_pid} of <bdi>{visible(name)}</bdi> is ended, and the peer is retired.{" "}
         {turn_state === "working"
-          ? "It is at work now: what it has not written to disk is lost."
-          : "What it has not written to disk is lost."}
+          ? "It is at work now. Work that it has not written to disk is lost."
+          : "Work that it has not written to disk is lost."}
       </p>
       <LossList peer={peer} />
     </ActionWindow>

@@ -1,7 +1,7 @@
 /** Restarts a peer: the dry run first, then the restart's stages as they pass. */
 
 import { useState } from "preact/hooks";
-import { Act, Clock, Failed, Loaded, State } from "../../components/basics.tsx";
+import { Act, Clock, Failed, ResourceView, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Restart } from "../../state/records.ts";
@@ -59,7 +59,7 @@ export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {
     >
       {shown ? <Progress restart={shown} peer_id={peer_id} /> : (
         <>
-          <Loaded resource={plan}>{(found) => <Plan plan={found} />}</Loaded>
+          <ResourceView resource={plan}>{(found) => <Plan plan={found} />}</ResourceView>
           <Fresh checked={fresh} change={setFresh} />
           {possible && <FirstMessage text={message} change={setMessage} />}
         </>

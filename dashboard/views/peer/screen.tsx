@@ -98,7 +98,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
       <p class="screen-head">
         <span class="hint">{place}{typing.is_on ? "takes your keys" : "read only"}</span>
         {screen?.in_mode && (
-          <span class="reason">tmux shows its copy mode there; this is what lies below it</span>
+          <span class="reason">the pane is in copy mode; this is the screen below it</span>
         )}
         {screen && <TypingSwitch typing={typing} />}
         {screen && <Copy text={text} label="Copy its text" />}

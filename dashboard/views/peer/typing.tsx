@@ -19,7 +19,7 @@ const ALWAYS_ACCEPTED: readonly Acceptable[] = ["draft_present", "screen_unknown
 /** States that a person has to accept first, because the keys would have another effect. */
 const TO_ACCEPT: readonly (readonly [Acceptable, string])[] = [
   ["dialog_open", "A dialog is open there, and your keys would answer it."],
-  ["not_foreground", "Another program than the agent reads there now."],
+  ["not_foreground", "A program other than the agent reads the keys there now."],
   ["shell_prompt", "The pane shows a shell, which would run what you type."],
 ];
 

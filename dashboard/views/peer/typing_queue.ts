@@ -22,7 +22,7 @@ export class TypingQueue {
   /** True if all of the keys will be sent; if too many wait, none are sent. */
   add(keys: readonly Key[]): boolean {
     if (charsOf([...this.#waiting, ...keys]) > WAITING_CHARS_MAX) return false;
-    for (const key of keys.flatMap(divided)) this.#append(key);
+    for (const key of keys.flatMap(splitKey)) this.#append(key);
     if (!this.#is_sending) this.#run();
     return true;
   }
@@ -73,7 +73,7 @@ function valueOf(key: Key): string {
 }
 
 /** A text that is longer than a request in parts, none of which cuts a character. */
-function divided(key: Key): Key[] {
+function splitKey(key: Key): Key[] {
   if ("key" in key || valueOf(key).length <= CHARS_MAX) return [key];
   const parts = partsOf(valueOf(key));
   return parts.map((part) => "paste" in key ? { paste: part } : { text: part });

@@ -23,7 +23,7 @@ export function commandText({ key, form, is_set, value }: Setting): string {
   if (form !== "shown") return `${set} -`;
   if (!is_set || value === null) return `${set} VALUE`;
   const text = Array.isArray(value) ? listText(value) : String(value);
-  return `${set} ${quoted(text)}`;
+  return `${set} ${quoteWord(text)}`;
 }
 
 /** A list as `a, b`; as YAML if that form would change a word. */
@@ -33,6 +33,6 @@ function listText(words: readonly string[]): string {
 }
 
 /** One word of a POSIX shell. */
-function quoted(text: string): string {
+function quoteWord(text: string): string {
   return /^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

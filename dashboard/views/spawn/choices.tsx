@@ -44,9 +44,9 @@ export function AgentChoice({ config, chosen: { backend, profile }, change }: {
         <select
           value={backend}
           onChange={({ currentTarget: { value } }) =>
-            change({ backend: backends.find((one) => one === value), profile: "" })}
+            change({ backend: backends.find((name) => name === value), profile: "" })}
         >
-          {backends.map((one) => <option key={one} value={one}>{one}</option>)}
+          {backends.map((name) => <option key={name} value={name}>{name}</option>)}
         </select>
       </label>
       {backend && (

@@ -1,7 +1,7 @@
 /** Starts an agent: folder, kind, profile, name, circle, first message, and what would run. */
 
 import { useRef, useState } from "preact/hooks";
-import { Choices, Dialog, Loaded } from "../../components/basics.tsx";
+import { Choices, Dialog, ResourceView } from "../../components/basics.tsx";
 import { ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -27,7 +27,9 @@ export function SpawnDialog() {
   if (found?.enabled) return <Form config={found} close={close} />;
   return (
     <Dialog title={TITLE} close={close}>
-      <Loaded resource={config}>{(settings) => <CannotStart config={settings} />}</Loaded>
+      <ResourceView resource={config}>
+        {(settings) => <CannotStart config={settings} />}
+      </ResourceView>
     </Dialog>
   );
 }

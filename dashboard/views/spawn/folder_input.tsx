@@ -8,17 +8,17 @@ import * as at from "protocol/generated/endpoints.ts";
 /** The pause in typing after which the daemon is asked. */
 const DELAY_MS = 120;
 
-interface Found {
+interface FolderList {
   readonly folders: readonly string[];
   readonly truncated: boolean;
   /** The reason why nothing can be listed. */
   readonly problem?: string;
 }
 
-const NONE: Found = { folders: [], truncated: false };
+const NONE: FolderList = { folders: [], truncated: false };
 
 /** The folders that the text may become; loaded after a pause in typing. */
-function useFolders(prefix: string, active: boolean): Found {
+function useFolders(prefix: string, active: boolean): FolderList {
   const [found, setFound] = useState(NONE);
   useEffect(() => {
     if (!active) return;
@@ -89,7 +89,7 @@ export function FolderInput(
       </label>
       {expanded && <FolderList folders={shown} marked={marked} choose={choose} />}
       <p class="hint" role="status">
-        {problem ?? (truncated ? "There are more folders; type on to find them." : "")}
+        {problem ?? (truncated ? "There are more folders; keep typing to find them." : "")}
       </p>
     </div>
   );

@@ -62,7 +62,9 @@ export function NameAndCircle({ names, change, circle_hint }: {
         hint={circle_hint}
         list="circles"
       />
-      <datalist id="circles">{circles.map((one) => <option key={one} value={one} />)}</datalist>
+      <datalist id="circles">
+        {circles.map((circle) => <option key={circle} value={circle} />)}
+      </datalist>
     </div>
   );
 }

@@ -97,9 +97,9 @@ function Adopt({ pane, close }: { pane: Orphan; close: () => void }) {
             <select
               value={backend}
               onChange={({ currentTarget: { value } }) =>
-                setBackend(PANE_BACKENDS.find((one) => one === value) ?? backend)}
+                setBackend(PANE_BACKENDS.find((name) => name === value) ?? backend)}
             >
-              {PANE_BACKENDS.map((one) => <option key={one} value={one}>{one}</option>)}
+              {PANE_BACKENDS.map((name) => <option key={name} value={name}>{name}</option>)}
             </select>
           </label>
           <NameAndCircle

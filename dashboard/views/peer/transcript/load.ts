@@ -16,10 +16,10 @@ interface LoadedTranscript {
 
 /** Advice about a refusal. Any other refusal means that there is nothing to show. */
 const NOTES: Readonly<Record<string, string>> = {
-  human_not_proven: "What this agent recorded of its session is not shown: it is not proven that " +
+  human_not_proven: "This agent's record of its session is not shown: it is not proven that " +
     "a person looks at this page. Open the page with mesh open.",
-  transcripts_off: "What this agent recorded of its session is not shown: the setting " +
-    "transcripts is off.",
+  transcripts_off:
+    "This agent's record of its session is not shown: the setting transcripts is off.",
 };
 
 function noteOf(code: string): LoadedTranscript {
