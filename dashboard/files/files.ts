@@ -70,7 +70,7 @@ export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
 /** Background of the start screen: `--bg` of the dark scheme. */
 const BACKGROUND = "#0e1216";
 
-/** Installs the page as an app. Each machine behind a relay is an app of its own. */
+/** Installs the page as an app. Each machine behind a relay is a separate app. */
 const MANIFEST = JSON.stringify({
   name: "Agent Mesh",
   short_name: "Mesh",

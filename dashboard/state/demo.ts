@@ -54,7 +54,7 @@ export function endDemo(): void {
 
 /**
  * Removes the agents of a demo whose page was left: a browser may drop the last calls of a page.
- * They are offline then; those of another page that plays a demo are not.
+ * They are then offline, unlike the agents of another page that plays a demo.
  */
 export function removeLeftOver(): void {
   const ids = kept(), listed = peers.value.value, asks = openAsks.value.value;

@@ -25,8 +25,8 @@ async function importPart<T>(name: string): Promise<T> {
 }
 
 /**
- * Begins to load modules that are imported soon. The page names them in a `meta` element: a module
- * names those that it needs itself only once it has arrived.
+ * Begins to load modules that are imported soon. The page names them in a `meta` element, because
+ * the browser knows a module's own imports only after it has arrived.
  */
 export function preload(name: string): void {
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="mesh-modules-${name}"]`);

@@ -43,7 +43,7 @@ export function isConnected(): boolean | undefined {
 
 /**
  * Reads the sign-in of this browser and the machines. Returns whether somebody is signed in. A
- * browser that has signed in anew loads the page again: what is shown belongs to the earlier
+ * browser with a new sign-in loads the page again, because its records belong to the earlier
  * sign-in, which may have been with another secret.
  */
 export async function loadRelaySession(): Promise<boolean> {

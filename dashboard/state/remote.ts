@@ -7,7 +7,7 @@ export function isRemote({ transport }: { readonly transport: string }): boolean
   return transport === "bus";
 }
 
-/** The peer as it is shown and addressed: the name of a remote one ends with `@` and its machine. */
+/** The shown name of a peer, and its address: a remote peer's ends with `@` and its machine. */
 export function withShownName(peer: Peer): Peer {
   return isRemote(peer) ? { ...peer, name: peer.display_name } : peer;
 }
@@ -24,7 +24,7 @@ export interface RemoteGroup {
 export interface Groups {
   /** The peers of this machine. */
   readonly own: readonly Peer[];
-  /** A group for each other machine: those online first, then by name. */
+  /** A group for each other machine: online ones first, then by name. */
   readonly others: readonly RemoteGroup[];
 }
 

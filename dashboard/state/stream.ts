@@ -94,7 +94,7 @@ function receive({ type, data, id }: Frame): void {
     connection.value = "live";
     refreshAll();
   } else if (type === "gap") refreshAll();
-  // Steps and turns are not stored: what they changed in the meantime is loaded when it opens.
+  // Steps and turns are not stored: their changes are loaded when the stream opens again.
   else if (type === "delivery") refreshTopics(["messages"], namedIds(data));
   else if (type === "turn") refreshTopics(["peers"], namedIds(data));
   else if (isEventType(type)) {

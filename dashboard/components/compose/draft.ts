@@ -17,7 +17,7 @@ function readStorage(key: string): string | null {
   }
 }
 
-/** Keeps a draft; an empty one is forgotten. A full storage keeps the draft on the page only. */
+/** Stores a draft, and deletes an empty one. If the storage is full, only the page has it. */
 export function keepDraft(peer_id: string, draft: Draft): void {
   const is_empty = draft.text === "" && draft.files.length === 0;
   try {

@@ -26,6 +26,6 @@ export interface TerminalView {
 }
 
 export interface TerminalPart {
-  /** Shows a terminal in an element. It takes no input until `takeInput` is called with one. */
+  /** Shows a terminal in an element. Keys do nothing until `takeInput`. */
   openTerminal(host: HTMLElement): TerminalView;
 }

@@ -1,4 +1,4 @@
-/** The keys in what xterm.js reports as typed: texts, and sequences of escape characters. */
+/** The keys in xterm.js's reports of typed text: texts and escape sequences. */
 
 import type { ControlKey, Key, NamedKey } from "protocol/agents/contract.ts";
 

@@ -54,7 +54,7 @@ export function partsOf(text: string): readonly Part[] {
   return joinParts(parts);
 }
 
-/** Plain neighbours are one part: a text may have thousands of short paragraphs. */
+/** Joins neighbouring plain parts: a text may have thousands of short paragraphs. */
 function joinParts(parts: readonly Part[]): Part[] {
   const kept: (Part | string[])[] = [];
   for (const part of parts) {

@@ -26,7 +26,7 @@ function keyOf(name: string): string {
   return `mesh-draft${PREFIX}-${name}`;
 }
 
-/** The storage may be full or blocked; a draft then lives as long as the page. */
+/** The storage may be full or blocked; a draft then lasts as long as the page. */
 function withStorage<T>(use: (storage: Storage) => T): T | undefined {
   try {
     return use(sessionStorage);

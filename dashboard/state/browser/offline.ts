@@ -16,7 +16,7 @@ declare const trustedTypes: undefined | {
   };
 };
 
-/** The page's policy allows one maker of script addresses, and this one makes one address. */
+/** The page's policy allows this one policy for script URLs, which accepts one address. */
 function workerAddress(): string {
   if (typeof trustedTypes === "undefined") return WORKER;
   const policy = trustedTypes.createPolicy("mesh-worker", {

@@ -49,7 +49,7 @@ function seenAt({ last_seen }: Peer): number {
   return last_seen === null ? 0 : Date.parse(last_seen);
 }
 
-/** The seconds for which the oldest ask to it has been open; below 0 without one. */
+/** The age in seconds of the oldest open ask to the peer; negative if there is none. */
 function waitOf({ pending_ask_count, oldest_pending_age_seconds }: Peer): number {
   return pending_ask_count === 0 ? -1 : oldest_pending_age_seconds ?? 0;
 }

@@ -25,10 +25,10 @@ export interface Entry {
 }
 
 /**
- * The oldest first. A prompt that contains the id of a message is that message, and what is older
- * than the oldest message that is shown is left out. A turn is left out if the transcript has it:
- * if it is not older than the first record. An ack repeats the reply of its ask and is left out;
- * its files are shown with the reply.
+ * The oldest first. A prompt that contains the id of a message is that message. Entries older than
+ * the oldest shown message are left out. A turn is left out if the transcript has it, which is so
+ * if the turn is not older than the first record. An ack repeats the reply of its ask and is left
+ * out; its files are shown with the reply.
  */
 export function toEntries(
   { messages: all, turns, transcript = [], next }: Talk,
