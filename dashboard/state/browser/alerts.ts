@@ -114,7 +114,7 @@ async function open({ id, title: what, body }: Item): Promise<() => void> {
   if (worker) {
     await worker.showNotification(title, options);
     return async () => {
-      for (const one of await worker.getNotifications({ tag })) one.close();
+      for (const alert of await worker.getNotifications({ tag })) alert.close();
     };
   }
   const notification = new Notification(title, options);
