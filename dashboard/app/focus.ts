@@ -1,8 +1,8 @@
-/** The focus is never lost: when its element goes, it moves to what is nearest. */
+/** Keeps the focus: when its element is removed, the focus moves to the nearest element. */
 
 import { route } from "../state/router.ts";
 
-/** Keys that follow were meant for the element that has gone. */
+/** The time for which keys may still be meant for the removed element. */
 const DEAF_MS = 1000;
 
 interface Focused {
@@ -10,19 +10,19 @@ interface Focused {
   readonly row: HTMLElement | null;
   /** The place of the row; negative without one. */
   readonly index: number;
-  /** Whether a person may write into it; a window's field is closed on purpose. */
+  /** True if a person may write into it; a window's field is closed on purpose. */
   readonly is_field: boolean;
 }
 
 let last: Focused | undefined;
-/** Whether the focus waits for the heading of a view that is loading. */
+/** True if the focus waits for the heading of a view that is loading. */
 let waits_for_heading = false;
 let deaf_until = 0;
 let shown_view = "";
 
 const rows = () => [...document.querySelectorAll<HTMLElement>("main [data-row]")];
 
-/** Whether single keys do nothing: a person may still be writing into a field that has gone. */
+/** True if single keys do nothing: a person may still be writing into a removed field. */
 export function isDeaf(): boolean {
   return performance.now() < deaf_until;
 }
@@ -60,7 +60,7 @@ function restore(): void {
   last = undefined;
   if (is_field) deaf_until = performance.now() + DEAF_MS;
   if (row?.isConnected && row !== element) return focus(row);
-  const all = rows().filter((one) => one.checkVisibility());
+  const all = rows().filter((visible) => visible.checkVisibility());
   const successor = index < 0 ? undefined : all[Math.min(index, all.length - 1)];
   if (successor) focus(successor);
   else focusHeading();

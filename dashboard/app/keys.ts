@@ -7,21 +7,21 @@ import { VIEWS } from "./views.ts";
 
 export const overlay = signal<"none" | "palette" | "keys">("none");
 
-/** A second key counts for this long. */
+/** The time for the second key of a sequence. */
 const SEQUENCE_MS = 1500;
 
 const SWITCH = "mesh-single-keys";
 
-/** Whether single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
-export const singleKeys = signal(stored((storage) => storage.getItem(SWITCH)) !== "off");
+/** True if single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
+export const singleKeys = signal(withStorage((storage) => storage.getItem(SWITCH)) !== "off");
 
 export function switchSingleKeys(on: boolean): void {
   singleKeys.value = on;
-  stored((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
+  withStorage((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
 }
 
 /** The storage may be blocked; the choice then lasts as long as the page. */
-function stored<T>(use: (storage: Storage) => T): T | undefined {
+function withStorage<T>(use: (storage: Storage) => T): T | undefined {
   try {
     return use(localStorage);
   } catch {
@@ -63,11 +63,11 @@ export function installKeys(): void {
   });
 }
 
-/** Whether the key did something. */
+/** True if the key did something. */
 function press(key: string): boolean {
   const in_sequence = performance.now() < sequence_until;
   sequence_until = 0;
-  const view = in_sequence ? VIEWS.find((one) => one.key === key) : undefined;
+  const view = in_sequence ? VIEWS.find((view) => view.key === key) : undefined;
   if (view) {
     go(link(view.name));
     return true;
@@ -108,7 +108,7 @@ function moveFocus(by: 1 | -1): boolean {
   return true;
 }
 
-/** A row that is no link or button itself opens by its link. */
+/** A row that is not itself a link or button opens by its link. */
 function openRow(): boolean {
   const row = document.activeElement;
   if (!row?.matches("main [data-row]:not(a, button)")) return false;

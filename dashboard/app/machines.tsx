@@ -1,4 +1,4 @@
-/** Behind a relay: which machine the page shows, the others, and the way back to the relay. */
+/** Behind a relay: the shown machine, the other machines, and the link to the relay. */
 
 import { useState } from "preact/hooks";
 import { Age, Dialog, Empty } from "../components/basics.tsx";
@@ -36,7 +36,7 @@ export function Machines() {
   );
 }
 
-/** How many connected machines have the name of this one. */
+/** The number of connected machines with the name of this machine. */
 function namesakes(): number {
   return machines.value?.filter(({ machine }) => machine === machineName.value).length ?? 0;
 }

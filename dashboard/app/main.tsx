@@ -7,7 +7,7 @@ import { watchInstall } from "../state/browser/install.ts";
 import { startWorker } from "../state/browser/offline.ts";
 import { RELAYED, unauthorized } from "../state/calls.ts";
 import { loadEarly } from "../state/resource.ts";
-import { checkSession, standing, startSession, watchSession } from "../state/session.ts";
+import { checkSession, sessionState, startSession, watchSession } from "../state/session.ts";
 import { watchNetwork } from "../state/network.ts";
 import { activateStore } from "../state/store.ts";
 import { announceNew } from "../state/announce.ts";
@@ -27,14 +27,14 @@ import { installScroll } from "./scroll.ts";
 import { Shell } from "./shell.tsx";
 import { loadViews, preloadView } from "./views.ts";
 
-/** How long the page has to load what it shows. */
+/** The time for loading the shown records, before other files are loaded. */
 const REST_DELAY_MS = 1000;
-/** How long the page waits for its stream. A machine that does not answer has none. */
+/** The time for which the page waits for its stream; a machine may not answer. */
 const LIVE_MS_MAX = 5000;
 
 /**
- * A ticket gives the cookie that the stream needs; without one all start at once. What is loaded
- * before the stream is open is loaded again then, so that no event is missed.
+ * A ticket gives the cookie that the stream needs; without a ticket all start at once. Records that
+ * are loaded before the stream is open are loaded again then, so that no event is missed.
  */
 async function start(): Promise<void> {
   const has_ticket = location.hash.startsWith("#ticket=");
@@ -48,7 +48,7 @@ async function start(): Promise<void> {
   if (has_ticket) openStream();
 }
 
-/** What may have changed for whom the page speaks. */
+/** Causes to ask again for whom the page speaks. */
 function watchConnection(): void {
   watchSession();
   for (const change of [openings, failures, unauthorized]) {
@@ -58,14 +58,14 @@ function watchConnection(): void {
   }
   // A page that is accepted again does not wait for the next try.
   effect(() => {
-    const is_accepted = !["asking", "unknown", "ended"].includes(standing.value);
+    const is_accepted = !["asking", "unknown", "ended"].includes(sessionState.value);
     if (is_accepted && connection.peek() === "down") untracked(reopenNow);
   });
 }
 
 /**
- * The views that are not shown, and every file for the worker: at once, they would delay what is
- * shown.
+ * Loads the views that are not shown, and every file for the worker. Earlier, they would delay the
+ * shown view.
  */
 function loadRest(): void {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,21 +1,21 @@
-/** Where a person has scrolled to, for each entry of the history: the way back leads there. */
+/** The scroll position of each entry of the history, to which the back button returns. */
 
-/** Entries before the last ones begin at their top. */
+/** Maximum entries with a position; older ones begin at their top. */
 const ENTRIES_MAX = 100;
-/** How long what is shown may take to become as long as it was. */
+/** The time for the page to become as long as it was. */
 const RESTORE_MS = 3000;
-/** A person who does one of these chooses the place. */
+/** Events by which a person chooses the position. */
 const OWN_MOVES = ["wheel", "touchmove", "pointerdown", "keydown"] as const;
 
 const positions = new Map<number, number>();
 let entry = 0;
 let newest = 0;
-/** Ends the way back to a place that is under way. */
+/** Cancels a running return to a position. */
 let stopRestoring = () => {};
 
 const area = () => document.getElementById("main");
 
-/** Call after what follows the address itself: the place is set before the page is drawn. */
+/** Call after other listeners of the address: the position is set before the page is drawn. */
 export function installScroll(): void {
   entry = entryOf(history.state) ?? enter();
   newest = Math.max(newest, entry);
@@ -58,7 +58,7 @@ function remember(): void {
   if (positions.size > ENTRIES_MAX && oldest !== undefined) positions.delete(oldest);
 }
 
-/** Scrolls there, as soon as what is shown is long enough. */
+/** Scrolls to the position, as soon as the page is long enough. */
 function restore(top: number): void {
   const box = area();
   if (!box) return;

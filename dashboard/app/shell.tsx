@@ -10,7 +10,7 @@ import { demoRunning, endDemo } from "../state/demo.ts";
 import { network } from "../state/network.ts";
 import { isConnected, machineName } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
-import { humanName, type Standing, standing } from "../state/session.ts";
+import { humanName, type SessionState, sessionState } from "../state/session.ts";
 import { answerCount, attentionCount, livePeers, notice, peers } from "../state/store.ts";
 import { connection, lostAt, reopenNow } from "../state/stream.ts";
 import { overlay } from "./keys.ts";
@@ -52,8 +52,8 @@ export function Shell() {
 }
 
 function Content({ component: Component }: { component: ComponentType | undefined }) {
-  if (standing.value === "unknown" || standing.value === "ended") return <Locked />;
-  if (standing.value === "signed_out") return <SignedOut />;
+  if (sessionState.value === "unknown" || sessionState.value === "ended") return <Locked />;
+  if (sessionState.value === "signed_out") return <SignedOut />;
   return Component ? <Component /> : <NoView />;
 }
 
@@ -105,7 +105,7 @@ function onlineCount(): string {
 }
 
 function Speaker() {
-  if (standing.value !== "human") return null;
+  if (sessionState.value !== "human") return null;
   return (
     <p class="speaker">
       You are{" "}
@@ -133,7 +133,7 @@ function ConnectionState() {
   );
 }
 
-/** The connection to the bus between machines; nothing where there is none. */
+/** The connection to the bus between machines; nothing without a bus. */
 function BusState() {
   const bus = network.value.value?.bus;
   if (!bus || bus.status === "disabled") return null;
@@ -148,9 +148,9 @@ function BusState() {
   );
 }
 
-/** One line above the view: what is not as it should be, and how to change it. */
+/** One line above the view: a problem, and how to solve it. */
 function Banner() {
-  if (standing.value === "unknown" || standing.value === "ended") return null;
+  if (sessionState.value === "unknown" || sessionState.value === "ended") return null;
   if (connection.value === "down" && lostAt.value !== undefined) {
     return (
       <p class="banner warn">
@@ -174,7 +174,7 @@ function Banner() {
       </p>
     );
   }
-  const notice = NOTICES[standing.value];
+  const notice = NOTICES[sessionState.value];
   return notice ? <p class="banner">{notice(humanName.value ?? "")}</p> : null;
 }
 
@@ -190,7 +190,7 @@ function DemoBanner() {
   );
 }
 
-const NOTICES: Partial<Record<Standing, (name: string) => ComponentChildren>> = {
+const NOTICES: Partial<Record<SessionState, (name: string) => ComponentChildren>> = {
   operator: (name) => (
     <span>
       What you send from this page does not count as{" "}
@@ -215,7 +215,7 @@ const NOTICES: Partial<Record<Standing, (name: string) => ComponentChildren>> = 
 function Locked() {
   return (
     <Empty
-      title={standing.value === "ended"
+      title={sessionState.value === "ended"
         ? "This browser is no longer signed in"
         : "The daemon does not accept this page"}
     >

@@ -13,7 +13,7 @@ const FILES = {
 type Files = typeof FILES;
 type FileName = keyof Files;
 
-/** The file of the peers' pages, which are no view of the navigation. */
+/** The file of the peers' pages, which are not a view of the navigation. */
 const PEER_FILE: FileName = "reading";
 const PeerView = lazy(async () => (await FILES[PEER_FILE]()).PeerView);
 
@@ -89,7 +89,7 @@ export const VIEWS: readonly View[] = [
 
 /** The view with this name in an address. In the navigation, a peer's page belongs to the mesh. */
 export function viewOf(name: string): { view: View; component: ComponentType } | undefined {
-  const view = VIEWS.find((one) => one.name === (name === "peers" ? "mesh" : name));
+  const view = VIEWS.find((view) => view.name === (name === "peers" ? "mesh" : name));
   return view && { view, component: name === "peers" ? PeerView : view.component };
 }
 

@@ -1,4 +1,4 @@
-/** Line charts over time. A file of its own, because uPlot is loaded only when a chart is shown. */
+/** Line charts over time. A separate file, because uPlot is loaded only when a chart is shown. */
 
 import uPlot from "uplot";
 import type { ChartData } from "./data.ts";
@@ -6,7 +6,7 @@ import type { ChartData } from "./data.ts";
 export interface ChartOptions {
   /** A value as text, with its unit. */
   readonly format: (value: number) => string;
-  /** Whether values differ by orders of magnitude. */
+  /** True if values differ by orders of magnitude. */
   readonly wide: boolean;
   /** The index of the time under the pointer; null when it has left. */
   readonly point: (index: number | null) => void;
@@ -77,7 +77,7 @@ function optionsOf(
     cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 7 } },
     scales: {
       x: { time: true },
-      // The square root's cousin: it shows 0, and values of 1 beside those of 10,000.
+      // Similar to a square root: it shows 0, and values of 1 beside values of 10,000.
       y: wide ? { distr: 4, asinh: 1, range: rangeOf } : { range: rangeOf },
     },
     axes: [
@@ -96,7 +96,7 @@ function optionsOf(
         stroke: () => colourOf(colour),
         width: 1.5,
         spanGaps: false,
-        points: { show: true, size: 5, filter: isolated },
+        points: { show: true, size: 5, filter: isolatedPoints },
         ...(filled && { fill: () => `color-mix(in srgb, ${colourOf(colour)} 18%, transparent)` }),
       })),
     ],
@@ -104,13 +104,13 @@ function optionsOf(
   };
 }
 
-/** Where a wide axis has its lines: at 0, and at the highest powers of ten. */
+/** The lines of a wide axis: at 0, and at the highest powers of ten. */
 function decadesTo(max: number): number[] {
   return [0, ...DECADES.filter((at) => at <= max).slice(-DECADES_SHOWN)];
 }
 
 /** The values between two gaps, which no line shows. */
-function isolated(plot: uPlot, series: number): number[] {
+function isolatedPoints(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? [];
   const isKnown = (at: number) => (values[at] ?? null) !== null;
   return [...values.keys()].filter((at) => isKnown(at) && !isKnown(at - 1) && !isKnown(at + 1));

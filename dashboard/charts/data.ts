@@ -1,6 +1,6 @@
-/** What a chart shows. */
+/** The data of a chart. */
 
-/** A line of a chart; null where nothing is known. */
+/** A line of a chart; null for unknown values. */
 export interface Line {
   readonly label: string;
   /** A custom property of the styles, such as `--busy`. */

@@ -1,4 +1,4 @@
-/** What an agent's own session says, in its conversation: reported turns, and records. */
+/** The entries of an agent's own session in its conversation: reported turns, and records. */
 
 import type { AgentTurn, TranscriptEntry } from "../state/records.ts";
 import { Clock } from "./basics.tsx";

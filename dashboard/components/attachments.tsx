@@ -13,7 +13,7 @@ const PICTURE_BYTES_MAX = 10 * 1_048_576;
 const TEXT = /^(?:text\/[\w.+-]+|application\/(?:json|x-yaml|yaml|toml|sql|x-sh|x-ndjson|jsonl))$/;
 const TEXT_NAME =
   /\.(?:txt|md|log|csv|tsv|json|jsonl|ya?ml|toml|ini|conf|sql|diff|patch|sh|ts|tsx|js|jsx|py|rs|go|java|c|h|cpp|rb|css|html|xml)$/i;
-/** As much of a text as is shown. */
+/** Maximum bytes of a text that are shown. */
 const TEXT_BYTES_MAX = 16_384;
 
 export function Attachments({ of }: { of: readonly Attachment[] }) {

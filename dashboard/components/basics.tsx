@@ -59,8 +59,8 @@ export function duration(seconds: number): string {
 }
 
 /**
- * An instant as an age; the exact time is in its title. Only what is expected (`future`) may be
- * ahead: of what has happened, a later time than now means that the clocks differ.
+ * An instant as an age; the exact time is in its title. Only an expected instant (`future`) may be
+ * ahead: a past instant that is later than now means that the clocks differ.
  */
 export function Age(
   { at, suffix = "", future = false }: { at: string; suffix?: string; future?: boolean },
@@ -68,11 +68,11 @@ export function Age(
   const seconds = (now.value - Date.parse(at)) / 1000;
   // Formatting is slow, and ages are rendered with each tick.
   const exact = useMemo(() => new Date(at).toLocaleString(), [at]);
-  const text = future ? expected(seconds) : `${duration(seconds)}${suffix}`;
+  const text = future ? expectedText(seconds) : `${duration(seconds)}${suffix}`;
   return <time class="age" dateTime={at} title={exact}>{text}</time>;
 }
 
-function expected(seconds: number): string {
+function expectedText(seconds: number): string {
   if (seconds < 0) return `in ${duration(-seconds)}`;
   return seconds < MINUTE ? "now" : `${duration(seconds)} ago`;
 }
@@ -95,7 +95,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** `role`: what failed without an act of the person interrupts no reading. */
+/** `role`: a failure without an act of the person does not interrupt a screen reader. */
 export function Failed(
   { error, retry, role = "alert" }: {
     error: unknown;
@@ -114,8 +114,8 @@ export function Failed(
   );
 }
 
-/** What a resource has loaded; a skeleton before, and its error beside what was loaded last. */
-export function Loaded<T>(
+/** The loaded value of a resource; a skeleton before, and an error beside the last value. */
+export function ResourceView<T>(
   { resource, children }: { resource: Resource<T>; children: (value: T) => ComponentChildren },
 ) {
   const value = resource.value.value, error = resource.error.value;
@@ -128,7 +128,7 @@ export function Loaded<T>(
   );
 }
 
-/** Stands where something is loading. */
+/** A placeholder while something is loading. */
 export function Skeleton() {
   return (
     <div class="skeleton" role="status" aria-label="Loading">
@@ -149,7 +149,7 @@ export function Dialog(
   },
 ) {
   const dialog = useRef<HTMLDialogElement>(null);
-  // At once: a key that follows the one that opened it is meant for it.
+  // At once: the next key is meant for this window.
   useLayoutEffect(() => {
     const focused = document.activeElement;
     dialog.current?.showModal();
@@ -180,9 +180,9 @@ export function Act(
     run: (headers: SubmitHeaders) => Promise<unknown>;
     children: ComponentChildren;
     class?: string;
-    /** A name for those who hear the button without what stands around it. */
+    /** A name for people who hear the button without its surroundings. */
     label?: string;
-    /** What will be lost; asked before the act. */
+    /** The loss that a person must confirm before the act. */
     confirm?: string;
   },
 ) {
@@ -217,7 +217,7 @@ export function Act(
   );
 }
 
-/** Choices of which one is chosen: filters and tabs. */
+/** A choice of one value: filters and tabs. */
 export function Choices<T extends string>(
   { label, options, chosen, choose }: {
     label: string;

@@ -1,4 +1,4 @@
-/** Why messages to other machines wait: the bus between the machines is down. */
+/** The notice that the bus between the machines is down, so that messages to them wait. */
 
 import type { Network } from "../state/records.ts";
 import { Age } from "./basics.tsx";

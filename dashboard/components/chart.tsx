@@ -69,7 +69,7 @@ function useChart({ data, format, wide = false }: LineChartProps) {
   return { box, error, retry: () => setAttempt(attempt + 1), index };
 }
 
-/** The last minute of which a line knows something. */
+/** The last minute with a value in any line. */
 function lastKnown({ times, lines }: ChartData): number | undefined {
   const known = times.findLastIndex((_, at) =>
     lines.some(({ values }) => (values[at] ?? null) !== null)
@@ -91,7 +91,7 @@ function minuteText(seconds: number): string {
   return `at ${new Date(seconds * 1000).toLocaleTimeString("en-GB", time)}`;
 }
 
-/** The minutes of which something is known, newest first. */
+/** The minutes with values, newest first. */
 function AsTable({ title, data: { times, lines }, format }: LineChartProps) {
   const known = times.map((time, at) => ({ time, at }))
     .filter(({ at }) => lines.some(({ values }) => (values[at] ?? 0) !== 0))

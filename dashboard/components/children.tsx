@@ -5,7 +5,7 @@ import { link } from "../state/router.ts";
 import { Age, State } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
 
-/** Open while any of them runs; nothing for a peer without subagents. */
+/** Open while a subagent runs; nothing for a peer without subagents. */
 export function Subagents({ children, children_count }: Children) {
   if (children.length === 0) return null;
   const running = children.filter(({ ended_at }) => ended_at === null).length;

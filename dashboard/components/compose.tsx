@@ -5,7 +5,7 @@ import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { refreshTopics } from "../state/resource.ts";
-import { humanName, standing } from "../state/session.ts";
+import { humanName, sessionState } from "../state/session.ts";
 import { isDefinite, useSubmit } from "./act/submit.ts";
 import { Choices, Failed } from "./basics.tsx";
 import { keepDraft, loadDraft } from "./compose/draft.ts";
@@ -25,7 +25,7 @@ function useDraft(peer_id: string) {
   /** The newest draft: an upload that ends adds to it, not to an older one. */
   const newest = useRef(draft);
   const { busy, error, submit, renew } = useSubmit();
-  /** Whether it is not known if the message arrived. */
+  /** True if the message may or may not have arrived. */
   const [unclear, setUnclear] = useState(false);
   const edit = (change: (draft: Draft) => Draft) => {
     const next = newest.current = change(newest.current);
@@ -36,7 +36,7 @@ function useDraft(peer_id: string) {
   };
   /** The same message sent as another kind could arrive twice. */
   const choose = (mode: Mode) => {
-    if (!unclear) edit((one) => ({ ...one, mode }));
+    if (!unclear) edit((last) => ({ ...last, mode }));
   };
   const send = (from_peer: string) => {
     const sent = newest.current, { text, mode, files } = sent;
@@ -51,7 +51,7 @@ function useDraft(peer_id: string) {
         setUnclear(!isDefinite(failure));
         throw failure;
       }
-      // What was written meanwhile stays.
+      // Keeps the text that was written meanwhile.
       if (newest.current === sent) edit(({ mode: kept }) => ({ ...EMPTY, mode: kept }));
       refreshTopics(["messages", "asks"]);
     });
@@ -59,7 +59,7 @@ function useDraft(peer_id: string) {
   return { draft, busy, error, unclear, edit, choose, send };
 }
 
-/** What the kind of message means, and what is not known about its sending. */
+/** An explanation of the kind of message, or of a sending with an unknown result. */
 function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear: boolean }) {
   if (unclear) {
     return <span class="hint">It may have arrived. Sending it again delivers it once.</span>;
@@ -67,7 +67,7 @@ function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear
   return (
     <span class="hint">
       {files.length > 0 && text.trim() === "" ? "needs a text beside its files" : HINTS[mode]}
-      {standing.value === "operator" && " · unverified"}
+      {sessionState.value === "operator" && " · unverified"}
     </span>
   );
 }
@@ -77,7 +77,7 @@ export function Compose({ peer }: { peer: Peer }) {
   const { text, mode, files } = draft;
   const uploads = useUploads(
     files.length,
-    (file) => edit((one) => ({ ...one, files: [...one.files, file] })),
+    (file) => edit((last) => ({ ...last, files: [...last.files, file] })),
   );
   const { over, onPaste } = useDropping(uploads.startAll);
   const box = useRef<HTMLTextAreaElement>(null);
@@ -89,11 +89,14 @@ export function Compose({ peer }: { peer: Peer }) {
     if (!blocked) send(from_peer);
   };
   const insert = (template: string) => {
-    edit((one) => ({ ...one, text: one.text === "" ? template : `${one.text}\n${template}` }));
+    edit((last) => ({
+      ...last,
+      text: last.text === "" ? template : `${last.text}\n${template}`,
+    }));
     box.current?.focus();
   };
   const remove = (id: string) => {
-    edit((one) => ({ ...one, files: one.files.filter((file) => file.id !== id) }));
+    edit((last) => ({ ...last, files: last.files.filter((file) => file.id !== id) }));
     call(at.deleteAttachment, { params: { id } }).catch(() => undefined); // It expires anyway.
   };
   const label = `${mode === "ask" ? "Ask" : "Notify"} ${peer.name}`;
@@ -121,7 +124,7 @@ export function Compose({ peer }: { peer: Peer }) {
           placeholder={`${label}…`}
           value={text}
           data-compose
-          onInput={({ currentTarget: { value } }) => edit((one) => ({ ...one, text: value }))}
+          onInput={({ currentTarget: { value } }) => edit((last) => ({ ...last, text: value }))}
           onKeyDown={(event) => isSend(event) && submit(event)}
         />
         <button type="submit" class="primary" aria-disabled={blocked}>Send</button>
@@ -131,8 +134,8 @@ export function Compose({ peer }: { peer: Peer }) {
 }
 
 /**
- * Files that are pasted into the form, or dropped anywhere on the page: a browser would leave the
- * page for a file that it does not take.
+ * Files that are pasted into the form, or dropped anywhere on the page: for a dropped file that
+ * nothing handles, a browser would leave the page.
  */
 function useDropping(attach: (files: readonly File[]) => void) {
   const [over, setOver] = useState(false);

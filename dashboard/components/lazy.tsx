@@ -1,10 +1,10 @@
-/** Components that are loaded when they are shown first. */
+/** Components that are loaded when they are first shown. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Failed, Skeleton } from "./basics.tsx";
 
-/** A component in the place of one that `load` brings. A load that failed may be tried again. */
+/** Loads a component with `load`, and shows it. A failed load can be tried again. */
 export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
   let loaded: ComponentType<P> | undefined;
   return function Lazy(props: P) {

@@ -36,7 +36,7 @@ export function Markdown({ text }: { text: string }) {
   );
 }
 
-/** A text as it was written, for what a person allows or chooses. */
+/** A text as it was written, for a person to approve or choose. */
 export function Exact({ text }: { text: string }) {
   return <pre class="exact" dir="auto">{visible(text)}</pre>;
 }

@@ -35,7 +35,7 @@ export function Voice({ of }: { of: Message["reply_voice"] }) {
   return of === "unverified" ? <State of="unverified" tone="warn" /> : null;
 }
 
-/** A mark beside a message whose sender wants it read within a turn, as all of the human's are. */
+/** A mark beside an urgent message; messages of the human are always urgent. */
 function Urgent({ message: { urgent, voice } }: { message: Message }) {
   return urgent && voice !== "human" ? <State of="urgent" tone="warn" /> : null;
 }
@@ -70,7 +70,7 @@ export function Bubble(
   );
 }
 
-/** The text with everything that belongs to it. */
+/** The text, the reply, the attachments and the trace. */
 export function Content(
   { message, traced: traced_first = false, reply_attachments = [] }: {
     message: Message;

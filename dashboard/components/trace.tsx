@@ -5,7 +5,7 @@ import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Trace } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
-import { Loaded } from "./basics.tsx";
+import { ResourceView } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
 
 export function TraceView({ id }: { id: string }) {
@@ -13,7 +13,7 @@ export function TraceView({ id }: { id: string }) {
   const resource = useResource(id, ["messages", "asks"], load);
   return (
     <section class="trace" aria-label="Trace">
-      <Loaded resource={resource}>{(trace) => <Stages trace={trace} />}</Loaded>
+      <ResourceView resource={resource}>{(trace) => <Stages trace={trace} />}</ResourceView>
     </section>
   );
 }
@@ -31,7 +31,7 @@ export function Stages({ trace: { stages } }: { trace: Pick<Trace, "stages"> }) 
             {status === "fail" && " ✕ failed"}
           </span>
           <time dateTime={ts} title={new Date(ts).toLocaleString()}>
-            {elapsed(Date.parse(ts) - started)}
+            {elapsedText(Date.parse(ts) - started)}
           </time>
           <span class="detail">{visible(detail ?? "")}</span>
         </li>
@@ -41,7 +41,7 @@ export function Stages({ trace: { stages } }: { trace: Pick<Trace, "stages"> }) 
 }
 
 /** The time since the message was created. */
-function elapsed(ms: number): string {
+function elapsedText(ms: number): string {
   if (ms < 1000) return `+${Math.max(0, ms)} ms`;
   return ms < 60_000 ? `+${(ms / 1000).toFixed(1)} s` : `+${Math.round(ms / 60_000)} min`;
 }

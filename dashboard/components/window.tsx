@@ -1,11 +1,11 @@
-/** The window of an action: what is known, then a button that acts, then what came of it. */
+/** The window of an action: the facts, then a button that acts, then the result. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Peer } from "../state/records.ts";
 import { Dialog, Failed } from "./basics.tsx";
 
-/** What the window of an action on a peer is given. */
+/** The props of the window of an action on a peer. */
 export interface ActionProps {
   readonly peer: Peer;
   readonly close: () => void;
@@ -40,7 +40,7 @@ export function ActionWindow(
     close: () => void;
     children: ComponentChildren;
     error?: unknown;
-    /** Whether the act succeeded: nothing is left to do but to close the window. */
+    /** True if the act succeeded: then the window can only be closed. */
     done?: boolean;
     /** Absent while there is nothing to do. */
     act?: (() => unknown) | undefined;
@@ -73,7 +73,7 @@ export function ActionWindow(
   );
 }
 
-/** A command as it would be typed; each argument can be told from the next. */
+/** A command as it would be typed, with its arguments quoted. */
 export function CommandLine({ argv }: { argv: readonly string[] }) {
   return (
     <pre
@@ -81,10 +81,10 @@ export function CommandLine({ argv }: { argv: readonly string[] }) {
       tabIndex={0}
       role="region"
       aria-label="Command"
-    >{argv.map(quoted).join(" ")}</pre>
+    >{argv.map(quoteArg).join(" ")}</pre>
   );
 }
 
-function quoted(arg: string): string {
+function quoteArg(arg: string): string {
   return /^[\w@%+=:,./~[\]-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
 }

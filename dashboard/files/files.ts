@@ -13,7 +13,7 @@ import qr from "./generated/qr.js" with { type: "text" };
 import terminal from "./generated/terminal.js" with { type: "text" };
 import worker from "./generated/worker.js" with { type: "text" };
 
-/** Enough of the digest that two builds never share a name. */
+/** Characters of the digest in a name: enough that two builds never share a name. */
 const HASH_CHARS = 16;
 
 type Content = string | Uint8Array<ArrayBuffer>;
@@ -29,11 +29,11 @@ const SCRIPT_TYPE = "text/javascript; charset=utf-8";
 
 const MODULES: ReadonlyMap<string, string> = new Map(Object.entries(scripts.modules));
 export const SCRIPT = asset("dashboard", "js", SCRIPT_TYPE, moduleOf(scripts.entry));
-/** What the script cannot start without. */
+/** Modules that the script needs to start. */
 export const IMPORTED = scripts.imported.map(toModule);
-/** What a view needs that is loaded when it is shown first, by the name of its file. */
+/** The modules that a view needs when it is first shown, by the name of its file. */
 export const LATER: Readonly<Record<string, readonly string[]>> = scripts.later;
-/** Loaded when a view is shown first. The bundler gives all modules a name with a digest. */
+/** Loaded when a view is first shown. The bundler gives all modules a name with a digest. */
 const LOADED = [...MODULES.keys()]
   .filter((name) => name !== scripts.entry && !scripts.imported.includes(name)).map(toModule);
 /** Loaded only by the view that shows a terminal. */
@@ -62,7 +62,7 @@ const ASSETS = [
   ICON_512,
   MASKABLE_ICON,
 ];
-const BY_NAME = new Map(ASSETS.map((one) => [one.name, one]));
+const BY_NAME = new Map(ASSETS.map((asset) => [asset.name, asset]));
 
 /** The paths from here on are relative to the address of the page, such as `/dashboard`. */
 export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
@@ -70,7 +70,7 @@ export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
 /** Background of the start screen: `--bg` of the dark scheme. */
 const BACKGROUND = "#0e1216";
 
-/** Installs the page as an app. Each machine behind a relay is an app of its own. */
+/** Installs the page as an app. Each machine behind a relay is a separate app. */
 const MANIFEST = JSON.stringify({
   name: "Agent Mesh",
   short_name: "Mesh",
@@ -130,8 +130,8 @@ export function manifestResponse(): Response {
 }
 
 /**
- * The service worker of the page at `scope`. Its own folder would be the widest scope that a
- * browser allows without the header, and the page lies beside that folder.
+ * The service worker of the page at `scope`. Without the header, a browser allows only the worker's
+ * own folder as the scope, and the page is beside that folder.
  */
 export function workerResponse(request: Request): Response {
   const { pathname } = new URL(request.url);

@@ -14,8 +14,8 @@ import {
 } from "./files.ts";
 
 /**
- * The page loads only files of its own origin. No script makes markup of text: trusted types. The
- * one policy of that name gives the address of the service worker.
+ * The page loads only files of its own origin. Trusted types prevent scripts from turning text into
+ * markup. The one policy of that name returns the address of the service worker.
  */
 const POLICY = [
   "default-src 'none'",

@@ -10,7 +10,7 @@ import {
   Dialog,
   Empty,
   Failed,
-  Loaded,
+  ResourceView,
   State,
 } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
@@ -47,8 +47,8 @@ export function Gallery() {
       </Part>
       <Part name="Messages">
         <ul class="bubbles">
-          {MESSAGES.map((one, index) => (
-            <Bubble key={one.delivery_id} message={one} to_peer={index === 0} />
+          {MESSAGES.map((message, index) => (
+            <Bubble key={message.delivery_id} message={message} to_peer={index === 0} />
           ))}
         </ul>
       </Part>
@@ -152,11 +152,11 @@ function Controls() {
 function LoadStates() {
   return (
     <Part name="Loading, empty, failed, stale">
-      <Loaded resource={RESOURCES.loading}>{(text) => text}</Loaded>
+      <ResourceView resource={RESOURCES.loading}>{(text) => text}</ResourceView>
       <Empty title="Nothing is here">What to do next.</Empty>
       <Failed error={new Error("What happened, and what to do.")} />
-      <Loaded resource={RESOURCES.failed}>{(text) => text}</Loaded>
-      <Loaded resource={RESOURCES.stale}>{(text) => <p>{text}</p>}</Loaded>
+      <ResourceView resource={RESOURCES.failed}>{(text) => text}</ResourceView>
+      <ResourceView resource={RESOURCES.stale}>{(text) => <p>{text}</p>}</ResourceView>
     </Part>
   );
 }

@@ -1,4 +1,4 @@
-/** What the gallery shows of machines: each state of the bus, and of another machine. */
+/** Samples of machines: each state of the bus, and of another machine. */
 
 import type { RemoteGroup } from "../state/remote.ts";
 import type { Message, Network, OtherMachine, Peer } from "../state/records.ts";
@@ -103,7 +103,7 @@ const OFFLINE: Peer = {
   turn_state: null,
 };
 
-/** Online with much that waits, sharing nothing, gone for hours, never seen, and not loaded yet. */
+/** Online with waiting messages, sharing nothing, gone for hours, never seen, and not loaded. */
 export const GROUPS: readonly RemoteGroup[] = [
   groupOf("buildbox", {}, [PEER]),
   groupOf("cloud", { waiting: 0, clock_ahead_ms: 0, latency_ms: null }, []),
@@ -117,7 +117,7 @@ export const GROUPS: readonly RemoteGroup[] = [
   },
 ];
 
-/** Some of what waits for the first machine. */
+/** Some of the messages that wait for the first machine. */
 export const WAITING_MESSAGES: readonly Message[] = MESSAGES.map((message) => ({
   ...message,
   to_peer_id: PEER.peer_id,

@@ -1,6 +1,6 @@
 /**
- * Every component in each of its states, for its developers: `deno task components`. The
- * program does not ship it.
+ * Every component in each of its states, for developers: `deno task components`. The program does
+ * not include it.
  */
 
 import { render } from "preact";

@@ -1,4 +1,4 @@
-/** What the gallery shows: each state of a record, and texts at their limits. */
+/** Samples for the gallery: each state of a record, and texts at their limits. */
 
 import type { ChartData } from "../charts/data.ts";
 import { Resource } from "../state/resource.ts";
@@ -170,11 +170,11 @@ export function sampleChart(): ChartData {
 /** Resources in the three states of a load. */
 export const RESOURCES = {
   loading: new Resource<string>([], () => new Promise(() => {})),
-  failed: stopped(undefined, new TypeError("no connection")),
-  stale: stopped("what was loaded last", new TypeError("no connection")),
+  failed: sampleResource(undefined, new TypeError("no connection")),
+  stale: sampleResource("what was loaded last", new TypeError("no connection")),
 } as const;
 
-function stopped(value: string | undefined, error: unknown): Resource<string> {
+function sampleResource(value: string | undefined, error: unknown): Resource<string> {
   const resource = new Resource<string>([], () => Promise.resolve(""));
   resource.value.value = value;
   resource.error.value = error;

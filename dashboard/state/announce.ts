@@ -1,4 +1,4 @@
-/** What is said to a person who does not see the place where it happened. */
+/** Announcements for a person who cannot see the place of a change. */
 
 import { signal } from "@preact/signals";
 import { inbox, openAsks, waitingAsks } from "./store.ts";
@@ -6,14 +6,14 @@ import { inbox, openAsks, waitingAsks } from "./store.ts";
 /** Read out by screen readers; not shown. */
 export const announced = signal("");
 
-/** A text that is the same as the one before is said again. */
+/** Announces a text, also if it is the same as the previous text. */
 export function announce(text: string): void {
   announced.value = announced.value === text ? `${text}\u00a0` : text;
 }
 
 let known: ReadonlySet<string> | undefined;
 
-/** Says which questions have come since the last time; not those of the first load. */
+/** Announces new questions since the last call; not the questions of the first load. */
 export function announceNew(): void {
   if (!inbox.value.value || !openAsks.value.value) return;
   const asks = waitingAsks.value.map(({ ask }) => ask);

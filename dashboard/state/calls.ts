@@ -7,25 +7,25 @@ import { setByHeader } from "./clock.ts";
 /** The address in front of `/dashboard`: empty on the daemon. */
 export const PREFIX = location.pathname.replace(/\/dashboard\/?$/, "");
 
-/** Whether a relay serves this page (contract 9). */
+/** True if a relay serves this page (contract 9). */
 export const RELAYED = /^\/m\/[^/]+$/.test(PREFIX);
 
-/** A load that takes longer has failed: its connection may be lost without a word. */
+/** Maximum time of a load: its connection may be lost without a sign. */
 export const LOAD_MS_MAX = 15_000;
-/** The daemon holds a request for a minute at most. */
+/** Maximum time of an act: the daemon holds a request for at most a minute. */
 const ACT_MS_MAX = 90_000;
-/** A file over a slow connection. A browser does not tell how much of it was taken. */
+/** Maximum time of an upload: a browser does not report its progress. */
 const UPLOAD_MS_MAX = 600_000;
 
 const SESSION = "/dashboard/session";
 
-/** How many calls were refused because nobody is signed in. */
+/** The number of calls that were refused because nobody is signed in. */
 export const unauthorized = signal(0);
 
 let form_token: string | undefined;
 let loads = new AbortController();
 
-/** Ends all loads that are under way; what they wait for may never come. */
+/** Ends all running loads, whose answers may never come. */
 export function abortLoads(): void {
   loads.abort();
   loads = new AbortController();
@@ -65,14 +65,14 @@ function act(request: Request): Promise<Response> {
   );
 }
 
-/** The time counts until the whole answer has arrived. */
+/** The time limit covers the whole answer. */
 async function whole(request: Request, signals: readonly AbortSignal[]): Promise<Response> {
   const signal = AbortSignal.any([request.signal, ...signals]);
   const response = await fetch(request, { signal });
   return new Response(await response.arrayBuffer(), response);
 }
 
-/** Aborts work whose server does not answer in time, with a sentence that says so. */
+/** Aborts work whose server does not answer in time, with an error that says so. */
 export async function within<T>(
   ms: number,
   advice: string,
@@ -95,7 +95,7 @@ export function callWithForm(form: FormData): Call {
   return client(location.origin + PREFIX, (request) => send(new Request(request, { body: form })));
 }
 
-/** What happened and what to do, as one text for a person. */
+/** An error as one text for a person: what happened, and what to do. */
 export function errorText(error: unknown): string {
   if (error instanceof ApiError) {
     const { detail, hint, error: code } = error.problem;
@@ -118,22 +118,22 @@ export function isNetworkError(error: unknown): boolean {
   return error instanceof TypeError && NETWORK_ERRORS.test(error.message);
 }
 
-/** What Chromium, Firefox and Safari say. */
+/** The error texts of Chromium, Firefox and Safari. */
 const NETWORK_ERRORS = /fetch|network|load failed/i;
 
-/** Refusals of what a machine does not let through; trying again does not help. */
+/** Refusals of routes that do not pass a machine's tunnel; a second try does not help. */
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   not_through_relay: "Not available through a relay. Open the dashboard on that machine itself.",
   relay_admin_off: "Not available through a relay, as relay.allow_admin is off on that machine.",
 };
 
-/** Whether an error says that the machine does not offer something, which is no fault of it. */
+/** True if an error means that the machine does not offer something, which is not a failure. */
 export function isUnavailable(error: unknown): boolean {
   return isRefusal(error, "not_found") ||
     error instanceof ApiError && Object.hasOwn(UNAVAILABLE, error.problem.error);
 }
 
-/** Whether the daemon refused the call with this code. */
+/** True if the daemon refused the call with this code. */
 export function isRefusal(error: unknown, code: string): boolean {
   return error instanceof ApiError && error.problem.error === code;
 }

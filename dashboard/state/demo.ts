@@ -15,7 +15,7 @@ import { notify, openAsks, peers } from "./store.ts";
 /** Names the human in every peer argument (contract 2). */
 const HUMAN_ALIAS = "dashboard";
 
-/** The relay's tunnel carries no sockets. */
+/** False behind a relay, whose tunnel carries no sockets. */
 export const canPlayDemo = PREFIX === "";
 export const demoRunning = signal(false);
 
@@ -24,7 +24,7 @@ const lastCall = client(location.origin, (request) => fetch(request, { keepalive
 
 let agents: DemoAgent[] = [];
 
-/** Where the browser keeps the ids of the demo's agents, so that none is left over. */
+/** The key under which the browser keeps the ids of the demo's agents, for their removal. */
 const KEPT = "mesh-demo";
 
 /** Connects both agents. `web` comes second, because its first message goes to `api`. */
@@ -54,7 +54,7 @@ export function endDemo(): void {
 
 /**
  * Removes the agents of a demo whose page was left: a browser may drop the last calls of a page.
- * They are offline then; those of another page that plays a demo are not.
+ * They are then offline, unlike the agents of another page that plays a demo.
  */
 export function removeLeftOver(): void {
   const ids = kept(), listed = peers.value.value, asks = openAsks.value.value;
@@ -84,7 +84,7 @@ function keep(all: readonly DemoAgent[]): void {
   }
 }
 
-/** Declines what an agent still asks, and removes it from the mesh. */
+/** Declines the open asks to an agent, and removes it from the mesh. */
 function remove(peer_id: string, report: (error: unknown) => void): void {
   for (const { correlation_id, from_peer_id, to_peer_id } of openAsks.value.peek() ?? []) {
     if (from_peer_id !== peer_id) continue;

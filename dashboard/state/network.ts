@@ -11,7 +11,7 @@ import { connection } from "./stream.ts";
 
 /** A machine announces itself each 20 s. */
 const LOOK_MS = 20_000;
-/** A flood of messages must not ask for the machines with each. */
+/** The shortest time between two loads of the machines in a flood of messages. */
 const WAITING_INTERVAL_MS = 2000;
 
 /** Null if the daemon knows no other machines, because its version is older. */
@@ -24,19 +24,19 @@ export const network = new Resource(["machines"], async () => {
   }
 });
 
-/** Whether there is any machine besides this one. */
+/** True if there is another machine besides this one. */
 export const hasOtherMachines = computed(() =>
   hasOthers(peers.value.value ?? [], network.value.value)
 );
 
 /**
- * Loads the machines once the stream is open: most people have one, so that nothing that is shown
- * first waits for them, and nothing is loaded twice.
+ * Loads the machines once the stream is open. Most people have one machine, so the first view does
+ * not wait for them, and nothing is loaded twice.
  */
 export function watchNetwork(): void {
   const stop = effect(() => {
     if (connection.value !== "live") return;
-    // What is active while the stream opens is loaded by that, too.
+    // The opening of the stream also loads active resources.
     queueMicrotask(() => {
       stop();
       network.activate();
@@ -46,8 +46,8 @@ export function watchNetwork(): void {
 }
 
 /**
- * Nothing announces ages and latencies, and what waits changes with each message: only who looks at
- * the machines needs these now.
+ * No event announces ages and latencies, and the waiting messages change with each message: only a
+ * view of the machines needs these now.
  */
 export function useFreshNetwork(): void {
   useResource("what waits for machines", ["messages"], () => Promise.resolve(network.refresh()), {

@@ -1,8 +1,8 @@
-/** Parts of the page that are files of their own, loaded when they are wanted. */
+/** Parts of the page in separate files, loaded on demand. */
 
 /**
- * A function that loads a part once. A part that failed to load, for want of a connection, may be
- * asked for again.
+ * A function that loads a part once. If loading failed, for example without a connection, the part
+ * can be requested again.
  */
 export function part<T>(name: string): () => Promise<T> {
   let loading: Promise<T> | undefined;
@@ -25,8 +25,8 @@ async function importPart<T>(name: string): Promise<T> {
 }
 
 /**
- * Begins to load modules that are imported soon. The page names them in a `meta` element: a module
- * names those that it needs itself only once it has arrived.
+ * Begins to load modules that are imported soon. The page names them in a `meta` element, because
+ * the browser knows a module's own imports only after it has arrived.
  */
 export function preload(name: string): void {
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="mesh-modules-${name}"]`);

@@ -19,7 +19,7 @@ export type Attachment = Message["attachments"][number];
 export type TranscriptEntry = WireResponse<typeof at.readTranscript>["entries"][number];
 export type Usage = WireResponse<typeof at.getUsage>;
 export type AgentTurn = WireResponse<typeof at.listTurns>["turns"][number];
-/** What of an attachment decides how it is shown. */
+/** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.getTrace>;
 export type InboxItem = wire.InboxItem;
@@ -44,7 +44,7 @@ export type Setting = WireResponse<typeof at.getConfig>["settings"][number];
 export type Restart = WireResponse<typeof at.restartPeer>;
 export type SpawnConfig = WireResponse<typeof at.spawnConfig>;
 export type HandedOff = WireResponse<typeof at.handOff>;
-export type Spawned = WireResponse<typeof at.spawnPeer>;
+export type SpawnResult = WireResponse<typeof at.spawnPeer>;
 export type Orphan = WireResponse<typeof at.listOrphans>["panes"][number];
 export type Backend = Orphan["backend_hint"] & string;
 export type Screen = WireResponse<typeof at.showPane>;

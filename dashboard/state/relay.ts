@@ -5,7 +5,7 @@ import { endpoint, type WireResponse } from "kit/http/client.ts";
 import { call, holdFormToken, isRefusal, PREFIX, RELAYED } from "./calls.ts";
 import type * as at from "protocol/generated/endpoints.ts";
 
-/** In place of `getPage`, if a relay serves the page; relative to the machine's address there. */
+/** Replaces `getPage` if a relay serves the page; relative to the machine's address there. */
 type MachinePage = Omit<typeof at.relayGetMachinePage, "path"> & {
   readonly path: "/dashboard/session";
 };
@@ -36,14 +36,14 @@ export const RELAY_PAGES = {
   machines: "../../dashboard",
 } as const;
 
-/** Whether the machine of this page is connected; undefined if that is not known. */
+/** True if the machine of this page is connected; undefined if that is not known. */
 export function isConnected(): boolean | undefined {
   return machines.value?.some(({ daemon_id }) => daemon_id === OWN_ID);
 }
 
 /**
  * Reads the sign-in of this browser and the machines. Returns whether somebody is signed in. A
- * browser that has signed in anew loads the page again: what is shown belongs to the earlier
+ * browser with a new sign-in loads the page again, because its records belong to the earlier
  * sign-in, which may have been with another secret.
  */
 export async function loadRelaySession(): Promise<boolean> {

@@ -2,17 +2,17 @@
 
 import type { Message, Network, OtherMachine, Peer } from "./records.ts";
 
-/** Whether the peer runs on another machine, which the bus leads to. */
+/** True if the peer runs on another machine, which the bus leads to. */
 export function isRemote({ transport }: { readonly transport: string }): boolean {
   return transport === "bus";
 }
 
-/** The peer as it is shown and addressed: the name of a remote one ends with `@` and its machine. */
+/** The shown name of a peer, and its address: a remote peer's ends with `@` and its machine. */
 export function withShownName(peer: Peer): Peer {
   return isRemote(peer) ? { ...peer, name: peer.display_name } : peer;
 }
 
-/** What is known of a remote peer's machine, by the peers that it shares. */
+/** A machine as known by the peers that it shares. */
 export interface RemoteGroup {
   readonly daemon_id: string;
   readonly name: string;
@@ -24,7 +24,7 @@ export interface RemoteGroup {
 export interface Groups {
   /** The peers of this machine. */
   readonly own: readonly Peer[];
-  /** A group for each other machine: those online first, then by name. */
+  /** A group for each other machine: online ones first, then by name. */
   readonly others: readonly RemoteGroup[];
 }
 
@@ -42,7 +42,7 @@ export function groupsOf(peers: readonly Peer[], machines: readonly OtherMachine
   return { own: peers.filter((peer) => !isRemote(peer)), others: others.toSorted(byStatus) };
 }
 
-/** Whether the list of peers has machines as a level. */
+/** True if the list of peers has machines as a level. */
 export function hasOthers(peers: readonly Peer[], network: Network | null | undefined): boolean {
   return (network?.machines.length ?? 0) > 0 || peers.some(isRemote);
 }
@@ -56,10 +56,10 @@ export function isOffline({ machine }: RemoteGroup): boolean {
   return machine?.status === "offline";
 }
 
-/** A clock that differs by less shows in no age. */
+/** The smallest shown difference of clocks: ages do not show a smaller one. */
 const CLOCK_MS_MAX = 2000;
 
-/** How far the other clock is off, such as `ahead by 5 min`; undefined where it does not matter. */
+/** The difference of the other clock, such as `ahead by 5 min`; undefined if it is small. */
 export function clockDifference(
   ahead_ms: number | null,
   duration: (seconds: number) => string,
@@ -74,14 +74,14 @@ export function latency(ms: number): string {
   return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-/** A recipient of messages that wait, and how many they are. */
+/** A recipient of waiting messages, and their number. */
 export interface Recipient {
   readonly peer_id: string;
   readonly name: string;
   readonly count: number;
 }
 
-/** The recipients among these peers, those of most messages first. */
+/** The recipients among these peers; the recipient of most messages is first. */
 export function recipientsAmong(
   peers: readonly Peer[],
   messages: readonly Pick<Message, "to_peer_id">[],

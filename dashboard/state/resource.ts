@@ -8,7 +8,7 @@ import { idsIn } from "./loading/ids.ts";
 import { KeptValues } from "./loading/kept_values.ts";
 import { reuse } from "./loading/reuse.ts";
 
-/** What a resource shows; an event names the topics that it concerns. */
+/** The topics of resources; an event names the topics that it concerns. */
 export type Topic =
   | "peers"
   | "asks"
@@ -27,31 +27,31 @@ const INTERVAL_MS = 400;
 const active = new Set<Resource<unknown>>();
 const kept = new KeptValues();
 
-/** The signal ends with what shows the value. */
+/** The signal is aborted when nothing shows the value any more. */
 type Load<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
- * Whether resources load: since the event stream has opened once, or since `loadEarly`. What is
- * loaded before the stream is open could miss an event, and is loaded again when it opens.
+ * True if resources load: since the event stream has opened once, or since `loadEarly`. A value
+ * that is loaded before the stream is open could miss an event, and is loaded again when it opens.
  */
 let is_loading_allowed = false;
-/** Whether loads may hang, because the stream has opened before. */
+/** True if loads may hang, because the stream has opened before. */
 let has_opened = false;
 
 /** At most one load runs at a time. A refresh during a load causes one more load. */
 export class Resource<T> {
-  /** The last value that was loaded; undefined before the first. */
+  /** The last loaded value; undefined before the first load. */
   readonly value: Signal<T | undefined> = signal(undefined);
-  /** Why the last load failed; undefined after a success. */
+  /** The error of the last load; undefined after a success. */
   readonly error: Signal<unknown> = signal(undefined);
   readonly topics: readonly Topic[];
-  /** Whether an event concerns what is shown; without it, all events on the topics do. */
+  /** True if an event concerns the value; if absent, all events on the topics do. */
   concerns: (ids: ReadonlySet<string>) => boolean = () => true;
   readonly #load: Load<T>;
   readonly #interval_ms: number;
   #state: "idle" | "loading" | "waiting" = "idle";
   #again = false;
-  /** Counts the loads. The result of an earlier one than the last is used only if none is known. */
+  /** Counts the loads. The result of an earlier load is used only if there is no value yet. */
   #run_number = 0;
   #ending = new AbortController();
 
@@ -68,7 +68,7 @@ export class Resource<T> {
     else this.#again = true;
   };
 
-  /** Whether a load will begin soon, so that no event needs to ask for one. */
+  /** True if a load will begin soon, so that events need not ask for one. */
   get is_due(): boolean {
     return this.#again;
   }
@@ -96,7 +96,7 @@ export class Resource<T> {
     });
   }
 
-  /** Whether events cause loads; a resource that nothing shows does not load. */
+  /** True if events cause loads; a resource that nothing shows does not load. */
   activate(): () => void {
     active.add(this);
     return () => {
@@ -135,7 +135,7 @@ export class Resource<T> {
   }
 }
 
-/** Loads what is shown although the stream is not open yet. */
+/** Loads the shown resources before the stream is open. */
 export function loadEarly(): void {
   is_loading_allowed = true;
   for (const resource of active) resource.refresh();
@@ -150,8 +150,8 @@ export function refreshAll(): void {
 }
 
 /**
- * Loads everything on these topics again. With `ids`, only what shows one of these records; an
- * event that does not name all records that it changes comes without.
+ * Loads all resources on these topics again. With `ids`, only those that show one of these records.
+ * An event that does not name all records that it changes has no `ids`.
  */
 export function refreshTopics(topics: readonly Topic[], ids?: ReadonlySet<string>): void {
   for (const resource of active) {
@@ -178,7 +178,7 @@ export function only<T>(resource: Resource<T>, ids: readonly string[]): Resource
 interface ResourceOptions {
   /** The shortest time between two loads. */
   readonly interval_ms?: number;
-  /** Whether the last value is shown at once when a person returns. Its key is used only once. */
+  /** True if the last value is shown at once when a person returns. Its key is used only once. */
   readonly kept?: boolean;
 }
 

@@ -7,15 +7,15 @@ import * as at from "protocol/generated/endpoints.ts";
 import { loadRelaySession } from "./relay.ts";
 
 /**
- * - `human`: what this page sends counts as the human's;
- * - `operator`: it shows everything, but what it sends is marked as unverified;
+ * - `human`: messages of this page count as the human's;
+ * - `operator`: it shows everything, but its messages are marked as unverified;
  * - `nobody`: no human is registered;
  * - `refused`: the ticket was already used, or is too old;
  * - `unknown`: the daemon does not accept this page;
- * - `ended`: the daemon has accepted this page, and does so no longer;
+ * - `ended`: the daemon has accepted this page, but no longer does;
  * - `signed_out`: nobody is signed in to the relay in this browser.
  */
-export type Standing =
+export type SessionState =
   | "asking"
   | "human"
   | "operator"
@@ -25,13 +25,13 @@ export type Standing =
   | "ended"
   | "signed_out";
 
-export const standing = signal<Standing>("asking");
+export const sessionState = signal<SessionState>("asking");
 export const humanName = signal<string | null>(null);
 
 const RELOADED = "mesh-reloaded";
 const RETRY_MS = 3000;
 
-/** The pages of this browser share one cookie: what one page redeems holds for all. */
+/** The pages of this browser share one cookie: a ticket that one page redeems works for all. */
 const pages = new BroadcastChannel(`mesh-session ${PREFIX}`);
 
 /** Kept until the daemon has accepted or refused it. */
@@ -64,7 +64,7 @@ export function checkSession(): Promise<void> {
 export async function signOut(): Promise<void> {
   await call(at.endPage, {});
   pages.postMessage("signed out");
-  // What was loaded leaves the page with it.
+  // The loaded records leave the page with the session.
   location.reload();
 }
 
@@ -73,7 +73,7 @@ export function watchSession(): void {
   pages.onmessage = () => checkSession();
 }
 
-/** What cannot be reached is asked again when the event stream opens. */
+/** If the daemon cannot be reached, the page asks again when the event stream opens. */
 function retryLater(error: unknown): void {
   if (RELAYED || isNetworkError(error)) return;
   clearTimeout(retry);
@@ -88,13 +88,13 @@ async function checkOwn(): Promise<void> {
     humanName.value = human_name;
     if (human) ticket_refused = false;
     const known = human ? "human" : human_name === null ? "nobody" : "operator";
-    standing.value = ticket_refused ? "refused" : known;
+    sessionState.value = ticket_refused ? "refused" : known;
   } catch (error) {
     if (!isRefused(error)) throw error;
-    const is_new = standing.value === "asking";
-    if (ticket_refused) standing.value = "refused";
-    else if (is_new || standing.value === "unknown") standing.value = "unknown";
-    else standing.value = "ended";
+    const is_new = sessionState.value === "asking";
+    if (ticket_refused) sessionState.value = "refused";
+    else if (is_new || sessionState.value === "unknown") sessionState.value = "unknown";
+    else sessionState.value = "ended";
     // A page that a link on another site opened has no cookie yet: a reload sets it.
     if (!is_new || ticket_refused || sessionStorage.getItem(RELOADED)) return;
     sessionStorage.setItem(RELOADED, "1");
@@ -114,23 +114,23 @@ async function redeemTicket(): Promise<void> {
   ticket = null;
 }
 
-/** Whether the daemon has decided; other failures say nothing about the page. */
+/** True if the daemon has decided; other failures say nothing about the page. */
 function isRefused(error: unknown): boolean {
   return error instanceof ApiError && [400, 401, 403].includes(error.status);
 }
 
 /**
- * What a browser that is signed in to the relay sends counts as the human's (contract 2). The name
+ * Messages of a browser that is signed in to the relay count as the human's (contract 2). The name
  * is in the list of peers, because the relay knows no peer.
  */
 async function checkRelayed(): Promise<void> {
   if (!await loadRelaySession()) {
-    standing.value = "signed_out";
+    sessionState.value = "signed_out";
     return;
   }
-  if (standing.value === "human") return;
+  if (sessionState.value === "human") return;
   const { peers } = await call(at.listPeers, { query: {} });
   const human = peers.find(({ role, status }) => role === "human" && status !== "retired");
   humanName.value = human?.name ?? null;
-  standing.value = human ? "human" : "nobody";
+  sessionState.value = human ? "human" : "nobody";
 }

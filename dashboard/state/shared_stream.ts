@@ -1,8 +1,8 @@
 /**
  * The event stream, shared by the pages of this browser at one address: a browser allows few
- * connections to a server. The page that holds a lock keeps the connection, and passes on what
- * arrives; when it goes, another page gets the lock. Without locks (no HTTPS, not this machine)
- * each page has a connection of its own.
+ * connections to a server. The page that holds a lock has the connection, and passes events on;
+ * when it is closed, another page gets the lock. Without locks (no HTTPS, not this machine) each
+ * page has its own connection.
  */
 
 import { PREFIX } from "./calls.ts";
@@ -12,7 +12,7 @@ export interface Frame {
   readonly type: string;
   /** JSON. */
   readonly data: string;
-  /** Empty for what is not in the log of events. */
+  /** Empty for events that are not in the log of events. */
   readonly id: string;
 }
 
@@ -24,9 +24,9 @@ type Note =
 const NAME = `mesh-stream ${PREFIX}`;
 const RETRY_MS_MIN = 500;
 const RETRY_MS_MAX = 8000;
-/** A connection without a frame for this long is lost; the daemon sends one every 15 seconds. */
+/** The silence after which a connection is lost; the daemon sends a frame every 15 seconds. */
 const SILENCE_MS_MAX = 35_000;
-/** The page that keeps the connection notices first. */
+/** Longer, so that the page with the connection notices first. */
 const LEADER_SILENCE_MS_MAX = 45_000;
 
 export interface StreamPlans {
@@ -35,7 +35,7 @@ export interface StreamPlans {
   /** The address, with the event to resume after. */
   address(): string;
   receive(frame: Frame): void;
-  /** What another page that has just been opened has to know; undefined while connecting. */
+  /** The state for another page that has just been opened; undefined while connecting. */
   state(): Frame | undefined;
 }
 
@@ -49,7 +49,7 @@ export class SharedStream {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #heard_at = Date.now();
-  /** Whether this daemon sends something while nothing happens; an older one is silent. */
+  /** True if this daemon sends a frame while nothing happens; an older daemon is silent. */
   #sends_alive = false;
 
   constructor(plans: StreamPlans) {
@@ -76,7 +76,7 @@ export class SharedStream {
 
   /** A person looks at the page again: timers may have slept, and the connection may be gone. */
   wake(): void {
-    // Only the time of day goes on while the machine sleeps; but it may also be set.
+    // Only the time of day continues while the machine sleeps, but it may also be set.
     if (Math.abs(Date.now() - this.#heard_at) > SILENCE_MS_MAX) this.#recover();
   }
 
@@ -89,7 +89,7 @@ export class SharedStream {
     });
     await held.catch(() => {
       if (!this.#leads) return this.#leave();
-      // Another page has not heard from this one, and took over.
+      // Another page has not heard from this page, and took over.
       this.#leads = false;
       this.#disconnect();
       this.#lead({});
@@ -151,7 +151,7 @@ export class SharedStream {
     clearTimeout(this.#watchdog);
     clearTimeout(this.#retry);
     if (frame.type === "lost") {
-      // A hidden page's timers are slow: a page that is looked at asks it to try again.
+      // A hidden page's timers are slow: a visible page asks it to try again.
       if (this.#leads || !this.#channel || !document.hidden) this.#openLater();
     } else {
       this.#heard_at = Date.now();
@@ -168,7 +168,7 @@ export class SharedStream {
     this.#watchdog = setTimeout(() => this.#recover(), silence_ms);
   }
 
-  /** Nothing was heard for too long: of the daemon, or of the page that keeps the connection. */
+  /** The daemon, or the page with the connection, was silent for too long. */
   #recover(): void {
     if (this.#leads || !this.#channel) return this.#lose();
     this.#take({ type: "lost", data: "{}", id: "" });

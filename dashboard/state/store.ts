@@ -1,4 +1,4 @@
-/** What the whole page shares: peers, the inbox, open asks, the time. */
+/** The shared state of the page: peers, the inbox, open asks, the time. */
 
 import { computed, signal } from "@preact/signals";
 import { call, isRefusal } from "./calls.ts";
@@ -15,7 +15,7 @@ const NOTICE_MS = 8000;
 
 export { now };
 
-/** What happened to an act whose place on the page is gone. */
+/** The result of an act whose place on the page is gone. */
 export const notice = signal("");
 let notice_timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -39,8 +39,8 @@ export const openAsks = new Resource(
   async () => (await call(at.listAsks, { query: { state: "open", limit: OPEN_ASKS_MAX } })).asks,
 );
 /**
- * The inbox with all open asks to the human, once the peers are known too: what is not complete
- * must not look as if nothing waited. Null when no human is registered.
+ * The inbox with all open asks to the human, once the peers are known, too: an incomplete inbox
+ * must not look as if nothing waited. Null if no human is registered.
  */
 export const inbox = new Resource(["inbox", "asks"], async () => {
   try {
@@ -83,7 +83,7 @@ export const livePeers = computed(() =>
   (peers.value.value ?? []).filter(({ status, role }) => status !== "retired" && role !== "human")
 );
 
-/** Those of this machine: what starts, ends or shares a program reaches no other. */
+/** Live peers of this machine: other machines' programs cannot be started, ended or shared. */
 export const localPeers = computed(() => livePeers.value.filter((peer) => !isRemote(peer)));
 
 /** The most urgent first. */

@@ -6,7 +6,7 @@ import { PREFIX } from "./calls.ts";
 import { refreshAll, refreshTopics, type Topic } from "./resource.ts";
 import { type Frame, SharedStream } from "./shared_stream.ts";
 
-/** `live`: what is shown is current. `down`: it may be out of date. */
+/** `live`: the page is current. `down`: it may be out of date. */
 export const connection = signal<"connecting" | "live" | "down">("connecting");
 /** When the connection was lost, in milliseconds; undefined while it is live. */
 export const lostAt = signal<number | undefined>(undefined);
@@ -17,7 +17,7 @@ export const openings = signal(0);
 /** How often the connection has failed since the page was opened. */
 export const failures = signal(0);
 
-/** What each event changes. */
+/** The topics that each event changes. */
 const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_registered: ["peers"],
   peer_updated: ["peers", "turns"],
@@ -94,7 +94,7 @@ function receive({ type, data, id }: Frame): void {
     connection.value = "live";
     refreshAll();
   } else if (type === "gap") refreshAll();
-  // Steps and turns are not stored: what they changed in the meantime is loaded when it opens.
+  // Steps and turns are not stored: their changes are loaded when the stream opens again.
   else if (type === "delivery") refreshTopics(["messages"], namedIds(data));
   else if (type === "turn") refreshTopics(["peers"], namedIds(data));
   else if (isEventType(type)) {

@@ -1,6 +1,6 @@
 /** Asks: open and closed, by age, and one ask with the chain that it belongs to. */
 
-import { Act, Age, Choices, Empty, Loaded, State } from "../components/basics.tsx";
+import { Act, Age, Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
@@ -41,7 +41,7 @@ function AskList({ state }: { state: "open" | "closed" }) {
   const load = () => call(at.listAsks, { query: { state, limit: String(LIMIT) } });
   const resource = useResource(`asks ${state}`, ["asks"], load, { kept: true });
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ asks }) => (
         <>
           {asks.length === 0 && (
@@ -61,7 +61,7 @@ function AskList({ state }: { state: "open" | "closed" }) {
           {asks.length === LIMIT && <p class="hint">{`The newest ${LIMIT} asks are shown.`}</p>}
         </>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 
@@ -73,7 +73,7 @@ function AskDetail({ id }: { id: string }) {
       <p>
         <a href={link("asks")}>← All asks</a>
       </p>
-      <Loaded resource={resource}>
+      <ResourceView resource={resource}>
         {(chain) =>
           chain.length === 0
             ? <Empty title="This ask is not known">Closed asks are kept for 30 days.</Empty>
@@ -84,12 +84,12 @@ function AskDetail({ id }: { id: string }) {
                 ))}
               </ol>
             )}
-      </Loaded>
+      </ResourceView>
     </div>
   );
 }
 
-/** The ask and those that it follows up, oldest first; empty if it is not known. */
+/** The ask and the asks that it follows up, oldest first; empty if it is unknown. */
 async function loadChain(id: string): Promise<Ask[]> {
   const chain: Ask[] = [];
   let next: string | null = id;

@@ -1,8 +1,8 @@
-/** Attention: what waits for the human, ranked by who is blocked and for how long. */
+/** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
 import type { ComponentChildren } from "preact";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
-import { Act, Age, Empty, Loaded, State } from "../components/basics.tsx";
+import { Act, Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink } from "../components/message.tsx";
 import { call } from "../state/calls.ts";
@@ -11,7 +11,7 @@ import type { InboxItem, Peer } from "../state/records.ts";
 import { link } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
-import { Missed } from "./attention/missed.tsx";
+import { MissedQuestion } from "./attention/missed.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
 import { FirstRun } from "./first_run.tsx";
 
@@ -22,7 +22,7 @@ export function Attention() {
   const questions = waitingAsks.value.length + shownQuestions.value.length;
   const calm = questions + notes.length + peers.length === 0;
   return (
-    <Loaded resource={inbox}>
+    <ResourceView resource={inbox}>
       {(box) => (
         <div class="column">
           <Questions />
@@ -30,7 +30,7 @@ export function Attention() {
           <ul class="cards">
             {peers.map((peer) => (
               <Row key={peer.peer_id} of={peer}>
-                <Waiting peer={peer} />
+                <WaitingAgent peer={peer} />
               </Row>
             ))}
           </ul>
@@ -45,11 +45,11 @@ export function Attention() {
           {calm && <Calm registered={box !== null} />}
         </div>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 
-/** One record that cannot be shown does not hide the others. */
+/** A record that cannot be shown does not hide the others. */
 function Row({ of, children }: { of: unknown; children: ComponentChildren }) {
   return <RecordBoundary of={of}>{children}</RecordBoundary>;
 }
@@ -66,7 +66,7 @@ function Note({ item }: { item: InboxItem }) {
         <span class="grow" />
         <Age at={item.created_at} suffix=" ago" />
       </header>
-      {item.correlation_id && item.kind === "ask" && <Missed id={item.correlation_id} />}
+      {item.correlation_id && item.kind === "ask" && <MissedQuestion id={item.correlation_id} />}
       <Markdown text={item.text} />
       <Attachments of={item.attachments} />
       <div class="answer-tools">
@@ -82,7 +82,7 @@ function Note({ item }: { item: InboxItem }) {
   );
 }
 
-function Waiting({ peer }: { peer: Peer }) {
+function WaitingAgent({ peer }: { peer: Peer }) {
   const { terminal, tmux_session, pane_id } = peer;
   return (
     <li class="card" data-row tabIndex={-1}>

@@ -1,4 +1,4 @@
-/** What to do while there is no agent yet. */
+/** The first steps, shown while there is no agent. */
 
 import { Act } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";

@@ -1,6 +1,6 @@
-/** Health: the daemon, the relay, the account of all messages, and what contradicts itself. */
+/** Health: the daemon, the relay, the account of all messages, and contradictory records. */
 
-import { duration, Loaded, State } from "../components/basics.tsx";
+import { duration, ResourceView, State } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
 import { PeerLink } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
@@ -28,7 +28,7 @@ export function Health() {
   return (
     <div class="tiles">
       <Figures />
-      <Loaded resource={health}>{(record) => <Daemon record={record} />}</Loaded>
+      <ResourceView resource={health}>{(record) => <Daemon record={record} />}</ResourceView>
       {RELAYED ? <NoCounts /> : <Counts />}
       <Findings />
       <Selftests />
@@ -43,10 +43,10 @@ function Counts() {
     () => call(at.listDeliveries, { query: { limit: "1" } }),
     { kept: true },
   );
-  return <Loaded resource={counts}>{(record) => <Messages record={record} />}</Loaded>;
+  return <ResourceView resource={counts}>{(record) => <Messages record={record} />}</ResourceView>;
 }
 
-/** The list of deliveries never passes the tunnel (contract 9). What each peer waits for does. */
+/** The list of deliveries never passes the tunnel (contract 9), unlike the queue of each peer. */
 function NoCounts() {
   const waiting = livePeers.value.filter(({ pending_ask_count }) => pending_ask_count > 0);
   const asks = waiting.reduce((sum, { pending_ask_count }) => sum + pending_ask_count, 0);
@@ -139,16 +139,16 @@ interface Finding {
 
 const onlinePeers = () => localPeers.peek().filter(({ status }) => status !== "offline");
 
-/** Examines a few peers at a time; one that has just gone does not hide the others. */
+/** Examines a few peers at a time. A peer that has just gone does not hide the others. */
 async function examine(): Promise<Finding[]> {
   await peers.whenLoaded();
   const left = onlinePeers().slice(0, EXAMINED_MAX);
   const examined: Finding[] = [];
   const examineNext = async () => {
     for (let peer = left.shift(); peer; peer = left.shift()) {
-      const one = peer;
-      await call(at.diagnosePeer, { params: { id: one.peer_id }, query: {} }).then(
-        (report) => examined.push({ peer: one, report }),
+      const examined_peer = peer;
+      await call(at.diagnosePeer, { params: { id: examined_peer.peer_id }, query: {} }).then(
+        (report) => examined.push({ peer: examined_peer, report }),
         (error) => {
           if (!isRefusal(error, "unknown_peer")) throw error;
         },
@@ -159,18 +159,18 @@ async function examine(): Promise<Finding[]> {
   return examined;
 }
 
-/** How many peers an examination has reached. */
+/** The number of peers that an examination has reached. */
 function reach(examined: number): string {
   return `${examined} of ${onlinePeers().length} online peers examined.`;
 }
 
-/** What the daemon knows about each live peer that cannot all be true. */
+/** Contradictions in the daemon's records of live peers. */
 function Findings() {
   const resource = useResource("findings", ["health"], examine, { kept: true });
   return (
     <section class="card">
       <h2>Findings</h2>
-      <Loaded resource={resource}>
+      <ResourceView resource={resource}>
         {(examined) => {
           const found = examined.filter(({ report }) => report.contradictions.length > 0);
           if (found.length === 0) {
@@ -191,7 +191,7 @@ function Findings() {
             </ul>
           );
         }}
-      </Loaded>
+      </ResourceView>
       <p class="hint">
         Everything at once: <code>mesh doctor</code> <Copy text="mesh doctor" />
       </p>

@@ -1,6 +1,6 @@
-/** Jobs: a board by state, what recurs, one job in full, and a new one. */
+/** Jobs: a board by state, recurring jobs, one job in full, and a form for a new job. */
 
-import { Empty, Loaded } from "../components/basics.tsx";
+import { Empty, ResourceView } from "../components/basics.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../state/resource.ts";
@@ -11,7 +11,7 @@ import { CreateJob } from "./jobs/create.tsx";
 import { Detail } from "./jobs/detail.tsx";
 
 const LIMIT = "300";
-/** In place of an id: the form of a new job. */
+/** The id in the address of the form for a new job. */
 const NEW = "new";
 
 export function Jobs() {
@@ -28,7 +28,7 @@ function AllJobs() {
       <div class="toolbar">
         <a class="button primary" href={link("jobs", NEW)}>New job</a>
       </div>
-      <Loaded resource={resource}>{(lists) => <Board lists={lists} />}</Loaded>
+      <ResourceView resource={resource}>{(lists) => <Board lists={lists} />}</ResourceView>
     </>
   );
 }
@@ -37,9 +37,9 @@ function NewJob() {
   return (
     <div class="column">
       <Back />
-      <Loaded resource={peers}>
+      <ResourceView resource={peers}>
         {() => <CreateJob created={(id) => go(link("jobs", id))} />}
-      </Loaded>
+      </ResourceView>
     </div>
   );
 }
@@ -58,9 +58,9 @@ function OneJob({ id }: { id: string }) {
       {unknown
         ? <Empty title="This job is not known">It may have been removed.</Empty>
         : (
-          <Loaded resource={resource}>
+          <ResourceView resource={resource}>
             {(job) => <Detail job={job} refresh={resource.refresh} />}
-          </Loaded>
+          </ResourceView>
         )}
     </div>
   );

@@ -1,14 +1,14 @@
-/** Log: all messages, live, grouped by thread; with filters, what they find. */
+/** Log: all messages that match the filters, live, grouped by thread. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SearchField } from "../components/act/search_field.tsx";
 import { Steady } from "../components/act/steady_content.tsx";
-import { Empty, Failed, Loaded } from "../components/basics.tsx";
+import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
 import { livePeers } from "../state/store.ts";
-import { FILTERS, type Filters, filtersOf, type Found, loadMessages } from "./log/pages.ts";
+import { FILTERS, type Filters, filtersOf, type FoundMessages, loadMessages } from "./log/pages.ts";
 import { ThreadRow } from "./log/thread_row.tsx";
 import { hold, type Thread, toThreads } from "./log/threads.ts";
 
@@ -103,10 +103,10 @@ function Select(
   );
 }
 
-interface Shown {
-  /** What was searched for. */
+interface LoadedResults {
+  /** The search that was loaded. */
   readonly key: string;
-  readonly found: Found;
+  readonly found: FoundMessages;
   readonly threads: readonly Thread[];
 }
 
@@ -117,13 +117,13 @@ function Results({ filters }: { filters: Filters }) {
   const count = wanted.key === key ? wanted.count : PAGE;
   const load = (signal: AbortSignal) => loadMessages(filters, count, signal);
   const resource = useResource(`log ${key} ${count}`, ["messages", "asks"], load, { kept: true });
-  const last = useRef<Shown>(undefined);
+  const last = useRef<LoadedResults>(undefined);
   const value = resource.value.value;
   if (value && value !== last.current?.found) {
     last.current = { key, found: value, threads: toThreads(value.messages) };
   }
   const error = resource.error.value;
-  if (!last.current) return <Loaded resource={resource}>{() => null}</Loaded>;
+  if (!last.current) return <ResourceView resource={resource}>{() => null}</ResourceView>;
   const { found: { messages, more }, threads } = last.current;
   const is_filtered = FILTERS.some((name) => filters[name] !== "");
   return (

@@ -1,6 +1,6 @@
 /** Mesh: the peers by machine and circle, filtered, dense or roomy. */
 
-import { Choices, Empty, Loaded } from "../components/basics.tsx";
+import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { lazy } from "../components/lazy.tsx";
 import { SearchField } from "../components/act/search_field.tsx";
 import { hasOtherMachines } from "../state/network.ts";
@@ -9,18 +9,18 @@ import { filter, route } from "../state/router.ts";
 import { livePeers, peers } from "../state/store.ts";
 import { FirstRun } from "./first_run.tsx";
 import { Circles } from "./mesh/circles.tsx";
-import { type Order, ORDERS, sorted, toOrder } from "./mesh/order.ts";
+import { type Order, ORDERS, sortPeers, toOrder } from "./mesh/order.ts";
 import { useFreshAges } from "./mesh/peer_card.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
-/** Only who has several machines needs its code. */
+/** Only networks of several machines need its code. */
 const MachineGroups = lazy(() => import("./lazy/managing.ts").then((part) => part.MachineGroups));
 const MeshMap = lazy(() => import("./lazy/managing.ts").then((part) => part.MeshMap));
 
-type Shown = "all" | "online" | "busy" | "offline";
+type StatusFilter = "all" | "online" | "busy" | "offline";
 
-const IS_SHOWN: Readonly<Record<Shown, (peer: Peer) => boolean>> = {
+const IS_SHOWN: Readonly<Record<StatusFilter, (peer: Peer) => boolean>> = {
   all: () => true,
   online: ({ status }) => status !== "offline",
   busy: ({ status, turn_state }) => status === "busy" || turn_state === "working",
@@ -29,7 +29,7 @@ const IS_SHOWN: Readonly<Record<Shown, (peer: Peer) => boolean>> = {
 
 type Tab = "list" | "map";
 
-/** The peers as a list, or as a map of who sends to whom. */
+/** The peers as a list, or as a map of their messages. */
 export function Mesh() {
   const tab: Tab = route.value.query.get("tab") === "map" ? "map" : "list";
   return (
@@ -50,14 +50,14 @@ export function Mesh() {
 function PeersByCircle() {
   const { query } = route.value;
   const text = query.get("q") ?? "";
-  const shown = toShown(query.get("show"));
+  const shown = toStatusFilter(query.get("show"));
   const dense = query.get("dense") === "1";
   const order = toOrder(query.get("sort"));
   useFreshAges();
   const found = livePeers.value.filter(IS_SHOWN[shown]).filter((peer) => matches(peer, text));
-  const count = (which: Shown) => livePeers.value.filter(IS_SHOWN[which]).length;
+  const count = (which: StatusFilter) => livePeers.value.filter(IS_SHOWN[which]).length;
   return (
-    <Loaded resource={peers}>
+    <ResourceView resource={peers}>
       {() =>
         livePeers.value.length === 0 && !hasOtherMachines.value ? <FirstRun /> : (
           <>
@@ -89,8 +89,8 @@ function PeersByCircle() {
               </button>
               <SpawnButton />
             </div>
-            <Found
-              peers={sorted(found, order)}
+            <FilteredPeers
+              peers={sortPeers(found, order)}
               dense={dense}
               is_filtered={text !== "" || shown !== "all"}
             />
@@ -98,12 +98,12 @@ function PeersByCircle() {
             <SpawnWindow />
           </>
         )}
-    </Loaded>
+    </ResourceView>
   );
 }
 
-/** A machine that shares no peer is shown as long as nothing is searched for. */
-function Found(
+/** A machine that shares no peer is shown unless a search is active. */
+function FilteredPeers(
   { peers, dense, is_filtered }: { peers: readonly Peer[]; dense: boolean; is_filtered: boolean },
 ) {
   if (is_filtered && peers.length === 0) {
@@ -132,6 +132,6 @@ function matches(peer: Peer, text: string): boolean {
   return text.toLowerCase().split(/\s+/).every((word) => all.includes(word));
 }
 
-function toShown(text: string | null): Shown {
-  return text !== null && text in IS_SHOWN ? text as Shown : "all";
+function toStatusFilter(text: string | null): StatusFilter {
+  return text !== null && text in IS_SHOWN ? text as StatusFilter : "all";
 }

@@ -1,6 +1,6 @@
 /** Peer: the conversation, writing to it, and the evidence about it. */
 
-import { Choices, Empty, Loaded, State } from "../components/basics.tsx";
+import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -10,7 +10,7 @@ import type { Peer } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
 import { livePeers, peers, peersById } from "../state/store.ts";
-import { sorted } from "./mesh/order.ts";
+import { sortPeers } from "./mesh/order.ts";
 import { activityOf, PeerList } from "./mesh/peer_card.tsx";
 import { Actions } from "./peer/actions.tsx";
 import { Conversation } from "./peer/conversation.tsx";
@@ -26,14 +26,14 @@ export function PeerView() {
   const asked = query.get("tab");
   const tab = asked === "evidence" || asked === "screen" ? asked : "conversation";
   return (
-    <Loaded resource={peers}>
+    <ResourceView resource={peers}>
       {() => {
         const peer = peersById.value.get(id);
         return peer
           ? <PeerPage peer={peer} tab={tab} />
           : <FormerPeer key={id} id={id} tab={tab} />;
       }}
-    </Loaded>
+    </ResourceView>
   );
 }
 
@@ -45,7 +45,7 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
     <div class="split">
       <nav class="split-list" aria-label="Peers">
         <PeerList
-          peers={sorted(livePeers.value, "need")}
+          peers={sortPeers(livePeers.value, "need")}
           dense={false}
           current={peer_id}
         />
@@ -61,7 +61,7 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
   );
 }
 
-/** What the peer started; nothing until it is known, as most peers have no subagents. */
+/** The peer's subagents; nothing until they are loaded, because most peers have none. */
 function PeerSubagents({ id }: { id: string }) {
   const load = () => call(at.getPeer, { params: { id }, query: {} });
   const found = only(useResource(`${id} subagents`, ["peers"], load), [id]).value.value;
@@ -70,7 +70,7 @@ function PeerSubagents({ id }: { id: string }) {
   return found && children ? <Subagents {...found} /> : null;
 }
 
-/** A peer that is retired, or offline for long: the list of peers leaves it out. */
+/** A peer that the list of peers leaves out: it is retired, or has been offline for long. */
 function FormerPeer({ id, tab }: { id: string; tab: Tab }) {
   const resource = useResource<Peer | null>(id, ["peers"], async () => {
     try {
@@ -81,9 +81,9 @@ function FormerPeer({ id, tab }: { id: string; tab: Tab }) {
     }
   });
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {(peer) => peer ? <PeerPage peer={peer} tab={tab} /> : <Unknown />}
-    </Loaded>
+    </ResourceView>
   );
 }
 
@@ -115,8 +115,10 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         label="Part"
         chosen={tab}
         choose={(next) => filter({ tab: next === "conversation" ? "" : next })}
-        options={TAB_ORDER.filter((one) => one !== "screen" || peer.pane_id !== null || tab === one)
-          .map((one) => [one, TABS[one]])}
+        options={TAB_ORDER.filter((tab_name) =>
+          tab_name !== "screen" || peer.pane_id !== null || tab === tab_name
+        )
+          .map((tab_name) => [tab_name, TABS[tab_name]])}
       />
       {isRemote(peer)
         ? <RemoteNote machine={peer.machine} />
@@ -125,7 +127,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   );
 }
 
-/** In place of the actions: each needs the peer's process or pane. */
+/** Shown instead of the actions, which need the peer's process or pane. */
 function RemoteNote({ machine }: { machine: string | null }) {
   return (
     <p class="hint">

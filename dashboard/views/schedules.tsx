@@ -1,7 +1,7 @@
 /** Schedules: messages for later by day; creating one, cancelling one. */
 
 import { useState } from "preact/hooks";
-import { Choices, Empty, Loaded } from "../components/basics.tsx";
+import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../state/records.ts";
@@ -50,15 +50,17 @@ export function Schedules() {
         <CreateSchedule from={humanName.value} created={created} />
       )}
       {tab === "when" ? <Subscriptions /> : (
-        <Loaded resource={resource}>
-          {({ schedules }) => <Shown tab={tab} schedules={schedules} refresh={resource.refresh} />}
-        </Loaded>
+        <ResourceView resource={resource}>
+          {({ schedules }) => (
+            <ScheduleList tab={tab} schedules={schedules} refresh={resource.refresh} />
+          )}
+        </ResourceView>
       )}
     </>
   );
 }
 
-function Shown(
+function ScheduleList(
   { tab, schedules, refresh }: {
     tab: Tab;
     schedules: readonly Schedule[];
@@ -77,7 +79,9 @@ function Shown(
   if (tab === "calendar") return <Agenda days={agendaOf(active, now.value)} refresh={refresh} />;
   return (
     <ul class="cards">
-      {shown.map((one) => <ScheduleCard key={one.schedule_id} schedule={one} refresh={refresh} />)}
+      {shown.map((schedule) => (
+        <ScheduleCard key={schedule.schedule_id} schedule={schedule} refresh={refresh} />
+      ))}
     </ul>
   );
 }

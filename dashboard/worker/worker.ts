@@ -59,7 +59,7 @@ self.addEventListener("notificationclick", (event) => {
   event.waitUntil(showPage());
 });
 
-/** Keeps the page and its files. Fails, and is tried again later, if one of them is missing. */
+/** Caches the page and its files. Fails if one is missing, and is then tried again later. */
 async function install(): Promise<void> {
   const cache = await caches.open(CACHE);
   const page = await fetch(scope, { redirect: "error", cache: "no-store" });
@@ -69,7 +69,7 @@ async function install(): Promise<void> {
   await self.skipWaiting();
 }
 
-/** Removes what earlier builds of this page kept. */
+/** Removes the caches of earlier builds of this page. */
 async function activate(): Promise<void> {
   const own = `${CACHE_PREFIX}${new URL(scope).pathname} `;
   const names = await caches.keys();
@@ -80,8 +80,8 @@ async function activate(): Promise<void> {
 }
 
 /**
- * The network first: the browser's own request carries what proves the navigation. A proxy may
- * answer in place of a relay that is down.
+ * The network first: the browser's own request carries the proof of the navigation. A proxy may
+ * answer for a relay that is down.
  */
 async function loadPage({ request, preloadResponse }: RequestEvent): Promise<Response> {
   const kept = () => caches.match(scope, { cacheName: CACHE });
@@ -95,12 +95,12 @@ async function loadPage({ request, preloadResponse }: RequestEvent): Promise<Res
   }
 }
 
-/** A file's name changes with its content, so the kept one is the right one. */
+/** A file's name changes with its content, so a cached file is always current. */
 async function loadFile(request: Request): Promise<Response> {
   return await caches.match(request, { cacheName: CACHE }) ?? await fetch(request);
 }
 
-/** Shows the page that is open, or opens one; either shows Attention. */
+/** Shows Attention on a page that is open, or on a new page. */
 async function showPage(): Promise<void> {
   const windows = await self.clients.matchAll({ type: "window" });
   const open = windows.find(({ url }) => url.split(/[?#]/, 1)[0] === scope);

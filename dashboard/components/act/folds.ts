@@ -1,4 +1,4 @@
-/** What the reader unfolded stays unfolded when its view is shown again. */
+/** Remembers unfolded parts, which stay unfolded when their view is shown again. */
 
 import { useState } from "preact/hooks";
 
@@ -7,7 +7,7 @@ const KEPT_MAX = 500;
 
 const choices = new Map<string, boolean>();
 
-/** Whether the fold of this key is open, and a function that turns it. */
+/** True if the fold of this key is open, and a function that toggles it. */
 export function useFold(key: string, isOpenAtFirst: boolean): readonly [boolean, () => void] {
   const [, render] = useState({});
   const isOpen = choices.get(key) ?? isOpenAtFirst;

@@ -5,7 +5,7 @@ import { Copy } from "../copy.tsx";
 
 interface RecordBoundaryProps {
   readonly children: ComponentChildren;
-  /** The record as it came, to be copied. */
+  /** The received record, for copying. */
   readonly of: unknown;
 }
 

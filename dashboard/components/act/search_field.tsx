@@ -2,17 +2,17 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** How long nothing is typed before the search begins. */
+/** The pause in typing after which the search begins. */
 const PAUSE_MS = 200;
 
 export function SearchField(
   { label, placeholder, value, search, is_main = true, list, class: className }: {
     label: string;
     placeholder: string;
-    /** What is searched for now. */
+    /** The present query. */
     value: string;
     search: (text: string) => void;
-    /** Whether the key of the search leads to it. */
+    /** True if the key of the search leads to this field. */
     is_main?: boolean;
     /** The id of a list of suggestions. */
     list?: string;

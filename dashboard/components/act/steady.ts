@@ -1,15 +1,15 @@
-/** Rows that have just moved take no clicks: the click may be meant for what stood there before. */
+/** Rows that have just moved take no clicks: the click may be meant for the previous row. */
 
 import { signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 
-/** A row must have stood still for this long. */
+/** The time without movement after which a row takes clicks. */
 const STILL_MS = 500;
 
 interface Place {
   readonly top: number;
-  /** When it came there, by the clock of events. */
+  /** The time of its arrival there, by the clock of events. */
   readonly since: number;
 }
 
@@ -36,7 +36,7 @@ export function useSteadiness(list: RefObject<HTMLElement | null>): void {
   }, []);
 }
 
-/** Whether a click came too soon. The keyboard chooses an element, not a place: never too soon. */
+/** True if a click came too soon. The keyboard chooses an element, not a place: never too soon. */
 export function isTooSoon(event: MouseEvent, id: string): boolean {
   const place = places.get(id);
   return event.detail > 0 && place !== undefined && event.timeStamp - place.since < STILL_MS;

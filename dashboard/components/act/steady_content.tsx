@@ -4,12 +4,12 @@ import type { ComponentChildren, VNode } from "preact";
 import { useMemo } from "preact/hooks";
 
 interface SteadyProps {
-  /** What the content shows, apart from signals that its own components read. */
+  /** The values that the content shows, apart from signals that its own components read. */
   readonly of: readonly unknown[];
   readonly children: () => VNode;
 }
 
-/** Renders its content again only if one of the values of `of` is another one. */
+/** Renders its content again only if one of the values of `of` has changed. */
 export function Steady({ of, children }: SteadyProps): ComponentChildren {
   return useMemo(children, of);
 }

@@ -1,4 +1,4 @@
-/** A request that a person sends: one at a time, and once, however often it is tried again. */
+/** A person's request: one at a time, and executed once, even after several tries. */
 
 import { useRef, useState } from "preact/hooks";
 import { ApiError } from "kit/http/client.ts";
@@ -33,7 +33,7 @@ export function useSubmit() {
     running.current = false;
     setBusy(false);
   };
-  /** What is sent next is another request. */
+  /** Makes the next sending a new request. */
   const renew = () => {
     key.current = undefined;
   };
@@ -41,8 +41,8 @@ export function useSubmit() {
 }
 
 /**
- * The request of a form. What it says is worked out once, so that it is the same when it is tried
- * again: "in 10 minutes" is another time by then. A change or a refusal ends it.
+ * The request of a form. Its body is computed once, so that a second try sends the same: "in 10
+ * minutes" is another time by then. A change or a refusal ends it.
  */
 export function useFormSubmit<T>() {
   const { busy, error, submit, renew: renewKey } = useSubmit();
@@ -64,7 +64,7 @@ export function useFormSubmit<T>() {
   return { busy, error, send, renew };
 }
 
-/** Whether the daemon certainly did nothing. */
+/** True if the daemon certainly did nothing. */
 export function isDefinite(error: unknown): boolean {
   return error instanceof ApiError && error.status >= 400 && error.status < 500;
 }

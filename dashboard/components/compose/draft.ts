@@ -5,11 +5,11 @@ import { type Draft, parseDraft } from "./kept.ts";
 const keyOf = (peer_id: string) => `mesh-draft-${peer_id}`;
 
 export function loadDraft(peer_id: string, now = Date.now()): Draft {
-  return parseDraft(stored(keyOf(peer_id)) ?? "", now);
+  return parseDraft(readStorage(keyOf(peer_id)) ?? "", now);
 }
 
-/** Null, too, if the browser keeps nothing for this page. */
-function stored(key: string): string | null {
+/** Also null if the browser keeps nothing for this page. */
+function readStorage(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {
@@ -17,7 +17,7 @@ function stored(key: string): string | null {
   }
 }
 
-/** Keeps a draft; an empty one is forgotten. A full storage keeps the draft on the page only. */
+/** Stores a draft, and deletes an empty one. If the storage is full, only the page has it. */
 export function keepDraft(peer_id: string, draft: Draft): void {
   const is_empty = draft.text === "" && draft.files.length === 0;
   try {

@@ -1,4 +1,4 @@
-/** Reads what the browser kept for this page: drafts and templates. Rubbish is left out. */
+/** Reads the browser's drafts and templates of this page. Invalid data is left out. */
 
 import type { FileFacts } from "../../state/records.ts";
 
@@ -23,7 +23,7 @@ export interface Template {
 export const EMPTY: Draft = { text: "", mode: "ask", files: [] };
 export const TEMPLATES_MAX = 50;
 
-/** A kept draft without expired files; what cannot be read is a text. */
+/** A kept draft without expired files. Unreadable data becomes its text. */
 export function parseDraft(kept: string, now: number): Draft {
   if (!kept.startsWith("{")) return { ...EMPTY, text: kept };
   try {
@@ -57,8 +57,8 @@ export function parseTemplates(kept: string): Template[] {
   }
 }
 
-function isTemplate(one: unknown): one is Template {
-  if (typeof one !== "object" || one === null) return false;
-  return typeof Reflect.get(one, "name") === "string" &&
-    typeof Reflect.get(one, "text") === "string";
+function isTemplate(value: unknown): value is Template {
+  if (typeof value !== "object" || value === null) return false;
+  return typeof Reflect.get(value, "name") === "string" &&
+    typeof Reflect.get(value, "text") === "string";
 }

@@ -56,7 +56,7 @@ function Keep({ text }: { text: string }) {
   const [name, setName] = useState("");
   if (text.trim() === "") return null;
   const wanted = name.trim();
-  const replaces = templates.value.some((one) => one.name === wanted);
+  const replaces = templates.value.some((template) => template.name === wanted);
   const full = templates.value.length >= TEMPLATES_MAX && !replaces;
   const submit = (event: Event) => {
     event.preventDefault();

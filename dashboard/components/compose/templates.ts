@@ -7,14 +7,14 @@ const KEY = "mesh-templates";
 
 export const templates = signal<readonly Template[]>(parseTemplates(read()));
 
-/** Keeps a text under a name, in place of one that has it already. */
+/** Keeps a text under a name, and replaces a template of the same name. */
 export function keepTemplate(name: string, text: string): void {
-  const others = templates.value.filter((one) => one.name !== name);
+  const others = templates.value.filter((template) => template.name !== name);
   write([...others, { name, text }].toSorted((a, b) => a.name.localeCompare(b.name)));
 }
 
 export function forgetTemplate(name: string): void {
-  write(templates.value.filter((one) => one.name !== name));
+  write(templates.value.filter((template) => template.name !== name));
 }
 
 function read(): string {

@@ -5,25 +5,25 @@ import { callWithForm, errorText } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { DraftFile } from "./kept.ts";
 
-/** How many files one message may carry (contract 2). */
+/** Maximum files of one message (contract 2). */
 export const FILES_MAX = 20;
 
 export interface Upload {
   readonly key: string;
   readonly filename: string;
   readonly size: number;
-  /** Why it failed; undefined while it runs. */
+  /** The reason of a failure; undefined while the upload runs. */
   readonly error?: string;
 }
 
-/** The uploads that run or failed. Each that is done becomes a file of the draft. */
+/** Running and failed uploads. A finished upload becomes a file of the draft. */
 export function useUploads(count: number, add: (file: DraftFile) => void) {
   const [uploads, setUploads] = useState<readonly Upload[]>([]);
   const running = useRef(new Map<string, AbortController>());
   const remove = (key: string) => {
     running.current.get(key)?.abort();
     running.current.delete(key);
-    setUploads((all) => all.filter((one) => one.key !== key));
+    setUploads((all) => all.filter((upload) => upload.key !== key));
   };
   const start = async (file: File) => {
     const key = crypto.randomUUID();
@@ -36,7 +36,7 @@ export function useUploads(count: number, add: (file: DraftFile) => void) {
     } catch (error) {
       if (controller.signal.aborted) return;
       const failed = { key, filename: file.name, size: file.size, error: errorText(error) };
-      setUploads((all) => all.map((one) => one.key === key ? failed : one));
+      setUploads((all) => all.map((upload) => upload.key === key ? failed : upload));
     }
   };
   const refuse = (file: File) => {

@@ -1,6 +1,6 @@
 /**
- * Rows of a captured screen without every sequence but colours. What a program in a pane writes
- * cannot move the cursor, name a link, set a title or reach the clipboard.
+ * Rows of a captured screen, with no sequences except colours. So the output of a program in a
+ * pane cannot move the cursor, name a link, set a title or reach the clipboard.
  */
 
 /** A colour sequence (SGR); a shift of the character set; any other sequence or control. */

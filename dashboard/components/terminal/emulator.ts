@@ -1,4 +1,4 @@
-/** The terminal: xterm.js as a screen, and for its keys, in a file of its own. */
+/** The terminal: xterm.js as a screen, and for its keys, in a separate file. */
 
 import { type ITheme, Terminal } from "@xterm/xterm";
 import styles from "@xterm/xterm/css/xterm.css" with { type: "text" };
@@ -88,7 +88,7 @@ export const openTerminal: TerminalPart["openTerminal"] = (host) => {
 function inputOf(terminal: Terminal): TerminalView["takeInput"] {
   let input: TerminalInput | undefined;
   terminal.onData((data) => input?.typed(keysOf(data)));
-  // In its alternate screen, xterm.js would make arrow keys of a wheel's turns.
+  // In its alternate screen, xterm.js would turn wheel events into arrow keys.
   terminal.attachCustomWheelEventHandler(() => false);
   terminal.attachCustomKeyEventHandler((event) => {
     if (event.key !== LEAVE_KEY) return input !== undefined;
@@ -111,8 +111,8 @@ function inputOf(terminal: Terminal): TerminalView["takeInput"] {
 }
 
 /**
- * Draws the whole screen anew: each row at its own place, so that one whose width xterm.js counts
- * differently moves no other. A row does not wrap (`?7l`). Line drawings are set G1 (`)0`).
+ * Draws the whole screen again, each row at its own place: a row whose width xterm.js counts
+ * differently does not move others. Rows do not wrap (`?7l`). Line drawings are set G1 (`)0`).
  */
 function toSequence({ rows, height, cursor }: ScreenContent): string {
   const drawn = rows.slice(0, height).map((row, y) => `\x1b[${y + 1}H${withColoursOnly(row)}`);

@@ -1,4 +1,4 @@
-/** What the page knows of the terminal, which is a file of its own and loaded when wanted. */
+/** The interface of the terminal, which is a separate file that is loaded on demand. */
 
 import type { Key } from "protocol/agents/contract.ts";
 
@@ -11,7 +11,7 @@ export interface ScreenContent {
   readonly cursor: { readonly x: number; readonly y: number } | null;
 }
 
-/** Where the keys go that a person presses in the terminal. */
+/** The receiver of the keys that a person presses in the terminal. */
 export interface TerminalInput {
   typed(keys: readonly Key[]): void;
   /** The person pressed the key that ends it. */
@@ -26,6 +26,6 @@ export interface TerminalView {
 }
 
 export interface TerminalPart {
-  /** Shows a terminal in an element. It takes no input until it is told to. */
+  /** Shows a terminal in an element. Keys do nothing until `takeInput`. */
   openTerminal(host: HTMLElement): TerminalView;
 }

@@ -1,7 +1,7 @@
 /**
  * Styles of xterm.js under the page's policy, which forbids style elements and style attributes:
  * their text goes to style sheets and properties. xterm.js makes its elements with the page's own
- * document, also where its option `documentOverride` names another one.
+ * document, even if its option `documentOverride` names another document.
  */
 
 export interface PolicyStyles {
@@ -11,7 +11,7 @@ export interface PolicyStyles {
   release(): void;
 }
 
-/** While it holds, new `style` and `span` elements of the page divert their styles. */
+/** Until it is released, new `style` and `span` elements of the page divert their styles. */
 export function divertStyles(page: Document): PolicyStyles {
   const sheets: CSSStyleSheet[] = [];
   const addSheet = (): CSSStyleSheet => {
@@ -22,7 +22,7 @@ export function divertStyles(page: Document): PolicyStyles {
   };
   const make = Document.prototype.createElement.bind(page);
   const divert = (name: string, options?: ElementCreationOptions) => {
-    // An empty style element is refused, too: an empty template takes its place.
+    // An empty style element is refused, too: an empty template replaces it.
     const element = make(name === "style" ? "template" : name, options);
     if (name === "style") divertText(element, addSheet());
     else if (name === "span") divertAttribute(element);
@@ -32,14 +32,14 @@ export function divertStyles(page: Document): PolicyStyles {
   return {
     adopt: (text) => addSheet().replaceSync(text),
     release() {
-      // The prototype's is in force again, unless another terminal was opened meanwhile.
+      // Restores the prototype's function, if no other terminal was opened meanwhile.
       if (page.createElement === divert) Reflect.deleteProperty(page, "createElement");
-      page.adoptedStyleSheets = page.adoptedStyleSheets.filter((one) => !sheets.includes(one));
+      page.adoptedStyleSheets = page.adoptedStyleSheets.filter((sheet) => !sheets.includes(sheet));
     },
   };
 }
 
-/** Rules that are written into the element go to the sheet. */
+/** Writes the rules of the element to the sheet. */
 function divertText(element: HTMLElement, sheet: CSSStyleSheet): void {
   Object.defineProperty(element, "textContent", {
     set: (text: string) => sheet.replaceSync(text),

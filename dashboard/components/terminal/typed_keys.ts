@@ -1,4 +1,4 @@
-/** The keys in what xterm.js reports as typed: texts, and sequences of escape characters. */
+/** The keys in xterm.js's reports of typed text: texts and escape sequences. */
 
 import type { ControlKey, Key, NamedKey } from "protocol/agents/contract.ts";
 
@@ -30,7 +30,7 @@ const APPLICATION_KEY = /^\x1bO/;
 
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
-/** Without keys that have no name here, such as those with two modifiers. */
+/** Leaves out keys that have no name here, such as keys with two modifiers. */
 export function keysOf(data: string): Key[] {
   return (data.match(TOKENS) ?? []).flatMap((token): Key[] => {
     const named = NAMED[token.replace(APPLICATION_KEY, "\x1b[")];
@@ -41,7 +41,7 @@ export function keysOf(data: string): Key[] {
   });
 }
 
-/** What is pasted, with the line ends of Unix and without other controls. */
+/** A pasted text, with the line ends of Unix and without other controls. */
 export function pasteOf(text: string): Key[] {
   const paste = text.replaceAll(/\r\n?/g, "\n").replaceAll(CONTROLS, "");
   return paste === "" ? [] : [{ paste }];

@@ -1,6 +1,6 @@
 /**
- * Characters that cannot be seen, or that change the order of others, are shown by their number: a
- * text must not look like another one.
+ * Shows characters that are invisible, or that change the order of others, by their number: a
+ * text must not look like another text.
  */
 
 /**
@@ -38,7 +38,7 @@ export function piecesOf(text: string): Piece[] {
   return pieces;
 }
 
-/** What is copied contains nothing that was not to be seen. */
+/** Removes hidden characters from copied text. */
 export function withoutHidden(text: string): string {
   return piecesOf(text.replaceAll(/\r\n?/g, "\n"))
     .filter(({ hidden }) => !hidden).map(({ text }) => text).join("").replace(/\n$/, "");
@@ -56,14 +56,14 @@ function numberOf(char: string): string {
   return (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
 }
 
-/** How many words of a link's text may be an address. */
+/** Maximum words of a link's text that may be an address. */
 const WORDS_MAX = 50;
 /** Between the words of a text, and around an address. */
 const NO_ADDRESS = /[\s()<>[\]"',;!]+/;
-/** The last part of a host's name, which is no number. */
+/** The last part of a host's name, which is not a number. */
 const HOST_END = /\.\p{L}[\p{L}\d-]+$/u;
 
-/** The host of a link, if its text looks like the address of another one. */
+/** The host of a link, if its text looks like the address of another host. */
 export function otherHost(href: string, text: string): string | undefined {
   const host = hostOf(href);
   for (const word of text.split(NO_ADDRESS, WORDS_MAX)) {

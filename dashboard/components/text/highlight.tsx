@@ -8,7 +8,7 @@ import { lang, languages } from "sugar-high/lang";
 /** Longer code has no colours: the parser takes quadratic time for some texts. */
 const COLOURED_CHARS_MAX = 4000;
 
-/** `language` is what the fence of the code block says. */
+/** `language` is the name on the fence of the code block. */
 export function Highlighted({ text, language }: { text: string; language: string }) {
   const lines = useMemo(() => linesOf(text, language), [text, language]);
   if (!lines) return <code>{visible(text)}</code>;
@@ -31,7 +31,7 @@ function linesOf(text: string, language: string): readonly ParsedLine[] | undefi
   const id = lang(language);
   if (id === undefined || text.length > COLOURED_CHARS_MAX) return undefined;
   try {
-    const { lines } = parse(text, languages.find((one) => one.id === id)?.config);
+    const { lines } = parse(text, languages.find((language) => language.id === id)?.config);
     const texts = lines.map(({ tokens }) => tokens.map(({ value }) => value).join(""));
     return texts.join("\n") === text ? lines : undefined;
   } catch {

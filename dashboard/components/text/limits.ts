@@ -5,22 +5,22 @@
 
 import { lexer, type Token } from "marked";
 
-/** How much of one text is parsed; the rest is shown as it is. */
+/** Maximum characters of one text that are parsed; the rest is shown as it is. */
 const PARSED_CHARS_MAX = 16_000;
 /** Limits of the lines between two blank lines, in which the parser looks for pairs. */
 const PARAGRAPH_CHARS_MAX = 4000;
 const EMPHASIS_MAX = 120;
 const BRACKETS_MAX = 300;
-/** How deep lists and quotes may be nested on one line, and by indentation. */
+/** Maximum depth of lists and quotes on one line, and by indentation. */
 const MARKERS_MAX = 10;
 const INDENT_MAX = 40;
 const COLUMNS_MAX = 40;
 const CELLS_MAX = 2000;
-/** How many parts of one text become elements. */
+/** Maximum parts of one text that become elements. */
 const NODES_MAX = 3000;
 /** The elements of a block of code without its colours. */
 const CODE_NODES = 10;
-/** How much code of one text has colours. */
+/** Maximum characters of code in one text that have colours. */
 const COLOURED_CHARS_MAX = 12_000;
 
 export type Part =
@@ -51,11 +51,11 @@ export function partsOf(text: string): readonly Part[] {
     nodes -= tokens ? countOf(tokens, nodes) : 0;
     return tokens && nodes >= 0 ? { type: "parsed", tokens } : { type: "plain", text };
   });
-  return joined(parts);
+  return joinParts(parts);
 }
 
-/** Plain neighbours are one part: a text may have thousands of short paragraphs. */
-function joined(parts: readonly Part[]): Part[] {
+/** Joins neighbouring plain parts: a text may have thousands of short paragraphs. */
+function joinParts(parts: readonly Part[]): Part[] {
   const kept: (Part | string[])[] = [];
   for (const part of parts) {
     const last = kept.at(-1);
@@ -63,7 +63,7 @@ function joined(parts: readonly Part[]): Part[] {
     else if (Array.isArray(last)) last.push(part.text);
     else kept.push([part.text]);
   }
-  return kept.map((one) => Array.isArray(one) ? { type: "plain", text: one.join("\n") } : one);
+  return kept.map((part) => Array.isArray(part) ? { type: "plain", text: part.join("\n") } : part);
 }
 
 function tokensOf(text: string): readonly Token[] | undefined {
@@ -109,7 +109,7 @@ function sectionsOf(text: string): Section[] {
   return sections;
 }
 
-/** Whether the parser could take long, or the result could be large. */
+/** True if the parser could take long, or the result could be large. */
 function isCostly(lines: readonly string[]): boolean {
   const paragraph = { chars: 0, emphasis: 0, brackets: 0 };
   let columns = 1;
@@ -131,7 +131,7 @@ function count(line: string, pattern: RegExp): number {
   return line.match(pattern)?.length ?? 0;
 }
 
-/** How many quotes and lists a line may open, or how far it is indented. */
+/** The number of quotes and lists that a line may open; infinite if it is indented too far. */
 function depthOf(line: string): number {
   const start = /^[\s>*+\-\d.)]*/.exec(line)?.[0] ?? "";
   const spaces = start.length - start.trimStart().length;
@@ -146,7 +146,7 @@ function countOf(tokens: readonly Token[], limit: number): number {
   while (rest.length > 0 && found <= limit) {
     const next = rest.pop();
     if (Array.isArray(next)) {
-      for (const one of next) rest.push(one);
+      for (const token of next) rest.push(token);
     } else if (typeof next === "object" && next !== null) {
       found++;
       if ("tokens" in next) rest.push(next.tokens);

@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { piecesOf } from "./hidden.ts";
 
-/** More hidden characters of one text have no element of their own. */
+/** Maximum hidden characters of one text with an element of their own. */
 const MARKED_MAX = 300;
 
-/** A text of an agent, with what it hides. */
+/** A text of an agent, with its hidden characters. */
 export function visible(text: string): ComponentChildren {
   const pieces = piecesOf(text.replaceAll("\r\n", "\n"));
   if (pieces.every(({ hidden }) => !hidden)) return text;

@@ -4,7 +4,7 @@ import { now } from "../../state/store.ts";
 import { Age } from "../basics.tsx";
 import { momentText, nextFires, TIMEZONE } from "./times.ts";
 
-/** The next five times, where the reader is; `first` is the one that the daemon has set. */
+/** The next five times, in the reader's time zone; the daemon has set `first`. */
 export function NextFires(
   { cron, timezone, first = null }: { cron: string; timezone: string; first?: string | null },
 ) {

@@ -1,4 +1,4 @@
-/** Times where the reader is, and the times at which a pattern fires. */
+/** Times in the reader's time zone, and the times at which a pattern fires. */
 
 import { nextFire } from "kit/core/cron_pattern.ts";
 
@@ -16,7 +16,7 @@ export function nextFires(cron: string, timezone: string, after: number, count =
   return found;
 }
 
-/** Undefined also for what is no pattern, or no time zone that this browser knows. */
+/** Also undefined for an invalid pattern, or a time zone that this browser does not know. */
 function fireAfter(cron: string, timezone: string, after: number): number | undefined {
   try {
     return nextFire(cron, timezone, after);
@@ -25,7 +25,7 @@ function fireAfter(cron: string, timezone: string, after: number): number | unde
   }
 }
 
-/** The day and the time where the reader is, such as `Mon 23 Nov, 03:00`. */
+/** The day and the time in the reader's time zone, such as `Mon 23 Nov, 03:00`. */
 export function momentText(at: number): string {
   const day = { weekday: "short", day: "numeric", month: "short" } as const;
   const time = { hour: "2-digit", minute: "2-digit", hour12: false } as const;

@@ -1,11 +1,11 @@
-/** When something is to happen, as a person enters it, and as the daemon takes it. */
+/** The time of an action: the fields of a form, and the value for the daemon. */
 
 import { patternProblem } from "kit/core/cron_pattern.ts";
 import { parseFromNow } from "kit/core/duration.ts";
 
 export type Mode = "now" | "in" | "at" | "recurring";
 
-/** What stands in the fields; only those of the mode count. */
+/** The contents of the fields; only the fields of the mode count. */
 export interface WhenText {
   readonly mode: Mode;
   /** A time from now, such as `10m`. */
@@ -22,7 +22,7 @@ export type When =
   | { readonly kind: "recurring"; readonly cron: string; readonly timezone: string }
   | { readonly kind: "invalid"; readonly problem: string };
 
-/** What the fields mean at `now`, in milliseconds. */
+/** The times that the fields mean at `now`, in milliseconds. */
 export function readWhen({ mode, span, local, cron, timezone }: WhenText, now: number): When {
   if (mode === "now") return { kind: "now" };
   if (mode === "recurring") {
@@ -43,7 +43,7 @@ export function readWhen({ mode, span, local, cron, timezone }: WhenText, now: n
   return { kind: "once", at: now + ms };
 }
 
-/** The next full hour where the reader is, as a field for local times takes it. */
+/** The next full hour in the reader's time zone, in the form of a field for local times. */
 export function nextHour(now: number): string {
   const date = new Date(now);
   date.setHours(date.getHours() + 1, 0, 0, 0);

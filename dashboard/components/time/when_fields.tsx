@@ -1,4 +1,4 @@
-/** The fields for when something is to happen, with what they mean below them. */
+/** The fields for the time of an action, with their meaning below them. */
 
 import { now } from "../../state/store.ts";
 import { Choices } from "../basics.tsx";

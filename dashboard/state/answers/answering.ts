@@ -1,4 +1,4 @@
-/** Answers of this page: their sending, and the questions that were closed elsewhere meanwhile. */
+/** Answers of this page: sending them, and questions that were closed elsewhere meanwhile. */
 
 import { signal } from "@preact/signals";
 import { ApiError } from "kit/http/client.ts";
@@ -8,7 +8,7 @@ import * as at from "protocol/generated/endpoints.ts";
 import type { Ask } from "../records.ts";
 import { inbox, openAsks } from "../store.ts";
 
-/** What a person gives as the answer; nothing acknowledges the ask. */
+/** A person's answer; without an option and a text it acknowledges the ask. */
 export interface Reply {
   readonly option_id?: string;
   readonly text?: string;
@@ -16,16 +16,16 @@ export interface Reply {
   readonly declined?: true;
 }
 
-/** The asks that this page has closed; they are gone before the daemon's lists say so. */
-export const finished = signal<ReadonlySet<string>>(new Set());
+/** The asks that this page has closed; the page hides them before the daemon's lists change. */
+export const closedAsks = signal<ReadonlySet<string>>(new Set());
 /** The asks whose answer of this page came too late, as they are now. */
-export const lost = signal<ReadonlyMap<string, Ask>>(new Map());
+export const lateAnswers = signal<ReadonlyMap<string, Ask>>(new Map());
 
 /** The asks that this page is answering now. */
 export const pending = signal<ReadonlySet<string>>(new Set());
 
-/** What this page has tried to answer. */
-const tried = new Map<string, Reply>();
+/** The answers that this page has tried to send. */
+const sentReplies = new Map<string, Reply>();
 
 export const answerDraft = (correlation_id: string): string => `answer-${correlation_id}`;
 
@@ -39,7 +39,7 @@ export function hasDraft(correlation_id: string): boolean {
  */
 export async function giveAnswer(ask: Ask, reply: Reply, headers: Record<string, string>) {
   const { correlation_id } = ask;
-  tried.set(correlation_id, reply);
+  sentReplies.set(correlation_id, reply);
   setPending(correlation_id, true);
   try {
     return await answerOnce(ask, reply, headers);
@@ -63,7 +63,7 @@ async function answerOnce(ask: Ask, reply: Reply, headers: Record<string, string
     if (!isRefusal(error, "already_closed")) throw error;
     const closed = await call(at.getAsk, { params: { id: correlation_id } });
     if (!isOwn(closed)) {
-      lost.value = new Map(lost.value).set(correlation_id, closed);
+      lateAnswers.value = new Map(lateAnswers.value).set(correlation_id, closed);
       reload();
       return false;
     }
@@ -86,9 +86,9 @@ function send(
   return call(at.ackAsk, { body: { ...who, ...message }, headers });
 }
 
-/** Whether an ask was closed with the last answer of this page, whose response may be lost. */
+/** True if an ask was closed with this page's last answer, whose response may be lost. */
 export function isOwn(closed: Ask): boolean {
-  const reply = tried.get(closed.correlation_id);
+  const reply = sentReplies.get(closed.correlation_id);
   if (!reply) return false;
   const { option_id, text, declined } = reply;
   if (closed.responder !== closed.to_peer_name) return false;
@@ -98,7 +98,7 @@ export function isOwn(closed: Ask): boolean {
   return text === undefined ? closed.outcome === "acknowledged" : closed.reply === text;
 }
 
-/** Sends the text of a late answer as a new ask, because a person said so. */
+/** Sends the text of a late answer as a new ask, which a person has confirmed. */
 export async function askAnew(ask: Ask, text: string, headers: Record<string, string>) {
   const { correlation_id, to_peer_id, from_peer_id, from_peer_name } = ask;
   const to_peer = from_peer_id ?? from_peer_name;
@@ -111,14 +111,14 @@ export async function askAnew(ask: Ask, text: string, headers: Record<string, st
 /** The card and its draft are not needed any more. */
 export function finish(correlation_id: string): void {
   keepDraft(answerDraft(correlation_id), "");
-  tried.delete(correlation_id);
-  finished.value = new Set(finished.value).add(correlation_id);
-  const rest = new Map(lost.value);
+  sentReplies.delete(correlation_id);
+  closedAsks.value = new Set(closedAsks.value).add(correlation_id);
+  const rest = new Map(lateAnswers.value);
   rest.delete(correlation_id);
-  lost.value = rest;
+  lateAnswers.value = rest;
 }
 
-/** Whether the daemon knows the ask no more. */
+/** True if the daemon no longer knows the ask. */
 export function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && error.problem.error === "unknown_ask";
 }

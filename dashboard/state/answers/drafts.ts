@@ -1,4 +1,4 @@
-/** Texts that are not sent yet. They outlive a reload, but not the tab: they may be secret. */
+/** Unsent texts. They outlive a reload, but not the tab, because they may be secret. */
 
 import { PREFIX } from "../calls.ts";
 
@@ -9,13 +9,13 @@ const written = new Map<string, string>();
 
 /** `name` is unique on the page, such as `answer-ask-1`. */
 export function draftOf(name: string): string {
-  return written.get(name) ?? stored((storage) => storage.getItem(keyOf(name))) ?? "";
+  return written.get(name) ?? withStorage((storage) => storage.getItem(keyOf(name))) ?? "";
 }
 
 export function keepDraft(name: string, text: string): void {
   if (text) written.set(name, text);
   else written.delete(name);
-  stored((storage) => {
+  withStorage((storage) => {
     if (text && text.length <= CHARS_MAX) storage.setItem(keyOf(name), text);
     else storage.removeItem(keyOf(name));
   });
@@ -26,8 +26,8 @@ function keyOf(name: string): string {
   return `mesh-draft${PREFIX}-${name}`;
 }
 
-/** The storage may be full or blocked; a draft then lives as long as the page. */
-function stored<T>(use: (storage: Storage) => T): T | undefined {
+/** The storage may be full or blocked; a draft then lasts as long as the page. */
+function withStorage<T>(use: (storage: Storage) => T): T | undefined {
   try {
     return use(sessionStorage);
   } catch {

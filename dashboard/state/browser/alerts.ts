@@ -1,4 +1,4 @@
-/** Tells a person who looks elsewhere what waits for them: notifications, and the app's badge. */
+/** Shows waiting items to a person who looks elsewhere: notifications, and the app's badge. */
 
 import { computed, effect, signal } from "@preact/signals";
 import { PREFIX } from "../calls.ts";
@@ -44,7 +44,7 @@ export function switchOff(): void {
   for (const id of [...shown.keys()]) close(id);
 }
 
-/** What waits for the human, as a notification shows it. */
+/** An item that waits for the human, as a notification shows it. */
 interface Item {
   readonly id: string;
   readonly title: string;
@@ -76,7 +76,7 @@ const items = computed<readonly Item[] | undefined>(() => {
 
 /** The items that this page knows; undefined until the first have been loaded. */
 let known: ReadonlySet<string> | undefined;
-/** What closes the notification of an item. */
+/** Functions that close the notification of an item. */
 const shown = new Map<string, Promise<() => void>>();
 
 export function watchAlerts(): void {
@@ -114,7 +114,7 @@ async function open({ id, title: what, body }: Item): Promise<() => void> {
   if (worker) {
     await worker.showNotification(title, options);
     return async () => {
-      for (const one of await worker.getNotifications({ tag })) one.close();
+      for (const alert of await worker.getNotifications({ tag })) alert.close();
     };
   }
   const notification = new Notification(title, options);
@@ -131,7 +131,7 @@ function close(id: string): void {
   shown.delete(id);
 }
 
-/** Closes what an earlier page has shown and what was answered while no page was open. */
+/** Closes notifications of an earlier page whose items were answered while no page was open. */
 async function closeOutdated(): Promise<void> {
   const found = await (await registration())?.getNotifications() ?? [];
   const tags = new Set(items.peek()?.map(({ id }) => tagOf(id)));

@@ -3,20 +3,20 @@
 import { signal } from "@preact/signals";
 import { PREFIX } from "../calls.ts";
 
-/** Whether the page opens without its server; the text says why it does not. */
+/** The state of the service worker; `reason` says why the page cannot open without its server. */
 export const offline = signal<"asking" | "ready" | { readonly reason: string }>("asking");
 
 const WORKER = `${PREFIX}/dashboard/worker.js`;
 const SCOPE = `${PREFIX}/dashboard`;
 
-/** The library has no types for this. A `TrustedScriptURL` takes the place of a string. */
+/** The library has no types for this. A `TrustedScriptURL` is used like a string. */
 declare const trustedTypes: undefined | {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): {
     createScriptURL(url: string): string;
   };
 };
 
-/** The page's policy allows one maker of script addresses, and this one makes one address. */
+/** The page's policy allows this one policy for script URLs, which accepts one address. */
 function workerAddress(): string {
   if (typeof trustedTypes === "undefined") return WORKER;
   const policy = trustedTypes.createPolicy("mesh-worker", {

@@ -17,8 +17,8 @@ export function useHour(): Resource<Hour> {
 let loaded: Hour = { messages: [], truncated: false };
 
 /**
- * Loads pages until one holds a message that is known. Of older messages than that page, what
- * happens later is known only if their trace is opened.
+ * Loads pages until a page contains a known message. Later changes of messages older than that page
+ * are shown only if their trace is opened.
  */
 async function loadHour(since_ms: number): Promise<Hour> {
   const since = new Date(since_ms).toISOString();

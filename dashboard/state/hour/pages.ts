@@ -2,24 +2,24 @@
 
 import type { Message } from "../records.ts";
 
-/** A busy hour is shown by its newest messages. */
+/** Maximum messages of an hour: the newest ones. */
 export const MESSAGES_MAX = 4000;
 
 export interface Hour {
   /** Newest first. */
   readonly messages: readonly Message[];
-  /** Whether the hour has older messages, which are not loaded. */
+  /** True if the hour has older messages, which are not loaded. */
   readonly truncated: boolean;
 }
 
-/** What is loaded now in front of what is known of the hour. */
+/** Puts the newly loaded messages before the known messages of the hour. */
 export function mergeHour(
   before: Hour,
   { fresh, complete, joined, since }: {
     fresh: readonly Message[];
-    /** Whether the whole hour was loaded. */
+    /** True if the whole hour was loaded. */
     complete: boolean;
-    /** Whether nothing is missing between what was loaded and what was known. */
+    /** True if there is no gap between the loaded and the known messages. */
     joined: boolean;
     since: string;
   },

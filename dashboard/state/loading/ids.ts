@@ -1,16 +1,16 @@
-/** The ids in what was loaded, by which events are told apart. */
+/** The ids in a loaded value, by which the page finds the events that concern it. */
 
-/** No id is longer. */
+/** Maximum characters of an id. */
 const ID_CHARS_MAX = 80;
 
-/** Each short text in a value; an id is one of them. */
+/** All short texts in a value, which include its ids. */
 export function idsIn(value: unknown, found: Set<string> = new Set()): ReadonlySet<string> {
   if (typeof value === "string") {
     if (value.length <= ID_CHARS_MAX) found.add(value);
   } else if (value instanceof Map) {
-    for (const [key, one] of value) idsIn([key, one], found);
+    for (const [key, element] of value) idsIn([key, element], found);
   } else if (typeof value === "object" && value !== null) {
-    for (const one of Object.values(value)) idsIn(one, found);
+    for (const element of Object.values(value)) idsIn(element, found);
   }
   return found;
 }

@@ -1,6 +1,6 @@
-/** The last values of what was shown: a view to which a person returns shows them at once. */
+/** The last loaded values: a view to which a person returns shows them at once. */
 
-/** The values that were used last are kept. */
+/** Maximum values; the least recently used one is dropped. */
 const KEPT_MAX = 12;
 
 export class KeptValues {

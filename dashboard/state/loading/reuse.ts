@@ -1,6 +1,6 @@
 /** Records that have not changed keep their identity, so that nothing renders them again. */
 
-/** To compare a longer list, such as that of the map, takes longer than to draw it. */
+/** Maximum elements compared: comparing a longer list, as on the map, is slower than drawing. */
 const LIST_MAX = 600;
 
 /** `next` with all parts of `before` that are the same; `before` itself if nothing has changed. */
@@ -16,10 +16,14 @@ function reuseValue(before: unknown, next: unknown): unknown {
 /** The elements of a list may have moved, as when a new one comes first. */
 function reuseList(before: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
   if (next.length > LIST_MAX) return next;
-  const known = new Map(before.filter(isRecord).map((one) => [JSON.stringify(one), one]));
-  const list = next.map((one) => isRecord(one) ? known.get(JSON.stringify(one)) ?? one : one);
+  const known = new Map(
+    before.filter(isRecord).map((element) => [JSON.stringify(element), element]),
+  );
+  const list = next.map((element) =>
+    isRecord(element) ? known.get(JSON.stringify(element)) ?? element : element
+  );
   const isSame = list.length === before.length &&
-    list.every((one, index) => one === before[index]);
+    list.every((element, index) => element === before[index]);
   return isSame ? before : list;
 }
 

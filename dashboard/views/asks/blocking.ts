@@ -1,4 +1,4 @@
-/** Who blocks whom: an ask waits on the open asks of the peer that has to answer it. */
+/** Chains of blocked asks: an ask waits for the open asks of the peer that has to answer it. */
 
 import type { Ask } from "../../state/records.ts";
 
@@ -6,9 +6,9 @@ import type { Ask } from "../../state/records.ts";
 export interface Wait {
   readonly ask: Ask;
   readonly on: readonly Wait[];
-  /** How many of the recipient's asks are shown elsewhere, because they hold up others too. */
+  /** The recipient's asks that are shown elsewhere, because they also hold up others. */
   readonly elsewhere: number;
-  /** Whether the recipient waits, through others, on this ask itself. */
+  /** True if the recipient waits, through others, for this ask itself. */
   readonly circular: boolean;
 }
 
@@ -21,8 +21,8 @@ export interface Blocker {
 }
 
 /**
- * Open asks as trees: at the root who waits longest, below what the recipient waits on in turn.
- * Each ask is in one place.
+ * Open asks as trees: the root is the oldest ask, and below an ask are the asks that its recipient
+ * waits for. Each ask is in one place.
  */
 export function waitsOf(asks: readonly Ask[]): Wait[] {
   const oldest_first = byAge(asks);
@@ -33,20 +33,21 @@ export function waitsOf(asks: readonly Ask[]): Wait[] {
     placed.add(ask);
     const path = [...above, ask];
     const next = asked_by.get(ask.to_peer_id) ?? [];
-    const circular = next.some((one) => path.includes(one));
-    const elsewhere = next.filter((one) => placed.has(one) && !path.includes(one)).length;
+    const circular = next.some((next_ask) => path.includes(next_ask));
+    const elsewhere =
+      next.filter((next_ask) => placed.has(next_ask) && !path.includes(next_ask)).length;
     const on: Wait[] = [];
-    for (const one of next) if (!placed.has(one)) on.push(place(one, path));
+    for (const next_ask of next) if (!placed.has(next_ask)) on.push(place(next_ask, path));
     return { ask, on, elsewhere, circular };
   };
   const is_root = ({ from_peer_id }: Ask) => from_peer_id === null || !asked.has(from_peer_id);
   const roots = oldest_first.filter(is_root).map((ask) => place(ask, []));
-  // What is left waits in a circle.
+  // The remaining asks wait for each other.
   for (const ask of oldest_first) if (!placed.has(ask)) roots.push(place(ask, []));
   return roots.sort((a, b) => a.ask.created_at.localeCompare(b.ask.created_at));
 }
 
-/** The peers that others wait for, with the most waiting first. */
+/** The peers that others wait for; the peer with most waiting peers is first. */
 export function blockersOf(asks: readonly Ask[]): Blocker[] {
   const asked_of = Map.groupBy(byAge(asks), ({ to_peer_id }) => to_peer_id);
   return [...asked_of].flatMap(([peer_id, [first]]) => {

@@ -1,4 +1,4 @@
-/** Open asks as chains: below each ask, what its recipient waits on in turn. */
+/** Open asks as chains: below each ask are the asks that its recipient waits for. */
 
 import { Age, State } from "../../components/basics.tsx";
 import { firstLine, To } from "../../components/message.tsx";
@@ -7,7 +7,7 @@ import type { Ask } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { type Blocker, blockersOf, type Wait, waitsOf } from "./blocking.ts";
 
-/** A peer for whom only one other waits is no bottleneck. */
+/** Minimum waiting peers of a bottleneck. */
 const WAITING_MIN = 2;
 const BLOCKERS_MAX = 5;
 
@@ -58,7 +58,7 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
       )}
       {on.length > 0 && (
         <ul aria-label={`What ${ask.to_peer_name} waits for`}>
-          {on.map((one) => <WaitRow key={one.ask.correlation_id} wait={one} />)}
+          {on.map((wait) => <WaitRow key={wait.ask.correlation_id} wait={wait} />)}
         </ul>
       )}
     </li>

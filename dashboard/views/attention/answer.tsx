@@ -7,11 +7,11 @@ import { Failed } from "../../components/basics.tsx";
 import { isSend } from "../../components/compose.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
-import { answerDraft, giveAnswer, lost, type Reply } from "../../state/answers/answering.ts";
+import { answerDraft, giveAnswer, lateAnswers, type Reply } from "../../state/answers/answering.ts";
 import { draftOf, keepDraft } from "../../state/answers/drafts.ts";
 import type { Ask } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
-import { Ended } from "./ended.tsx";
+import { EndedQuestion } from "./ended.tsx";
 
 const TOO_SOON = "The questions have just moved. Press again.";
 
@@ -68,7 +68,11 @@ export function Answer({ ask, ended }: { ask: Ask; ended: boolean }) {
         <AnswerText ask={ask} ended={ended} answer={answer} />
       )}
       {ended && (
-        <Ended ask={ask} text={takes_text ? text : ""} late={lost.value.get(correlation_id)} />
+        <EndedQuestion
+          ask={ask}
+          text={takes_text ? text : ""}
+          late={lateAnswers.value.get(correlation_id)}
+        />
       )}
       {!ended && (
         <div class="answer-tools">

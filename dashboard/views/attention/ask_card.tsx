@@ -1,4 +1,4 @@
-/** A question with everything that its answer needs. */
+/** A question with everything that a person needs to answer it. */
 
 import { Age, State } from "../../components/basics.tsx";
 import { Exact, Markdown } from "../../components/markdown.tsx";
@@ -8,9 +8,9 @@ import type { Ask, Peer } from "../../state/records.ts";
 import { peersById } from "../../state/store.ts";
 import { Answer } from "./answer.tsx";
 import { AskerContext } from "./context.tsx";
-import type { Shown } from "./order.ts";
+import type { ShownQuestion } from "./order.ts";
 
-export function AskCard({ shown }: { shown: Shown }) {
+export function AskCard({ shown }: { shown: ShownQuestion }) {
   const { waiting: { ask, behind }, ended } = shown;
   const { question } = ask;
   const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
@@ -41,8 +41,7 @@ export function AskCard({ shown }: { shown: Shown }) {
       {peer && <Where peer={peer} />}
       {!ended && behind.names.length > 0 && (
         <p class="behind">
-          Behind it {behind.names.length === 1 ? "waits" : "wait"}{" "}
-          <bdi>{visible(listed(behind.names))}</bdi>
+          Waiting behind this question: <bdi>{visible(listNames(behind.names))}</bdi>
           {behind.since < ask.created_at && (
             <>
               , the longest for <Age at={behind.since} />
@@ -60,8 +59,8 @@ export function AskCard({ shown }: { shown: Shown }) {
 }
 
 /**
- * What is asked. What a person allows or chooses is shown as it was written: Markdown would show
- * `rm *.bak *.tmp` without its stars.
+ * The text of the question. Text that a person approves or chooses is shown as it was written:
+ * Markdown would show `rm *.bak *.tmp` without its stars.
  */
 function Wording({ ask: { text, question } }: { ask: Ask }) {
   const prompt = question?.prompt ?? null;
@@ -83,13 +82,13 @@ function Wording({ ask: { text, question } }: { ask: Ask }) {
   );
 }
 
-/** At most three names, and how many more. */
-function listed(names: readonly string[]): string {
+/** At most three names, and the number of others. */
+function listNames(names: readonly string[]): string {
   const more = names.length - 3;
   return names.slice(0, 3).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** Where the asker works, and on what. */
+/** The asker's folder and description. */
 export function Where({ peer: { backend, model, path, description } }: { peer: Peer }) {
   const facts = [backend, model, path].filter((fact) => fact !== null);
   return (
@@ -100,7 +99,7 @@ export function Where({ peer: { backend, model, path, description } }: { peer: P
   );
 }
 
-/** What the asker says about the question, such as the tool. */
+/** The asker's data about the question, such as the tool. */
 function Details({ of }: { of: Record<string, unknown> }) {
   return (
     <dl class="details">

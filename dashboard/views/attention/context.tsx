@@ -1,4 +1,4 @@
-/** The last lines of the asker: the end of its last turn, or what its pane shows. */
+/** The last lines of the asker: the end of its last turn, or of its pane. */
 
 import { Age } from "../../components/basics.tsx";
 import { plainText } from "../../components/terminal/colour_rows.ts";
@@ -14,14 +14,14 @@ const CHARS_MAX = 4000;
 
 interface Lines {
   readonly text: string;
-  /** When its turn ended, an instant; undefined for what its pane shows. */
+  /** The instant at which its turn ended; undefined for lines of its pane. */
   readonly ended_at?: string;
 }
 
-/** Whether this machine refuses such requests through the relay. */
+/** True if this machine refuses such requests through the relay. */
 let is_refused = false;
 
-/** Loaded once, when the question is first shown; nothing where there are no lines. */
+/** Loaded once, when the question is first shown; nothing without lines. */
 export function AskerContext({ peer, question_id }: { peer: Peer; question_id: string }) {
   const load = () => loadLines(peer);
   const { value } = useResource(`context ${question_id}`, [], load, { kept: true });
@@ -48,7 +48,7 @@ export function AskerContext({ peer, question_id }: { peer: Peer; question_id: s
   );
 }
 
-/** Null without lines; what cannot be read is no fault of the question. */
+/** Null without lines, also if they cannot be read. */
 async function loadLines(peer: Peer): Promise<Lines | null> {
   if (is_refused) return null;
   try {
@@ -59,7 +59,7 @@ async function loadLines(peer: Peer): Promise<Lines | null> {
   }
 }
 
-/** Another machine keeps the turns of its agents to itself. */
+/** Another machine does not pass on the turns of its agents. */
 async function lastTurn(peer: Peer): Promise<Lines | null> {
   if (isRemote(peer)) return null;
   const { peer_id } = peer;

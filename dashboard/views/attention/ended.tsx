@@ -1,4 +1,4 @@
-/** How a question ended that a person was about to answer, and what to do with the written text. */
+/** The end of a question that a person was answering, and the choices for the written text. */
 
 import { useEffect } from "preact/hooks";
 import { Copy } from "../../components/copy.tsx";
@@ -14,7 +14,9 @@ import type { Ask } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 
 /** `late`: the ask as it was when the answer of this page came too late. */
-export function Ended({ ask, text, late }: { ask: Ask; text: string; late: Ask | undefined }) {
+export function EndedQuestion(
+  { ask, text, late }: { ask: Ask; text: string; late: Ask | undefined },
+) {
   const { correlation_id, from_peer_name } = ask;
   const load = () => call(at.getAsk, { params: { id: correlation_id } });
   const resource = useResource(`ended ${correlation_id}`, ["asks"], load);

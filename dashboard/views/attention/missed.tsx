@@ -1,11 +1,11 @@
-/** How a question ended that the human did not answer. */
+/** The end of a question that the human did not answer. */
 
 import { State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
 
-export function Missed({ id }: { id: string }) {
+export function MissedQuestion({ id }: { id: string }) {
   const { value } =
     useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
   return (

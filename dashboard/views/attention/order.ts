@@ -1,30 +1,30 @@
-/** The order of the questions: new ones do not push away those that a person looks at. */
+/** The order of the questions: new ones do not move the questions that a person looks at. */
 
 import type { WaitingAsk } from "protocol/derived/waiting.ts";
 
 /** A question on the page. */
-export interface Shown {
+export interface ShownQuestion {
   readonly waiting: WaitingAsk;
-  /** Whether the ask was closed elsewhere while a person was about to answer it. */
+  /** True if the ask was closed elsewhere while a person was about to answer it. */
   readonly ended: boolean;
 }
 
 export interface Circumstances {
-  /** Whether a person points at the questions, has the focus in them, or writes an answer. */
+  /** True if a person points at the questions, has the focus in them, or writes an answer. */
   readonly attended: boolean;
-  /** Whether a question stays on the page although its ask is closed. */
+  /** True if a question stays on the page although its ask is closed. */
   readonly isKept: (id: string) => boolean;
 }
 
-export const idOf = ({ waiting }: Shown): string => waiting.ask.correlation_id;
+export const idOf = ({ waiting }: ShownQuestion): string => waiting.ask.correlation_id;
 
-/** `waiting` is in the order of urgency. While attended, what is new comes last. */
+/** `waiting` is in the order of urgency. While attended, new questions come last. */
 export function arrange(
-  before: readonly Shown[],
+  before: readonly ShownQuestion[],
   waiting: readonly WaitingAsk[],
   { attended, isKept }: Circumstances,
-): readonly Shown[] {
-  const open = new Map(waiting.map((one) => [one.ask.correlation_id, one]));
+): readonly ShownQuestion[] {
+  const open = new Map(waiting.map((question) => [question.ask.correlation_id, question]));
   const stay = before.flatMap((shown) => {
     const now = open.get(idOf(shown));
     if (now) return [{ waiting: now, ended: false }];
@@ -33,16 +33,21 @@ export function arrange(
   const known = new Set(stay.map(idOf));
   if (attended) {
     const fresh = waiting.filter(({ ask }) => !known.has(ask.correlation_id));
-    return [...stay, ...fresh.map((one) => ({ waiting: one, ended: false }))];
+    return [...stay, ...fresh.map((question) => ({ waiting: question, ended: false }))];
   }
-  const sorted: Shown[] = waiting.map((one) => ({ waiting: one, ended: false }));
+  const sorted: ShownQuestion[] = waiting.map((question) => ({ waiting: question, ended: false }));
   stay.forEach((shown, index) => shown.ended && sorted.splice(index, 0, shown));
   return sorted;
 }
 
-/** How many questions are more urgent than one that is shown above them. */
-export function misplaced(shown: readonly Shown[], waiting: readonly WaitingAsk[]): number {
+/** The number of questions that are more urgent than a question above them. */
+export function countMisplaced(
+  shown: readonly ShownQuestion[],
+  waiting: readonly WaitingAsk[],
+): number {
   const rank = new Map(waiting.map(({ ask }, index) => [ask.correlation_id, index]));
-  const ranks = shown.filter(({ ended }) => !ended).map((one) => rank.get(idOf(one)) ?? 0);
-  return ranks.filter((one, index) => ranks.slice(0, index).some((above) => above > one)).length;
+  const ranks = shown.filter(({ ended }) => !ended).map((question) =>
+    rank.get(idOf(question)) ?? 0
+  );
+  return ranks.filter((own, index) => ranks.slice(0, index).some((above) => above > own)).length;
 }

@@ -1,31 +1,32 @@
-/** The questions to the human. They stand still while a person looks at them. */
+/** The questions to the human. They do not move while a person looks at them. */
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
-import { finished, hasDraft, lost, pending } from "../../state/answers/answering.ts";
+import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answers/answering.ts";
 import { waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
-import { arrange, idOf, misplaced, type Shown } from "./order.ts";
+import { arrange, countMisplaced, idOf, type ShownQuestion } from "./order.ts";
 
-/** It outlives the view: a draft may wait for its question. */
-export const shownQuestions = signal<readonly Shown[]>([]);
+/** Kept longer than the view: a draft may wait for its question. */
+export const shownQuestions = signal<readonly ShownQuestion[]>([]);
 
 export function Questions() {
   const list = useRef<HTMLUListElement>(null);
   const [, setLooks] = useState(0);
-  const waiting = waitingAsks.value.filter(({ ask }) => !finished.value.has(ask.correlation_id));
-  const before = shownQuestions.peek().filter((one) => !finished.value.has(idOf(one)));
+  const waiting = waitingAsks.value.filter(({ ask }) => !closedAsks.value.has(ask.correlation_id));
+  const before = shownQuestions.peek().filter((question) => !closedAsks.value.has(idOf(question)));
   const shown = arrange(before, waiting, {
     attended: isAttended(list.current, before),
-    isKept: (id) => lost.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id),
+    isKept: (id) =>
+      lateAnswers.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id),
   }).map(withOwnAnswer);
   useLayoutEffect(() => {
     if (!areSame(shown, shownQuestions.peek())) shownQuestions.value = shown;
   });
   useSteadiness(list);
-  const urgent = misplaced(shown, waiting);
+  const urgent = countMisplaced(shown, waiting);
   const sort = () => {
     shownQuestions.value = [];
     setLooks((looks) => looks + 1);
@@ -43,9 +44,9 @@ export function Questions() {
         </header>
       )}
       <ul class="cards" ref={list}>
-        {shown.map((one) => (
-          <RecordBoundary key={idOf(one)} of={one.waiting.ask}>
-            <AskCard shown={one} />
+        {shown.map((question) => (
+          <RecordBoundary key={idOf(question)} of={question.waiting.ask}>
+            <AskCard shown={question} />
           </RecordBoundary>
         ))}
       </ul>
@@ -53,23 +54,23 @@ export function Questions() {
   );
 }
 
-/** An answer that is under way has not ended its question; one that came too late has. */
-function withOwnAnswer(shown: Shown): Shown {
+/** A running answer has not ended its question; an answer that came too late has. */
+function withOwnAnswer(shown: ShownQuestion): ShownQuestion {
   const id = idOf(shown);
-  const ended = lost.value.has(id) || (shown.ended && !pending.value.has(id));
+  const ended = lateAnswers.value.has(id) || (shown.ended && !pending.value.has(id));
   return ended === shown.ended ? shown : { waiting: shown.waiting, ended };
 }
 
-function areSame(some: readonly Shown[], others: readonly Shown[]): boolean {
+function areSame(some: readonly ShownQuestion[], others: readonly ShownQuestion[]): boolean {
   return some.length === others.length && some.every(({ waiting, ended }, index) => {
     const other = others[index];
     return other !== undefined && waiting === other.waiting && ended === other.ended;
   });
 }
 
-/** Whether a person may be about to act on one of the questions. */
-function isAttended(list: HTMLElement | null, shown: readonly Shown[]): boolean {
-  if (shown.some((one) => hasDraft(idOf(one)))) return true;
+/** True if a person may be about to act on one of the questions. */
+function isAttended(list: HTMLElement | null, shown: readonly ShownQuestion[]): boolean {
+  if (shown.some((question) => hasDraft(idOf(question)))) return true;
   const place = list?.parentElement ?? null;
   return place !== null && (place.matches(":hover") || place.contains(document.activeElement));
 }

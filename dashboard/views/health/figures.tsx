@@ -1,7 +1,7 @@
 /** The figures of the last hour: delivery times, throughput, the queue, the database. */
 
 import { useMemo } from "preact/hooks";
-import { Loaded } from "../../components/basics.tsx";
+import { ResourceView } from "../../components/basics.tsx";
 import { LineChart } from "../../components/chart.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -11,7 +11,7 @@ import { now } from "../../state/store.ts";
 import { bytesText, chartsOf, countText, timeText } from "./series.ts";
 
 const MINUTE_MS = 60_000;
-/** Charts of minutes need no faster loads. */
+/** The shortest time between two loads: the charts show minutes. */
 const INTERVAL_MS = 2000;
 
 export function Figures() {
@@ -23,7 +23,7 @@ export function Figures() {
   return (
     <section class="card figures" aria-labelledby="figures-title">
       <h2 id="figures-title">The last hour</h2>
-      <Loaded resource={resource}>{(figures) => <Charts figures={figures} />}</Loaded>
+      <ResourceView resource={resource}>{(figures) => <Charts figures={figures} />}</ResourceView>
     </section>
   );
 }

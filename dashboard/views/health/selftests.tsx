@@ -1,6 +1,6 @@
-/** What `mesh selftest` found last for each transport of each agent. */
+/** The last results of `mesh selftest` for each transport of each agent. */
 
-import { Age, Loaded, State } from "../../components/basics.tsx";
+import { Age, ResourceView, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -13,12 +13,12 @@ export function Selftests() {
   return (
     <section class="card">
       <h2>Self-test of the agents</h2>
-      <Loaded resource={resource}>
+      <ResourceView resource={resource}>
         {({ tested }) =>
           tested.length === 0
             ? <p>No agent was tested on this machine yet.</p>
             : <Results tested={tested} />}
-      </Loaded>
+      </ResourceView>
       <p class="hint">
         Test all agents: <code>mesh selftest</code> <Copy text="mesh selftest" />
       </p>

@@ -26,7 +26,7 @@ export function chartsOf({ minutes, started_at }: Figures, now: number): HourCha
       const minute = known.get(number);
       return minute ? of(minute) ?? null : null;
     });
-  /** Nothing is recorded of a quiet minute, and nothing is known from before the start. */
+  /** A quiet minute has no record, and minutes before the start are unknown. */
   const counts = (of: (minute: Minute) => number) =>
     numbers.map((number) => {
       const minute = known.get(number);

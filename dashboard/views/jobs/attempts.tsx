@@ -1,4 +1,4 @@
-/** The attempts of a job: each with its executor, its stages and what ended it. */
+/** The attempts of a job: each with its executor, its stages and its end. */
 
 import { Age, duration, State } from "../../components/basics.tsx";
 import { PeerLink } from "../../components/message.tsx";

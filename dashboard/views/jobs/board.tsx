@@ -1,4 +1,4 @@
-/** The board: jobs by state, and below it what recurs. */
+/** The board: jobs by state, and below it recurring jobs. */
 
 import { Age, Empty, State } from "../../components/basics.tsx";
 import { nextFires } from "../../components/time/times.ts";
@@ -43,7 +43,9 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
             Recurring <span class="count">{recurring.length}</span>
           </h2>
           <ul class="cards">
-            {recurring.map((one) => <TemplateCard key={one.calendar_id} template={one} />)}
+            {recurring.map((template) => (
+              <TemplateCard key={template.calendar_id} template={template} />
+            ))}
           </ul>
         </section>
       )}
@@ -95,7 +97,7 @@ export function Progress({ value }: { value: number }) {
   return <progress max={100} value={value} aria-label={`${value} %`} />;
 }
 
-/** How often a recurring job ran. */
+/** The number of runs of a recurring job. */
 export function runsText(occurrences: number): string {
   if (occurrences === 0) return "not run yet";
   return occurrences === 1 ? "ran once" : `ran ${occurrences} times`;

@@ -3,21 +3,21 @@
 export interface Check {
   readonly name: string;
   readonly result: "passed" | "failed" | "did not end" | "not run";
-  /** The end of what a failed check printed. */
+  /** The end of a failed check's output. */
   readonly output: string;
 }
 
 type Data = Readonly<Record<string, unknown>>;
 
 /**
- * Checks run in order up to the first that fails. `result_data` is also what an agent reports, so
- * any part of it may have another form.
+ * Checks run in order up to the first that fails. An agent can report `result_data`, too, so any
+ * part of it may have another form.
  */
 export function checksOf(names: readonly string[], result_data: Data | null): Check[] {
   const found = result_data?.["checks"];
   const outcomes = Array.isArray(found) ? found.filter(isRecord) : [];
   return names.map((name): Check => {
-    const outcome = outcomes.find((one) => one["name"] === name);
+    const outcome = outcomes.find((check) => check["name"] === name);
     if (!outcome) return { name, result: "not run", output: "" };
     const { exit, output_tail } = outcome;
     if (exit === 0) return { name, result: "passed", output: "" };

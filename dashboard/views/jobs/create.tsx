@@ -1,8 +1,8 @@
-/** A new job: what is to be done, by whom, when, and which checks decide about it. */
+/** A new job: its prompt, executor, time and checks. */
 
 import { useEffect, useState } from "preact/hooks";
 import { useFormSubmit } from "../../components/act/submit.ts";
-import { Choices, Failed, Loaded } from "../../components/basics.tsx";
+import { Choices, Failed, ResourceView } from "../../components/basics.tsx";
 import { readWhen } from "../../components/time/when.ts";
 import { emptyWhen, WhenFields } from "../../components/time/when_fields.tsx";
 import { call } from "../../state/calls.ts";
@@ -37,7 +37,7 @@ function useJob(created: (id: string) => void) {
   const [text, setText] = useState(emptyJob);
   const { busy, error, send, renew } = useFormSubmit<JobRequest>();
   const problem = problemOf(text, readWhen(text.when, currentTime()));
-  /** What was changed is another job. */
+  /** A changed form is another job. */
   const change = (next: JobText) => {
     renew();
     setText(next);
@@ -141,7 +141,7 @@ function NewAgent({ text, change }: { text: JobText; change: (text: JobText) => 
     if (found && text.backend === undefined) change({ ...text, backend: backendsOf(found)[0] });
   }, [found]);
   return (
-    <Loaded resource={config}>
+    <ResourceView resource={config}>
       {(settings) => {
         if (!settings.enabled) return <CannotStart config={settings} />;
         return (
@@ -155,6 +155,6 @@ function NewAgent({ text, change }: { text: JobText; change: (text: JobText) => 
           </>
         );
       }}
-    </Loaded>
+    </ResourceView>
   );
 }

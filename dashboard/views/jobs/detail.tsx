@@ -1,4 +1,4 @@
-/** One job: what it is, how far it is, its attempts, its checks and its result. */
+/** One job: its fields, its progress, its attempts, its checks and its result. */
 
 import type { ComponentChildren } from "preact";
 import { Age, State } from "../../components/basics.tsx";
@@ -28,7 +28,7 @@ export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }
         <span class="grow" />
         <code class="hint">{id}</code>
       </header>
-      {"job_id" in job ? <Standing job={job} /> : null}
+      {"job_id" in job ? <JobProgress job={job} /> : null}
       <Verbs id={id} state={job.state} refresh={refresh} />
       {"job_id" in job ? <Outcome job={job} /> : <Recurrence template={job} />}
       <section>
@@ -41,8 +41,8 @@ export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }
   );
 }
 
-/** Why it is in its state, and how far it is. */
-function Standing({ job }: { job: OneJob }) {
+/** The reason of its state, and its progress. */
+function JobProgress({ job }: { job: OneJob }) {
   const { state_reason, progress, progress_events, cancellation_reason } = job;
   const note = progress_events.at(-1);
   return (
@@ -132,7 +132,7 @@ function Recurrence({ template }: { template: Template }) {
   );
 }
 
-/** Who does it, for whom, and when. */
+/** The executor, the owner and the times. */
 function Facts({ job }: { job: JobRecord }) {
   const { execution: { target, process_scope, continuity }, owner_peer_id, kind, circle } = job;
   const assigned = "job_id" in job ? job.assigned_peer_id : target.assigned_peer_id;

@@ -16,7 +16,7 @@ export interface JobText {
   readonly when: WhenText;
 }
 
-/** What is missing; undefined if the job can be created. */
+/** A missing or wrong field; undefined if the job can be created. */
 export function problemOf(text: JobText, when: When): string | undefined {
   if (text.title.trim() === "" && text.prompt.trim() === "") return "Give a prompt or a title.";
   if (text.target === "peer" && text.assigned_peer === "") return "Choose a peer.";

@@ -1,4 +1,4 @@
-/** What a person may do with a job, by its state. */
+/** The actions of a person on a job, by its state. */
 
 import { Act } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";

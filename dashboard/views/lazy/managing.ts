@@ -1,4 +1,4 @@
-/** What people open less often: one file, which is loaded with the first of it. */
+/** Views that people open less often: one file, which is loaded with the first of them. */
 
 export { Health } from "../health.tsx";
 export { Jobs } from "../jobs.tsx";

@@ -9,9 +9,9 @@ export type Filters = Readonly<Record<typeof FILTERS[number], string>>;
 
 const PAGE_ROWS_MAX = 500;
 
-export interface Found {
+export interface FoundMessages {
   readonly messages: readonly Message[];
-  /** Whether older ones match. */
+  /** True if older messages match, too. */
   readonly more: boolean;
 }
 
@@ -31,7 +31,7 @@ export async function loadMessages(
   filters: Filters,
   wanted: number,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<FoundMessages> {
   const given = Object.entries(filters).filter(([, value]) => value.trim() !== "");
   const messages: Message[] = [];
   let next: string | null = null;

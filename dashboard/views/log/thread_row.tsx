@@ -1,4 +1,4 @@
-/** One thread of the log as a row, which opens in place with everything that belongs to it. */
+/** One thread of the log as a row, which opens in place with its texts, files and traces. */
 
 import { Age, Clock, State } from "../../components/basics.tsx";
 import { Content, firstLine, To, Voice } from "../../components/message.tsx";

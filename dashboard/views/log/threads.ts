@@ -2,16 +2,16 @@
 
 import type { Message } from "../../state/records.ts";
 
-/** A message, with those that answer it, oldest first. */
+/** A message with its answers, oldest first. */
 export interface Thread {
   readonly id: string;
   readonly first: Message;
   readonly rest: readonly Message[];
-  /** When its newest message was made. */
+  /** The creation time of its newest message. */
   readonly newest_at: string;
 }
 
-/** Messages of one ask together; the thread with the newest message first. */
+/** Groups the messages of one ask; the thread with the newest message is first. */
 export function toThreads(newest_first: readonly Message[]): Thread[] {
   const keyOf = ({ correlation_id, delivery_id }: Message) => correlation_id ?? delivery_id;
   return [...Map.groupBy(newest_first, keyOf)].flatMap(([id, group]) => {
@@ -22,8 +22,8 @@ export function toThreads(newest_first: readonly Message[]): Thread[] {
 }
 
 /**
- * What a reader sees who has scrolled: the rows stay where they were, with their present states,
- * and older ones are appended. `fresh` counts the threads that are held back.
+ * The rows for a reader who has scrolled: they keep their places, with their present states, and
+ * older rows are appended. `fresh` counts the threads that are held back.
  */
 export function hold(
   frozen: readonly Thread[] | undefined,

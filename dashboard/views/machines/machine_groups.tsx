@@ -1,4 +1,4 @@
-/** The peers by machine: this one first, then those online, then those offline, folded. */
+/** The peers by machine: this machine first, then online ones, then offline ones, folded. */
 
 import { call } from "../../state/calls.ts";
 import { groupsOf } from "../../state/remote.ts";
@@ -9,7 +9,7 @@ import { useResource } from "../../state/resource.ts";
 import { OtherMachineGroup } from "./other_machine.tsx";
 import { OwnMachineGroup } from "./own_machine.tsx";
 
-/** Of the newest messages in each state; where more wait, the rest is only counted. */
+/** Maximum messages loaded of each state; if more wait, the others are only counted. */
 const WAITING_MAX = "500";
 /** In these states a message may wait for another machine: for the bus, or for its daemon there. */
 const WAITING_STATES = ["queued", "sent"] as const;
@@ -18,7 +18,7 @@ const WAITING_INTERVAL_MS = 2000;
 interface Props {
   readonly peers: readonly Peer[];
   readonly dense: boolean;
-  /** Whether a filter hides peers; machines without a peer that matches are hidden, too. */
+  /** True if a filter hides peers; machines without a matching peer are hidden, too. */
   readonly is_filtered: boolean;
 }
 

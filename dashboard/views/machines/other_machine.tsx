@@ -1,4 +1,4 @@
-/** Another machine: how it is, what waits for it, and the peers that it shares. */
+/** Another machine: its state, the messages that wait for it, and the peers that it shares. */
 
 import { Age, duration, State } from "../../components/basics.tsx";
 import { useFold } from "../../components/act/folds.ts";
@@ -14,7 +14,7 @@ import {
 import type { Message, OtherMachine, Peer } from "../../state/records.ts";
 import { Circles } from "../mesh/circles.tsx";
 
-/** How many recipients are named; the others are counted. */
+/** Maximum recipients named; the others are counted. */
 const RECIPIENTS_MAX = 5;
 
 interface Props {
@@ -22,7 +22,7 @@ interface Props {
   /** The messages that may wait for any machine. */
   readonly messages: readonly Message[];
   readonly dense: boolean;
-  /** Whether its peers are shown although it is offline: they were searched for. */
+  /** True if its peers are shown although it is offline, because they match a search. */
   readonly is_unfolded: boolean;
 }
 
@@ -46,7 +46,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
             aria-expanded={is_open}
             onClick={turn}
           >
-            {is_open ? "Hide" : "Show"} {counted(peers.length, "peer")}
+            {is_open ? "Hide" : "Show"} {countText(peers.length, "peer")}
             <span class="unseen">of {name}</span>
           </button>
         )}
@@ -73,7 +73,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
   );
 }
 
-/** How it is, and how old the evidence is. */
+/** Its state, and the age of the evidence. */
 function Facts({ machine }: { machine: OtherMachine }) {
   const { status, last_seen } = machine;
   return (
@@ -85,7 +85,7 @@ function Facts({ machine }: { machine: OtherMachine }) {
   );
 }
 
-/** What was measured last, which says nothing about a machine that is offline. */
+/** The last measurements, which say nothing about an offline machine. */
 function Measured({ machine: { latency_ms, clock_ahead_ms } }: { machine: OtherMachine }) {
   const clock = clockDifference(clock_ahead_ms, duration);
   return (
@@ -111,7 +111,7 @@ function LastSeen({ machine: { status }, at }: { machine: OtherMachine; at: stri
     );
 }
 
-/** What waits, since when, and for whom. */
+/** The waiting messages: how many, since when, and for whom. */
 function Waits(
   { machine: { waiting, oldest_waiting_at }, peers, messages }: {
     machine: OtherMachine;
@@ -138,16 +138,16 @@ function Waits(
           {count.toLocaleString()} for <PeerLink id={peer_id} name={name} />
         </span>
       ))}
-      {named.length > 0 && others > 0 && <span class="hint">and {counted(others, "other")}</span>}
+      {named.length > 0 && others > 0 && <span class="hint">and {countText(others, "other")}</span>}
     </p>
   );
 }
 
-/** When one of the two databases was last found to have gone back to an earlier state. */
+/** The last time at which one of the two databases was found to be an earlier copy. */
 function WentBack({ loss }: { loss: NonNullable<OtherMachine["went_back"]> }) {
   return (
     <p class="hint">
-      Its database or this machine's went back to an earlier state, found{" "}
+      An earlier copy of its database or of this machine's was restored, found{" "}
       <Age at={loss.at} suffix=" ago" />: {loss.sent_again.toLocaleString()}{" "}
       messages and reports were sent again
     </p>
@@ -177,6 +177,6 @@ function Details({ machine, peers }: { machine: OtherMachine; peers: readonly Pe
   );
 }
 
-function counted(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count.toLocaleString()} ${what}${count === 1 ? "" : "s"}`;
 }

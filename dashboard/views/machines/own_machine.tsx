@@ -59,7 +59,7 @@ function BusFacts({ bus: { status, latency_ms } }: { bus: Bus }) {
 }
 
 /** Refusals between this machine and others, and a second daemon with this machine's id. */
-function Refusals({ bus: { identity_in_use: other, refused = [], refused_by = [] } }: {
+function Refusals({ bus: { identity_in_use: second_daemon, refused = [], refused_by = [] } }: {
   bus: Partial<Bus>;
 }) {
   const all = [
@@ -68,10 +68,12 @@ function Refusals({ bus: { identity_in_use: other, refused = [], refused_by = []
   ];
   return (
     <>
-      {other?.this_one === "connected" && (
+      {second_daemon?.this_one === "connected" && (
         <p class="reason">
           A second daemon has this machine's identity and is refused:{" "}
-          <bdi>{visible(other.place)}</bdi>. Run <code>mesh machines renew-identity</code> there.
+          <bdi>{visible(second_daemon.place)}</bdi>. Run <code>mesh machines renew-identity</code>
+          {" "}
+          there.
         </p>
       )}
       {all.map(({ refusal: { daemon_id, name, reason, detail, hint }, what }) => (

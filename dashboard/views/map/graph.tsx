@@ -1,4 +1,4 @@
-/** The drawing of the map: circles, edges by traffic, peers, and what is on its way. */
+/** The drawing of the map: circles, edges by traffic, peers, and messages on their way. */
 
 import type { Ref } from "preact";
 import { link } from "../../state/router.ts";
@@ -11,15 +11,15 @@ export interface GraphProps {
   readonly layout: Layout;
   readonly nodes: readonly Node[];
   readonly edges: readonly Edge[];
-  /** What stands on the edges at a past moment. */
+  /** The messages on the edges at a past moment. */
   readonly in_play: readonly InPlay[];
-  /** Peers whose status at that moment was another. */
+  /** Peers whose status at that moment differed. */
   readonly statuses: ReadonlyMap<string, string>;
   readonly summary: string;
-  /** The node whose edges stand out. */
+  /** The node whose edges are highlighted. */
   readonly focused: string | undefined;
   readonly focus: (id: string | undefined) => void;
-  /** Where moving messages are drawn. */
+  /** The element in which moving messages are drawn. */
   readonly layer: Ref<SVGGElement>;
 }
 

@@ -1,4 +1,4 @@
-/** The last hour below the map: the scrubber, and what happened up to the chosen moment. */
+/** The last hour below the map: the scrubber, and the events up to the chosen moment. */
 
 import { useMemo } from "preact/hooks";
 import { Age } from "../../components/basics.tsx";
@@ -70,7 +70,7 @@ interface Row {
   readonly text: string;
 }
 
-/** The last things that happened up to a moment, newest first. */
+/** The last events up to a moment, newest first. */
 export function Happened(
   { messages, events, at }: {
     messages: readonly Message[];
@@ -116,7 +116,7 @@ function lastUpTo(steps: readonly Step[], at: number): readonly Step[] {
   return steps.slice(Math.max(0, end - ROWS_MAX), end);
 }
 
-/** The shape of a stage, as it is on the map. */
+/** The shape of a stage, as on the map. */
 export function Sign({ stage }: { stage: Stage }) {
   return (
     <svg class="sign" viewBox="-8 -8 16 16" aria-hidden="true">

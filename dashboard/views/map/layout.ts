@@ -1,9 +1,9 @@
 /**
- * Where the map's nodes are: each circle is a ring, or a block of rows where a ring has no room.
+ * The places of the map's nodes: each circle is a ring, or a block of rows if a ring has no room.
  * The same input gives the same places.
  */
 
-/** Who is on the map. */
+/** The nodes of the map. */
 export interface Member {
   readonly id: string;
   readonly name: string;
@@ -19,7 +19,7 @@ export interface Place {
 
 export interface Ring {
   readonly circle: string;
-  /** How many nodes a row of a block has; 0 for a ring. */
+  /** The nodes in a row of a block; 0 for a ring. */
   readonly columns: number;
   /** The middle. */
   readonly x: number;
@@ -41,14 +41,14 @@ export const NODE = { width: 104, height: 46, above: 16 } as const;
 const TITLE_PX = 34;
 const GAP_PX = 28;
 const WIDTH_MIN = NODE.width * 2;
-/** How much wider than high a ring is, if there is room. */
+/** The ratio of a ring's width to its height, if there is room. */
 const ASPECT = 1.5;
 const STEP_PX = 4;
-/** A ring that would be higher is a block instead. */
+/** Maximum height of a ring; a higher one becomes a block. */
 const RING_RY_MAX = 420;
 /** The height of a block's row: its nodes, and room for edges between the rows. */
 const ROW_PX = NODE.height + 22;
-/** Rings grow by the first of these with which the map needs few rows and stays this low. */
+/** Rings grow by the first factor with which the map needs few rows and is not too high. */
 const FACTORS = [2, 1.8, 1.6, 1.4, 1.2];
 const ENLARGED_HEIGHT_MAX = 460;
 const ENLARGED_ROWS_MAX = 2;
@@ -59,7 +59,7 @@ interface Size {
   readonly columns: number;
 }
 
-interface Sized extends Size {
+interface SizedCircle extends Size {
   readonly circle: string;
   readonly members: readonly Member[];
   readonly width: number;
@@ -71,22 +71,22 @@ export function layoutMap(members: readonly Member[], wanted_width: number): Lay
   const width = Math.max(WIDTH_MIN, wanted_width);
   const circles = [...Map.groupBy(members, ({ circle }) => circle)]
     .sort(([a], [b]) => compare(a, b))
-    .map(([circle, of]) => sized(circle, of.toSorted(byName), width));
+    .map(([circle, of]) => toSizedCircle(circle, of.toSorted(byName), width));
   const tight = rowsOf(circles, width);
   for (const factor of FACTORS) {
-    const rows = rowsOf(circles.map((one) => enlarged(one, factor)), width);
+    const rows = rowsOf(circles.map((circle) => enlarge(circle, factor)), width);
     const height = heightOf(rows);
     const is_few = rows.length <= Math.max(tight.length, ENLARGED_ROWS_MAX);
-    if (is_few && height <= ENLARGED_HEIGHT_MAX) return placed(rows, width);
+    if (is_few && height <= ENLARGED_HEIGHT_MAX) return placeRows(rows, width);
   }
-  return placed(tight, width);
+  return placeRows(tight, width);
 }
 
-function placed(rows: readonly (readonly Sized[])[], width: number): Layout {
+function placeRows(rows: readonly (readonly SizedCircle[])[], width: number): Layout {
   const rings: Ring[] = [], places = new Map<string, Place>();
   let top = 0;
   for (const row of rows) {
-    const used = row.reduce((sum, one) => sum + one.width, 0) + GAP_PX * (row.length - 1);
+    const used = row.reduce((sum, circle) => sum + circle.width, 0) + GAP_PX * (row.length - 1);
     const height = heightOf([row]);
     let left = (width - used) / 2;
     for (const { circle, members, width: own, ...size } of row) {
@@ -104,19 +104,19 @@ function placed(rows: readonly (readonly Sized[])[], width: number): Layout {
   return { width, height: heightOf(rows), rings, places };
 }
 
-function heightOf(rows: readonly (readonly Sized[])[]): number {
+function heightOf(rows: readonly (readonly SizedCircle[])[]): number {
   const heights = rows.map((row) => Math.max(...row.map(({ height }) => height)));
   return heights.reduce((sum, height) => sum + height + GAP_PX, 0) - (rows.length > 0 ? GAP_PX : 0);
 }
 
 /** A larger ring for the same members; they lie further apart. */
-function enlarged(one: Sized, factor: number): Sized {
-  const [rx, ry] = [one.rx * factor, one.ry * factor];
-  const width = one.width + 2 * (rx - one.rx), height = one.height + 2 * (ry - one.ry);
-  return { ...one, rx, ry, width, height };
+function enlarge(circle: SizedCircle, factor: number): SizedCircle {
+  const [rx, ry] = [circle.rx * factor, circle.ry * factor];
+  const width = circle.width + 2 * (rx - circle.rx), height = circle.height + 2 * (ry - circle.ry);
+  return { ...circle, rx, ry, width, height };
 }
 
-function sized(circle: string, members: readonly Member[], width: number): Sized {
+function toSizedCircle(circle: string, members: readonly Member[], width: number): SizedCircle {
   const { rx, ry, columns } = sizeOf(members.length, (width - NODE.width) / 2);
   return {
     circle,
@@ -146,7 +146,7 @@ interface Spot {
   readonly y: number;
 }
 
-/** On a ring two nodes lie side by side; more begin at the top. */
+/** Places on a ring: two nodes side by side; more nodes begin at the top. */
 function spots(count: number, { rx, ry, columns }: Size): Spot[] {
   if (columns > 0) return blockSpots(count, { rx, ry, columns });
   const start = count === 2 ? Math.PI : -Math.PI / 2;
@@ -175,28 +175,28 @@ function overlaps(all: readonly Spot[]): boolean {
   );
 }
 
-function rowsOf(all: readonly Sized[], width: number): Sized[][] {
-  const rows: Sized[][] = [];
+function rowsOf(all: readonly SizedCircle[], width: number): SizedCircle[][] {
+  const rows: SizedCircle[][] = [];
   let used = Infinity;
-  for (const one of all) {
-    used += GAP_PX + one.width;
+  for (const circle of all) {
+    used += GAP_PX + circle.width;
     if (used > width) {
       rows.push([]);
-      used = one.width;
+      used = circle.width;
     }
-    rows.at(-1)?.push(one);
+    rows.at(-1)?.push(circle);
   }
   return rows;
 }
 
-/** A bow from one node to another; the way back is another bow. */
+/** A bow from one node to another; the other direction is another bow. */
 export interface Curve {
   readonly from: Spot;
   readonly by: Spot;
   readonly to: Spot;
 }
 
-/** How far a bow leaves the straight line, as a part of its length. */
+/** The distance of a bow from the straight line, as a part of its length. */
 const BEND = 0.16;
 
 export function curveOf(from: Place, to: Place): Curve {

@@ -1,4 +1,4 @@
-/** Who is on the map, and what each did at a moment. */
+/** The nodes of the map, and their activity at a moment. */
 
 import type { LogEvent, Message, Peer } from "../../state/records.ts";
 import type { Member } from "./layout.ts";
@@ -34,7 +34,7 @@ export function nodesOf(peers: readonly Peer[], messages: readonly Message[]): N
   return [...nodes.values()];
 }
 
-/** What a peer does now: `awaiting_input`, `busy`, `online` or `offline`; `none` for no peer. */
+/** The activity now: `awaiting_input`, `busy`, `online`, `offline`; `none` for no peer. */
 export function lookOf({ peer }: Node): string {
   if (!peer) return "none";
   if (peer.status === "offline" || peer.status === "retired") return "offline";
@@ -42,19 +42,19 @@ export function lookOf({ peer }: Node): string {
   return peer.turn_state === "working" ? "busy" : peer.status;
 }
 
-/** The peers whose status at a moment was another than now, as far as events tell. */
+/** The peers whose status at a moment differed from now, as far as events show. */
 export function statusesAt(events: readonly LogEvent[], at: number): Map<string, string> {
   const found = new Map<string, string>();
   for (const { type, timestamp, peer_id } of events) {
     if (Date.parse(timestamp) <= at || typeof peer_id !== "string" || found.has(peer_id)) continue;
-    // The next change tells what it was before.
+    // The next change contains the status before it.
     if (type === "peer_online" || type === "peer_registered") found.set(peer_id, "offline");
     if (type === "peer_offline") found.set(peer_id, "online");
   }
   return found;
 }
 
-/** An event as a sentence; undefined for those that messages tell already. */
+/** An event as a sentence; undefined for events that messages already show. */
 export function sentenceOf(event: LogEvent): string | undefined {
   const { type, name, reason, state, job_id, to, parent_peer_id } = event;
   const is_subagent = parent_peer_id !== undefined;

@@ -1,7 +1,7 @@
-/** The live map: who sends to whom, now and at each moment of the last hour. */
+/** The live map: messages between peers, now and at each moment of the last hour. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Empty, Loaded } from "../../components/basics.tsx";
+import { Empty, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -26,9 +26,11 @@ const WIDTH_BEFORE_MEASURED = 1100;
 export function MeshMap() {
   const hour = useHour();
   return (
-    <Loaded resource={hour}>
-      {(loaded) => <Loaded resource={peers}>{(all) => <MapOf hour={loaded} peers={all} />}</Loaded>}
-    </Loaded>
+    <ResourceView resource={hour}>
+      {(loaded) => (
+        <ResourceView resource={peers}>{(all) => <MapOf hour={loaded} peers={all} />}</ResourceView>
+      )}
+    </ResourceView>
   );
 }
 
@@ -81,7 +83,7 @@ function useEvents(): readonly LogEvent[] {
   return useResource("events", topics, load, options).value.value ?? NO_EVENTS;
 }
 
-/** The width that the map has. */
+/** The present width of the map. */
 function useWidth() {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(WIDTH_BEFORE_MEASURED);
@@ -95,7 +97,7 @@ function useWidth() {
   return [box, width] as const;
 }
 
-/** Shows what messages reached since the last load; nothing while a past moment is shown. */
+/** Shows the stages since the last load; nothing while a past moment is shown. */
 function useMoving(
   drawn: { layout: Layout; edges: readonly Edge[] },
   messages: Hour["messages"],
@@ -153,7 +155,7 @@ function Legend({ truncated, count }: { truncated: boolean; count: number }) {
   );
 }
 
-/** The same for those who do not see the drawing. */
+/** The same for people who cannot see the drawing. */
 function AsTable({ nodes, edges }: { nodes: readonly Node[]; edges: readonly Edge[] }) {
   const names = new Map(nodes.map((node) => [node.id, node.name]));
   return (

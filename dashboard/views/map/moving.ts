@@ -1,6 +1,6 @@
 /**
  * Messages that move along edges. A frame is requested only while something moves. With reduced
- * motion each message stands on its edge for a moment instead.
+ * motion each message is shown on its edge for a moment instead.
  */
 
 import { type Curve, pointOn } from "./layout.ts";
@@ -8,14 +8,14 @@ import type { Stage } from "./traffic.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const TRAVEL_MS = 1000;
-/** How long a message stands with reduced motion. */
+/** The time for which a message is shown with reduced motion. */
 const STAND_MS = 1500;
-/** The stages of one message follow each other at this distance. */
+/** The time between two stages of one message. */
 const BETWEEN_MS = 200;
-/** More at once would be a cloud, and cost frames. */
+/** Maximum marks at once: more would be unreadable, and slow. */
 const MOVING_MAX = 120;
 
-/** Shapes around the point 0 0: they differ for those who do not tell the colours apart. */
+/** Shapes around the point 0 0: they differ for people who cannot tell the colours apart. */
 export const SHAPES: Readonly<Record<Stage, string>> = {
   created: "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0",
   sent: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
@@ -23,7 +23,7 @@ export const SHAPES: Readonly<Record<Stage, string>> = {
   seen: "M-5 -5H5V5H-5Z",
 };
 
-interface Moving {
+interface MovingMark {
   readonly element: SVGPathElement;
   readonly curve: Curve;
   readonly starts_at: number;
@@ -31,14 +31,14 @@ interface Moving {
 
 export class MovingMessages {
   readonly #layer: SVGGElement;
-  #moving: Moving[] = [];
+  #moving: MovingMark[] = [];
   #frame = 0;
 
   constructor(layer: SVGGElement) {
     this.#layer = layer;
   }
 
-  /** How many move or stand now. */
+  /** The number of marks shown now. */
   get count(): number {
     return this.#layer.childElementCount;
   }
@@ -97,7 +97,7 @@ function place(element: SVGElement, curve: Curve, part: number): void {
   element.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
 }
 
-/** Slow at both ends. */
+/** Easing: slow at both ends. */
 function ease(part: number): number {
   return part < 0.5 ? 2 * part * part : 1 - (2 - 2 * part) ** 2 / 2;
 }

@@ -1,8 +1,8 @@
-/** What the map shows of messages: edges with their traffic, and what happened when. */
+/** The messages on the map: edges with their traffic, and steps with their times. */
 
 import type { Message } from "../../state/records.ts";
 
-/** How far a message has come. */
+/** The progress of a message. */
 export const STAGES = ["created", "sent", "accepted", "seen"] as const;
 export type Stage = typeof STAGES[number];
 
@@ -39,7 +39,7 @@ export function keyOf(message: Message): string {
   return `${senderOf(message)} ${message.to_peer_id}`;
 }
 
-/** The messages to oneself have no edge. Newest first, as the messages are. */
+/** A message to oneself has no edge. Newest first, like the messages. */
 export function edgesOf(messages: readonly Message[]): Edge[] {
   return [...Map.groupBy(messages, keyOf)].flatMap(([key, group]) => {
     const [last] = group;
@@ -117,14 +117,14 @@ export function inPlayAt(messages: readonly Message[], at: number): InPlay[] {
     const stage = reached.at(-1);
     if (stage === undefined) return [];
     const since = at - (instantOf(message, stage) ?? 0);
-    // It waited if it was taken later, or waits now. Of one that failed, the time is not known.
+    // It waited if it was taken later, or waits now. For a failed message the time is unknown.
     const waits = stage === "created" && (WAITING.includes(message.state) ||
       STAGES.some((next) => (instantOf(message, next) ?? 0) > at));
     return since <= SHOWN_MS || waits ? [{ message, stage, part: PARTS[stage] }] : [];
   });
 }
 
-/** How many messages were made in each of the equal parts of a time. */
+/** The number of messages created in each of the equal parts of a period. */
 export function countsOf(
   messages: readonly Message[],
   { from, to, parts }: { from: number; to: number; parts: number },

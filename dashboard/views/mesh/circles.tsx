@@ -4,7 +4,7 @@ import { visible } from "../../components/text/visible.tsx";
 import type { Peer } from "../../state/records.ts";
 import { PeerList } from "./peer_card.tsx";
 
-/** `level`: of the headings; circles are below machines where there are several. */
+/** `level` of the headings: with several machines, circles are below them. */
 export function Circles(
   { peers, dense, level: Heading = "h2" }: {
     peers: readonly Peer[];

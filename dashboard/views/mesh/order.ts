@@ -4,7 +4,7 @@ import type { Peer } from "../../state/records.ts";
 
 type Compare = (a: Peer, b: Peer) => number;
 
-/** What a person may sort by, with its text. */
+/** The orders that a person may choose, with their texts. */
 export const ORDERS = {
   need: "Who needs somebody",
   name: "Name",
@@ -25,11 +25,11 @@ export function toOrder(text: string | null): Order {
   return text !== null && Object.hasOwn(ORDERS, text) ? text as Order : "need";
 }
 
-export function sorted(peers: readonly Peer[], order: Order): Peer[] {
+export function sortPeers(peers: readonly Peer[], order: Order): Peer[] {
   return peers.toSorted(COMPARISONS[order]);
 }
 
-/** Who needs somebody first, then who works, then the others; the offline ones last. */
+/** Peers that need a person first, then peers at work, then the others; offline peers last. */
 function byNeed(a: Peer, b: Peer): number {
   return rank(a) - rank(b) || byName(a, b);
 }
@@ -49,7 +49,7 @@ function seenAt({ last_seen }: Peer): number {
   return last_seen === null ? 0 : Date.parse(last_seen);
 }
 
-/** The seconds for which the oldest ask to it has been open; below 0 without one. */
+/** The age in seconds of the oldest open ask to the peer; negative if there is none. */
 function waitOf({ pending_ask_count, oldest_pending_age_seconds }: Peer): number {
   return pending_ask_count === 0 ? -1 : oldest_pending_age_seconds ?? 0;
 }

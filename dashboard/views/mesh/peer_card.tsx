@@ -1,4 +1,4 @@
-/** A peer in a list: what it does, who waits for it, and how old the evidence is. */
+/** A peer in a list: its activity, who waits for it, and the age of the evidence. */
 
 import { useEffect } from "preact/hooks";
 import { Age, duration, State } from "../../components/basics.tsx";
@@ -8,13 +8,13 @@ import type { Peer } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
 
-/** An agent at work that has given no sign for longer may be stuck. */
+/** The time without a sign after which an agent at work may be stuck. */
 const SILENT_MS = 10 * 60_000;
-/** How often the ages of the evidence are read again. */
+/** The interval at which the ages of the evidence are read again. */
 const LOOK_MS = 60_000;
 
 /**
- * Nothing announces that a peer was seen, so the list is loaded again while a person looks at it.
+ * No event announces that a peer was seen, so the list is loaded again while it is visible.
  */
 export function useFreshAges(): void {
   useEffect(() => {
@@ -93,12 +93,12 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
   );
 }
 
-/** A word that is only spoken where there is no room for it. */
+/** A word that is not shown, only spoken, if there is no room for it. */
 function Spoken({ word, brief }: { word: string; brief: boolean }) {
   return <span class={brief ? "unseen" : undefined}>{`${word} `}</span>;
 }
 
-/** How old the last sign of the peer is. */
+/** The age of the peer's last sign. */
 function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean }) {
   const is_silent = activityOf(peer) === "working" && now.value - Date.parse(at) > SILENT_MS;
   return is_silent
@@ -115,13 +115,13 @@ function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean 
     );
 }
 
-/** What it does now; its status where nothing more is known. */
+/** The peer's activity; its status if nothing more is known. */
 export function activityOf({ status, turn_state }: Peer): string {
   const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
   return known ? turn_state : status;
 }
 
-/** How messages reach the peer, and why not. */
+/** The peer's transport, or the reason why it has none. */
 export function Reach(
   { peer: { transport, inbound_status }, brief = false }: { peer: Peer; brief?: boolean },
 ) {

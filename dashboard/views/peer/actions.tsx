@@ -1,4 +1,4 @@
-/** What a person does to a peer: a menu, and one window for each action. */
+/** The actions on a peer: a menu, and one window for each action. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -17,12 +17,12 @@ interface Action {
   readonly title: string;
   readonly hint: string;
   readonly destructive?: true;
-  /** Whether the peer's record allows it; the daemon may still refuse. */
+  /** True if the peer's record allows the action; the daemon may still refuse. */
   readonly allowed: (peer: Peer) => boolean;
   readonly window: ComponentType<ActionProps>;
 }
 
-/** A subagent is its parent's: it cannot be started again, or have a sibling. */
+/** A subagent belongs to its parent: it cannot be restarted or forked. */
 const isAgent = (peer: Peer) =>
   (peer.role === "agent" || peer.role === "orchestrator") && !isSubagent(peer);
 const isLive = ({ status }: Peer) => status !== "retired";

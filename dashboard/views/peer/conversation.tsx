@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { AgentTurnEntry, RecordEntry } from "../../components/agent_turn.tsx";
-import { Act, Empty, Loaded } from "../../components/basics.tsx";
+import { Act, Empty, ResourceView } from "../../components/basics.tsx";
 import { Compose } from "../../components/compose.tsx";
 import { Bubble } from "../../components/message.tsx";
 import type { Peer } from "../../state/records.ts";
@@ -28,9 +28,9 @@ export function Conversation({ peer }: { peer: Peer }) {
         role="region"
         aria-label="Conversation"
       >
-        <Loaded resource={resource}>
+        <ResourceView resource={resource}>
           {(talk) => <Entries talk={talk} peer_id={peer.peer_id} earlier={earlier} />}
-        </Loaded>
+        </ResourceView>
       </div>
       <Writing peer={peer} />
     </>
@@ -93,13 +93,13 @@ function Writing({ peer }: { peer: Peer }) {
 }
 
 /**
- * Keeps the end in sight while a reader is near it, and the place of a reader while earlier
- * messages are put above it.
+ * Keeps the end in sight while a reader is near it, and keeps the reader's place when earlier
+ * messages are inserted above.
  */
 function usePlace(content: unknown) {
   const scroller = useRef<HTMLDivElement>(null);
   const at_end = useRef(true);
-  /** What is below the top edge of the view, to be kept when the content changes next. */
+  /** The height of the content below the top edge, which the next change keeps. */
   const below = useRef<number>(undefined);
   useLayoutEffect(() => {
     const box = scroller.current;

@@ -6,11 +6,11 @@ export interface Talk {
   /** The newest first. */
   readonly messages: readonly Message[];
   readonly turns: readonly AgentTurn[];
-  /** What the agent recorded of its session; undefined if it is not shown. */
+  /** The agent's records of its session; undefined if they are not shown. */
   readonly transcript?: readonly TranscriptEntry[] | undefined;
-  /** Why nothing of the session is shown; undefined if it is shown or there is none. */
+  /** The reason why the session is not shown; undefined if it is shown or does not exist. */
   readonly transcript_note?: string | undefined;
-  /** Where earlier messages begin; null without any. */
+  /** The cursor of earlier messages; null if there are none. */
   readonly next: string | null;
 }
 
@@ -25,10 +25,10 @@ export interface Entry {
 }
 
 /**
- * The oldest first. A prompt that contains the id of a message is that message, and what is older
- * than the oldest message that is shown is left out. A turn is left out if the transcript has it:
- * if it is not older than the first record. An ack repeats the reply of its ask and is left out;
- * its files are shown with the reply.
+ * The oldest first. A prompt that contains the id of a message is that message. Entries older than
+ * the oldest shown message are left out. A turn is left out if the transcript has it, which is so
+ * if the turn is not older than the first record. An ack repeats the reply of its ask and is left
+ * out; its files are shown with the reply.
  */
 export function toEntries(
   { messages: all, turns, transcript = [], next }: Talk,
@@ -42,7 +42,7 @@ export function toEntries(
   const oldest = next === null ? "" : messages[0]?.created_at ?? "";
   const isShown = ({ text, at }: { text: string; at: string }) =>
     at >= oldest && !ids.some((id) => text.includes(id));
-  const records = timed(transcript);
+  const records = withTimes(transcript);
   const recorded_from = records[0]?.at ?? "9";
   const entries: Entry[] = [
     ...messages.map((message) => ({
@@ -60,8 +60,8 @@ export function toEntries(
   return entries.sort((a, b) => a.at.localeCompare(b.at));
 }
 
-/** The records with their times; one without a time has that of the record before it. */
-function timed(transcript: readonly TranscriptEntry[]) {
+/** The records with their times; a record without a time gets the time of the previous one. */
+function withTimes(transcript: readonly TranscriptEntry[]) {
   let last = "";
   return transcript.map((record) => {
     last = record.at ?? last;

@@ -1,6 +1,6 @@
-/** What the daemon knows about a peer, from where, and how old it is. */
+/** The daemon's knowledge about a peer, its sources, and its age. */
 
-import { Age, Loaded } from "../../components/basics.tsx";
+import { Age, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
@@ -67,11 +67,11 @@ function paneOf({ pane_id, terminal, tmux_session }: Peer): string {
 
 function Examination({ peer }: { peer: Peer }) {
   const load = () => call(at.diagnosePeer, { params: { id: peer.peer_id }, query: {} });
-  // An examination looks at processes and panes: only what concerns this peer causes one.
+  // An examination reads processes and panes, so only events of this peer cause one.
   const key = `${peer.peer_id} ${peer.status} doctor`;
   const resource = only(useResource(key, ["health"], load), [peer.peer_id]);
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ checks, contradictions }) => (
         <>
           {contradictions.map(({ code, severity, detail }) => (
@@ -89,7 +89,7 @@ function Examination({ peer }: { peer: Peer }) {
           </ul>
         </>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 

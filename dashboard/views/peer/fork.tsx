@@ -1,7 +1,7 @@
 /** Forks a peer: starts an agent of another kind in the same folder and circle. */
 
 import { useState } from "preact/hooks";
-import { Loaded } from "../../components/basics.tsx";
+import { ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -14,7 +14,7 @@ import { type ActionProps, ActionWindow, CommandLine, useAct } from "../../compo
 export function Fork({ peer: { peer_id, name, path, circle, backend: own }, close }: ActionProps) {
   const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
   const found = config.value.value;
-  const backends = found ? backendsOf(found).filter((one) => one !== own) : [];
+  const backends = found ? backendsOf(found).filter((backend) => backend !== own) : [];
   const [chosen, setBackend] = useState<Backend>();
   const [profile, setProfile] = useState("");
   const backend = chosen ?? backends[0];
@@ -36,7 +36,7 @@ export function Fork({ peer: { peer_id, name, path, circle, backend: own }, clos
       {...state}
     >
       {result ? <SpawnedAgent spawned={result} /> : (
-        <Loaded resource={config}>
+        <ResourceView resource={config}>
           {(settings) =>
             settings.enabled && backend
               ? (
@@ -66,7 +66,7 @@ export function Fork({ peer: { peer_id, name, path, circle, backend: own }, clos
                   <code>spawn.commands</code> in the configuration.
                 </p>
               )}
-        </Loaded>
+        </ResourceView>
       )}
     </ActionWindow>
   );
@@ -82,9 +82,9 @@ function Kind({ backends, chosen, choose }: {
       Agent
       <select
         value={chosen}
-        onChange={({ currentTarget: { value } }) => choose(backends.find((one) => one === value))}
+        onChange={({ currentTarget: { value } }) => choose(backends.find((name) => name === value))}
       >
-        {backends.map((one) => <option key={one} value={one}>{one}</option>)}
+        {backends.map((name) => <option key={name} value={name}>{name}</option>)}
       </select>
     </label>
   );

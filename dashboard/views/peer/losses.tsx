@@ -1,6 +1,6 @@
-/** What is lost when a peer is closed or killed: loaded, and shown before the act. */
+/** The losses when a peer is closed or killed: loaded, and shown before the act. */
 
-import { duration, Loaded } from "../../components/basics.tsx";
+import { duration, ResourceView } from "../../components/basics.tsx";
 import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
@@ -21,7 +21,7 @@ export interface Item {
 }
 
 export interface Losses {
-  /** Undefined if the daemon does not say, as through a relay. */
+  /** Undefined if the daemon does not report it, as through a relay. */
   readonly queued: readonly Item[] | undefined;
   readonly asks_to: readonly Item[];
   readonly asks_from: readonly Item[];
@@ -59,10 +59,10 @@ async function loadQueue(peer_id: string): Promise<Item[] | undefined> {
   try {
     const query = { peer_id, state: "queued" as const, limit: QUEUE_MAX };
     const { deliveries } = await call(at.listDeliveries, { query });
-    return deliveries.filter(({ kind }) => kind !== "ask").map((one) => ({
-      key: one.delivery_id,
-      text: firstLine(one.text),
-      note: `${one.kind} from ${one.from_peer_name}, ${ageOf(one.created_at)}`,
+    return deliveries.filter(({ kind }) => kind !== "ask").map((delivery) => ({
+      key: delivery.delivery_id,
+      text: firstLine(delivery.text),
+      note: `${delivery.kind} from ${delivery.from_peer_name}, ${ageOf(delivery.created_at)}`,
     }));
   } catch (error) {
     if (isRefusal(error, "not_through_relay")) return undefined;
@@ -87,56 +87,61 @@ function ageOf(at: string): string {
   return `${duration((now.value - Date.parse(at)) / 1000)} ago`;
 }
 
-/** The lists of what is lost; what is not lost is said, too. */
+/** The lists of losses, with a sentence for each kind of which nothing is lost. */
 export function LossList({ peer }: { peer: Peer }) {
   const load = () => loadLosses(peer);
   const resource = useResource(`${peer.peer_id} losses`, ["messages", "asks", "jobs"], load);
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ queued, asks_to, asks_from, jobs }) => (
         <div class="losses">
           {queued === undefined
-            ? <p>Messages that wait for it are dropped. How many wait cannot be seen from here.</p>
+            ? <p>Messages that wait for it are dropped. Their number cannot be seen from here.</p>
             : (
               <Lost
                 items={queued}
-                one="1 queued message is dropped"
+                single="1 queued message is dropped"
                 many={`${queued.length} queued messages are dropped`}
                 none="No other message waits for it."
               />
             )}
           <Lost
             items={asks_to}
-            one="1 open ask to it is closed without an answer"
+            single="1 open ask to it is closed without an answer"
             many={`${asks_to.length} open asks to it are closed without an answer`}
             none="No ask to it is open."
           />
           <Lost
             items={asks_from}
-            one="1 ask of its own stays open, and nobody is left to read the answer"
+            single="1 ask of its own stays open, and nobody is left to read the answer"
             many={`${asks_from.length} asks of its own stay open, and nobody is left to read the answers`}
             none="It waits for no answer."
           />
           <Lost
             items={jobs}
-            one="1 job loses the peer that runs it"
+            single="1 job loses the peer that runs it"
             many={`${jobs.length} jobs lose the peer that runs them`}
             none="It runs no job."
           />
         </div>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 
 function Lost(
-  { items, one, many, none }: { items: readonly Item[]; one: string; many: string; none: string },
+  { items, single, many, none }: {
+    items: readonly Item[];
+    single: string;
+    many: string;
+    none: string;
+  },
 ) {
   if (items.length === 0) return <p class="hint">{none}</p>;
   return (
     <section>
       <p>
-        <strong>{items.length === 1 ? one : many}</strong>
+        <strong>{items.length === 1 ? single : many}</strong>
       </p>
       <ul>
         {items.slice(0, SHOWN_MAX).map(({ key, text, note }) => (

@@ -1,6 +1,6 @@
-/** Reconnects a peer: reports how it is reached, and brings it back where that is proved. */
+/** Reconnects a peer: reports its transports, and brings it back if its process is proved. */
 
-import { Loaded, State } from "../../components/basics.tsx";
+import { ResourceView, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
@@ -24,20 +24,20 @@ export function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
       act={found?.would_do ? submit : undefined}
       {...state}
     >
-      <Loaded resource={checked}>
+      <ResourceView resource={checked}>
         {() => (
           <div role="status" class="plan">
             {found && <Report found={found} acted={result !== undefined} />}
           </div>
         )}
-      </Loaded>
+      </ResourceView>
     </ActionWindow>
   );
 }
 
-type Found = Awaited<ReturnType<typeof call<typeof at.rehookPeer>>>;
+type RehookReport = Awaited<ReturnType<typeof call<typeof at.rehookPeer>>>;
 
-function Report({ found, acted }: { found: Found; acted: boolean }) {
+function Report({ found, acted }: { found: RehookReport; acted: boolean }) {
   const { healthy, transport, would_do, reason, acted: changed } = found;
   return (
     <>
@@ -63,7 +63,7 @@ function Report({ found, acted }: { found: Found; acted: boolean }) {
         <p class="hint">
           {healthy
             ? "There is nothing to mend."
-            : "Nothing can be mended without its program: restart it, or look at its evidence."}
+            : "It cannot be reconnected without its program: restart it, or look at its evidence."}
         </p>
       )}
     </>

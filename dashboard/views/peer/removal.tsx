@@ -1,4 +1,4 @@
-/** Close and kill: both are final, and say first what is lost. */
+/** Close and kill: both are final, and first show what is lost. */
 
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -56,15 +56,15 @@ export function Kill({ peer, close }: ActionProps) {
       <p>
         Process {agent_pid} of <bdi>{visible(name)}</bdi> is ended, and the peer is retired.{" "}
         {turn_state === "working"
-          ? "It is at work now: what it has not written to disk is lost."
-          : "What it has not written to disk is lost."}
+          ? "It is at work now. Work that it has not written to disk is lost."
+          : "Work that it has not written to disk is lost."}
       </p>
       <LossList peer={peer} />
     </ActionWindow>
   );
 }
 
-/** The peer's own view has nothing left to show. */
+/** Leaves the peer's own view, which has nothing left to show. */
 function leave(text: string): void {
   notify(text);
   refreshTopics(["peers", "asks", "messages"]);

@@ -31,7 +31,7 @@ export function Rename({ peer, close }: ActionProps) {
     >
       <NameField label="New name" value={name} change={setName} required />
       <p class="hint">
-        Messages to the old name no longer find it. What was sent before keeps the old name.
+        Messages to the old name no longer reach it. Earlier messages keep the old name.
       </p>
     </ActionWindow>
   );

@@ -1,7 +1,7 @@
 /** Restarts a peer: the dry run first, then the restart's stages as they pass. */
 
 import { useState } from "preact/hooks";
-import { Act, Clock, Failed, Loaded, State } from "../../components/basics.tsx";
+import { Act, Clock, Failed, ResourceView, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Restart } from "../../state/records.ts";
@@ -9,7 +9,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { humanName } from "../../state/session.ts";
 import { type ActionProps, ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 
-/** What a restart does at each stage. */
+/** The texts of the stages of a restart. */
 const STAGES: Readonly<Record<string, string>> = {
   preflight: "checked",
   quiesce: "waits for the end of its turn",
@@ -18,7 +18,7 @@ const STAGES: Readonly<Record<string, string>> = {
   register: "waits until it registers",
   seed: "sends the first message",
 };
-/** Until then nothing is stopped. */
+/** The stages before anything is stopped. */
 const CANCELLABLE = ["preflight", "quiesce"];
 
 export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {
@@ -59,7 +59,7 @@ export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {
     >
       {shown ? <Progress restart={shown} peer_id={peer_id} /> : (
         <>
-          <Loaded resource={plan}>{(found) => <Plan plan={found} />}</Loaded>
+          <ResourceView resource={plan}>{(found) => <Plan plan={found} />}</ResourceView>
           <Fresh checked={fresh} change={setFresh} />
           {possible && <FirstMessage text={message} change={setMessage} />}
         </>

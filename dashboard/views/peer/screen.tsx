@@ -1,6 +1,6 @@
 /**
- * The live screen of a peer's pane. It is read only while a person looks at it: nothing announces
- * what a program draws.
+ * The live screen of a peer's pane. It is read only while it is visible: no event announces what
+ * a program draws.
  */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -22,12 +22,12 @@ import { KeyBar, TypingNotice, TypingSwitch, useTyping } from "./typing.tsx";
 const loadTerminal = part<TerminalPart>("terminal");
 
 const INTERVAL_MS = 700;
-/** A person who types reads what the program makes of it. */
+/** The interval while a person types, who wants to see the effect. */
 const TYPING_INTERVAL_MS = 250;
-/** After a failure, such as a pane that is gone. */
+/** The pause after a failure, such as a pane that is gone. */
 const RETRY_MS = 5000;
 
-/** The peer's screen, read again and again while the page is visible. */
+/** The peer's screen, read at intervals while the page is visible. */
 function useScreen(peer_id: string, interval_ms: number) {
   const [screen, setScreen] = useState<Screen>();
   const [error, setError] = useState<unknown>();
@@ -98,7 +98,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
       <p class="screen-head">
         <span class="hint">{place}{typing.is_on ? "takes your keys" : "read only"}</span>
         {screen?.in_mode && (
-          <span class="reason">tmux shows its copy mode there; this is what lies below it</span>
+          <span class="reason">the pane is in copy mode; this is the screen below it</span>
         )}
         {screen && <TypingSwitch typing={typing} />}
         {screen && <Copy text={text} label="Copy its text" />}
@@ -142,7 +142,7 @@ function Terminal(
       opened?.dispose();
     };
   }, []);
-  // At once: a key that follows the switch is meant for the pane.
+  // At once: the next key after the switch is meant for the pane.
   useLayoutEffect(() => {
     if (!view || !input) return;
     view.takeInput(input);

@@ -10,7 +10,7 @@ import type { Talk } from "./entries.ts";
 import { loadTranscript } from "./transcript/load.ts";
 
 const PAGE = 50;
-/** No more can be loaded at once. */
+/** Maximum messages of one load. */
 export const MESSAGES_MAX = 500;
 
 /** The conversation of a peer, and a function that puts the next page before it. */
@@ -43,13 +43,13 @@ export function useTalk(peer: Peer) {
     if (now?.messages === before.messages) {
       const messages = [...before.messages, ...page.messages];
       resource.value.value = { ...now, messages, next: page.next };
-    } // A new message has moved the pages: their edges no longer meet.
+    } // A new message has shifted the pages, which now overlap or leave a gap.
     else resource.refresh();
   };
   return { resource, loadEarlier };
 }
 
-/** A page of the daemon may hold fewer messages than it might. */
+/** A page of the daemon may hold fewer messages than its limit. */
 async function loadPages(
   peer: string,
   count: number,
@@ -68,8 +68,8 @@ async function loadPages(
 }
 
 /**
- * None through a relay, which passes them only with `relay.allow_admin`, of an older daemon, or of
- * another machine, which keeps them to itself.
+ * None through a relay without `relay.allow_admin`, from an older daemon, or for a peer of another
+ * machine, which does not pass them on.
  */
 async function loadTurns(peer: Peer, signal: AbortSignal): Promise<readonly AgentTurn[]> {
   if (RELAYED || isRemote(peer)) return [];

@@ -13,13 +13,13 @@ import * as at from "protocol/generated/endpoints.ts";
 import type { Screen } from "../../state/records.ts";
 import { TypingQueue } from "./typing_queue.ts";
 
-/** A person sees a draft, and a screen that the daemon does not know. */
+/** Needs no acceptance: a person sees a draft, or a screen that the daemon does not know. */
 const ALWAYS_ACCEPTED: readonly Acceptable[] = ["draft_present", "screen_unknown"];
 
-/** What a person has to accept first: the keys would have another effect than in the composer. */
+/** States that a person has to accept first, because the keys would have another effect. */
 const TO_ACCEPT: readonly (readonly [Acceptable, string])[] = [
   ["dialog_open", "A dialog is open there, and your keys would answer it."],
-  ["not_foreground", "Another program than the agent reads there now."],
+  ["not_foreground", "A program other than the agent reads the keys there now."],
   ["shell_prompt", "The pane shows a shell, which would run what you type."],
 ];
 
@@ -45,7 +45,7 @@ export interface TypingState {
   readonly start: () => void;
   readonly stop: () => void;
   readonly press: (key: Key) => void;
-  /** Accepts what has held the keys back. */
+  /** Accepts the state that has held the keys back. */
   readonly accept: (reason: Acceptable) => void;
 }
 
@@ -90,7 +90,7 @@ export function useTyping(
       queue.clear();
     };
   }, [is_on, queue]);
-  // What was accepted ends with its reason, such as a dialog that has closed.
+  // An acceptance ends with its reason, such as a dialog that has closed.
   useEffect(() => {
     if (is_on && accepted.current.length > 0) send([]);
   }, [screen]);
@@ -116,7 +116,7 @@ export function TypingSwitch({ typing: { is_on, start, stop } }: { typing: Typin
   );
 }
 
-/** What the switch does while it is on, and why nothing was typed. */
+/** An explanation of the switch while it is on, and the reason why nothing was typed. */
 export function TypingNotice({ typing, name }: { typing: TypingState; name: string }) {
   const { is_on, error, accept } = typing;
   const held = TO_ACCEPT.find(([reason]) => reason === reasonOf(error));

@@ -1,4 +1,4 @@
-/** What a person types into a pane, on its way there: in order, one request at a time. */
+/** The queue of typed keys on their way to a pane: in order, one request at a time. */
 
 import type { Key } from "protocol/agents/contract.ts";
 
@@ -14,15 +14,15 @@ export class TypingQueue {
   #waiting: Key[] = [];
   #is_sending = false;
 
-  /** `send` resolves with whether the keys were typed; if not, those that wait are dropped. */
+  /** `send` resolves with true if the keys were typed; if not, the waiting keys are dropped. */
   constructor(send: (keys: readonly Key[]) => Promise<boolean>) {
     this.#send = send;
   }
 
-  /** Whether all of them will be sent; none is if too many wait. */
+  /** True if all of the keys will be sent; if too many wait, none are sent. */
   add(keys: readonly Key[]): boolean {
     if (charsOf([...this.#waiting, ...keys]) > WAITING_CHARS_MAX) return false;
-    for (const key of keys.flatMap(divided)) this.#append(key);
+    for (const key of keys.flatMap(splitKey)) this.#append(key);
     if (!this.#is_sending) this.#run();
     return true;
   }
@@ -48,7 +48,7 @@ export class TypingQueue {
     } else this.#waiting.push(key);
   }
 
-  /** As many keys as one request takes. */
+  /** The keys for the next request. */
   #next(): Key[] {
     const taken: Key[] = [];
     let chars = 0;
@@ -73,7 +73,7 @@ function valueOf(key: Key): string {
 }
 
 /** A text that is longer than a request in parts, none of which cuts a character. */
-function divided(key: Key): Key[] {
+function splitKey(key: Key): Key[] {
   if ("key" in key || valueOf(key).length <= CHARS_MAX) return [key];
   const parts = partsOf(valueOf(key));
   return parts.map((part) => "paste" in key ? { paste: part } : { text: part });

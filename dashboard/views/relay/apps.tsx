@@ -1,6 +1,6 @@
-/** Connected apps: programs that a person let talk to agents through the relay. */
+/** Connected apps: programs that a person has allowed to use agents through the relay. */
 
-import { Act, Age, Empty, Loaded } from "../../components/basics.tsx";
+import { Act, Age, Empty, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal, relayCall, RELAYED } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -42,7 +42,7 @@ function List({ resource }: { resource: Resource<{ apps: App[] }> }) {
     );
   }
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ apps }) => (
         <>
           {apps.length === 0 && resource.error.value === undefined && (
@@ -58,7 +58,7 @@ function List({ resource }: { resource: Resource<{ apps: App[] }> }) {
           </ul>
         </>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 
@@ -90,7 +90,7 @@ function Card({ app, ended }: { app: App; ended: () => void }) {
           run={() => APPS.revoke(grant_id).then(ended)}
           class="danger"
           label={`Revoke ${name}`}
-          confirm="What the app sends from now on is refused. What an agent was already given goes on."
+          confirm="Further requests of the app are refused. Agents finish work that they already have."
         >
           Revoke
         </Act>

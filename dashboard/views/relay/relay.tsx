@@ -1,6 +1,6 @@
 /** Relay: the connection of this machine, the apps that use it, and links for guests. */
 
-import { Age, Empty, Loaded, State } from "../../components/basics.tsx";
+import { Age, Empty, ResourceView, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -14,7 +14,7 @@ type RelayStatus = Health["relay"];
 export function Relay() {
   const health = useResource("relay", ["health"], () => call(at.getHealth, {}), { kept: true });
   return (
-    <Loaded resource={health}>
+    <ResourceView resource={health}>
       {({ relay, daemon_id }) => {
         // A daemon of an earlier version may not report it.
         const known: RelayStatus | undefined = relay;
@@ -27,7 +27,7 @@ export function Relay() {
           </div>
         );
       }}
-    </Loaded>
+    </ResourceView>
   );
 }
 

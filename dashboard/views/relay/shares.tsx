@@ -1,7 +1,15 @@
 /** Shares: links by which a guest without an account reads or asks one peer. */
 
 import { useState } from "preact/hooks";
-import { Act, Age, Choices, Dialog, Empty, Failed, Loaded } from "../../components/basics.tsx";
+import {
+  Act,
+  Age,
+  Choices,
+  Dialog,
+  Empty,
+  Failed,
+  ResourceView,
+} from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { QrCode } from "../../components/qr/qr_code.tsx";
@@ -50,7 +58,7 @@ export function Shares() {
         <button type="button" class="quiet" onClick={resource.refresh}>Reload</button>
       </header>
       {creating && <Create created={created} />}
-      <Loaded resource={resource}>
+      <ResourceView resource={resource}>
         {({ shares }) => (
           <>
             {shares.length === 0 && resource.error.value === undefined && (
@@ -70,7 +78,7 @@ export function Shares() {
             </ul>
           </>
         )}
-      </Loaded>
+      </ResourceView>
       {shown && <Code share={shown} close={() => setShown(undefined)} />}
     </section>
   );

@@ -1,11 +1,11 @@
-/** The calendar of schedules: the next fires by day, where the reader is. */
+/** The calendar of schedules: the next fires by day, in the reader's time zone. */
 
 import { nextFires } from "../../components/time/times.ts";
 import type { Schedule } from "../../state/records.ts";
 
-/** How often one recurring schedule is listed at most. */
+/** Maximum entries of one recurring schedule. */
 const FIRES_EACH = 5;
-/** How far ahead recurring schedules are listed; a single one is listed however far it is. */
+/** The time ahead for which recurring schedules are listed; single ones have no such limit. */
 const DAYS = 14;
 const DAY_MS = 86_400_000;
 
@@ -13,12 +13,12 @@ const DAY_MS = 86_400_000;
 export interface Fire {
   readonly at: number;
   readonly schedule: Schedule;
-  /** Whether the schedule fires before this one, too. */
+  /** True if the schedule also fires before this fire. */
   readonly repeated: boolean;
 }
 
 export interface Day {
-  /** Midnight at its begin, where the reader is. */
+  /** Midnight at its begin, in the reader's time zone. */
   readonly begins: number;
   readonly fires: readonly Fire[];
 }

@@ -11,7 +11,7 @@ import type { Schedule } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { nameOfPeer } from "../../state/store.ts";
 
-/** The recipient is resolved when it fires, so that it may be a name. */
+/** The recipient is looked up when the schedule fires, so it may be a name. */
 export function Recipient({ schedule: { to_peer } }: { schedule: Schedule }) {
   return <bdi class="who">{visible(nameOfPeer(to_peer))}</bdi>;
 }

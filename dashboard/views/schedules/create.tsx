@@ -19,7 +19,7 @@ export function CreateSchedule({ from, created }: { from: string; created: () =>
   const [when, setWhen] = useState(() => emptyWhen("in"));
   const [text, setText] = useState("");
   const { busy, error, send, renew } = useFormSubmit<ScheduleRequest>();
-  /** What was changed is another schedule. */
+  /** A changed form is another schedule. */
   const change = <T,>(set: (value: T) => void) => (value: T) => {
     renew();
     set(value);

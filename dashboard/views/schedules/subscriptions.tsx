@@ -1,6 +1,6 @@
 /** Messages that are sent when something happens. */
 
-import { Act, Age, Clock, Empty, Loaded, State } from "../../components/basics.tsx";
+import { Act, Age, Clock, Empty, ResourceView, State } from "../../components/basics.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -10,14 +10,14 @@ import type { Subscription } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { nameOfPeer } from "../../state/store.ts";
 
-/** How many are shown: the active ones come first. */
+/** Maximum subscriptions shown; active ones come first. */
 const SHOWN_MAX = "200";
 
 export function Subscriptions() {
   const load = () => call(at.listSubscriptions, { query: { limit: SHOWN_MAX } });
   const resource = useResource("subscriptions", ["subscriptions"], load, { kept: true });
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {({ subscriptions }) =>
         subscriptions.length === 0
           ? (
@@ -27,12 +27,16 @@ export function Subscriptions() {
           )
           : (
             <ul class="cards">
-              {subscriptions.map((one) => (
-                <Card key={one.subscription_id} subscription={one} refresh={resource.refresh} />
+              {subscriptions.map((subscription) => (
+                <Card
+                  key={subscription.subscription_id}
+                  subscription={subscription}
+                  refresh={resource.refresh}
+                />
               ))}
             </ul>
           )}
-    </Loaded>
+    </ResourceView>
   );
 }
 

@@ -1,7 +1,7 @@
-/** Settings: what this browser does, and the daemon's configuration in force, read only. */
+/** Settings: of this browser, and the daemon's configuration in force, read only. */
 
 import { useState } from "preact/hooks";
-import { Act, Choices, Empty, Loaded } from "../../components/basics.tsx";
+import { Act, Choices, Empty, ResourceView } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { type Alerts, alerts, switchOff, switchOn } from "../../state/browser/alerts.ts";
 import { call, RELAYED } from "../../state/calls.ts";
@@ -11,7 +11,7 @@ import { offline } from "../../state/browser/offline.ts";
 import type { Setting } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { filter, route } from "../../state/router.ts";
-import { humanName, signOut, standing } from "../../state/session.ts";
+import { humanName, sessionState, signOut } from "../../state/session.ts";
 import { commandText, valueText } from "./setting_text.ts";
 
 export function Settings() {
@@ -30,7 +30,7 @@ export function Settings() {
           </dd>
           <dt>Without a connection</dt>
           <dd>{offlineText()}</dd>
-          {!RELAYED && standing.value === "human" && (
+          {!RELAYED && sessionState.value === "human" && (
             <>
               <dt>Signed in</dt>
               <dd>
@@ -65,7 +65,7 @@ const ALERT_TEXTS: Readonly<Record<Alerts, string>> = {
   unsupported: "This browser shows no notifications for this page.",
   blocked: "Blocked for this page in the settings of the browser.",
   off: "Off.",
-  on: "On: while this page is open and you look elsewhere, it shows what begins to wait for you.",
+  on: "On: while this page is open in the background, it shows new items that wait for you.",
 };
 
 function Notifications() {
@@ -110,7 +110,7 @@ function Configuration() {
       <header class="section-head">
         <h2 id="configuration">Configuration of the daemon</h2>
       </header>
-      <Loaded resource={resource}>
+      <ResourceView resource={resource}>
         {({ path, settings }) => (
           <>
             <p class="hint">
@@ -121,7 +121,7 @@ function Configuration() {
             <Table settings={settings} />
           </>
         )}
-      </Loaded>
+      </ResourceView>
     </section>
   );
 }

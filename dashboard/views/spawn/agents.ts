@@ -2,7 +2,7 @@
 
 import type { Backend } from "../../state/records.ts";
 
-/** Whether an agent of this kind can be reached in a pane. Complete by its type. */
+/** True if an agent of this kind can be reached in a pane. The type requires every kind. */
 const IN_A_PANE: Readonly<Record<Backend, boolean>> = {
   "claude-code": true,
   codex: true,

@@ -1,4 +1,4 @@
-/** Why the daemon starts no agents, and the lines that change it. */
+/** The reason why the daemon starts no agents, and the configuration that changes it. */
 
 import { Copy } from "../../components/copy.tsx";
 import { COMMANDS_EXAMPLE } from "./agents.ts";

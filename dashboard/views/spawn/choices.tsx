@@ -1,4 +1,4 @@
-/** What the configuration lets a person start: kinds of agents, profiles, commands. */
+/** The configured choices for a new agent: kinds, profiles, commands. */
 
 import type { Backend, SpawnConfig } from "../../state/records.ts";
 
@@ -25,7 +25,7 @@ export function commandOf(
 }
 
 export interface AgentKind {
-  /** Undefined where no command is configured. */
+  /** Undefined if no command is configured. */
   readonly backend: Backend | undefined;
   /** Empty for none. */
   readonly profile: string;
@@ -44,9 +44,9 @@ export function AgentChoice({ config, chosen: { backend, profile }, change }: {
         <select
           value={backend}
           onChange={({ currentTarget: { value } }) =>
-            change({ backend: backends.find((one) => one === value), profile: "" })}
+            change({ backend: backends.find((name) => name === value), profile: "" })}
         >
-          {backends.map((one) => <option key={one} value={one}>{one}</option>)}
+          {backends.map((name) => <option key={name} value={name}>{name}</option>)}
         </select>
       </label>
       {backend && (

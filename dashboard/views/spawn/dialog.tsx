@@ -1,7 +1,7 @@
 /** Starts an agent: folder, kind, profile, name, circle, first message, and what would run. */
 
 import { useRef, useState } from "preact/hooks";
-import { Choices, Dialog, Loaded } from "../../components/basics.tsx";
+import { Choices, Dialog, ResourceView } from "../../components/basics.tsx";
 import { ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -19,7 +19,7 @@ import { SpawnedAgent } from "./spawned.tsx";
 
 const TITLE = "Start an agent";
 
-/** The window lies on the mesh, at an address of its own: `#/mesh?new=agent`. */
+/** The window is above the mesh, and has its own address: `#/mesh?new=agent`. */
 export function SpawnDialog() {
   const close = () => filter({ new: "" });
   const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
@@ -27,7 +27,9 @@ export function SpawnDialog() {
   if (found?.enabled) return <Form config={found} close={close} />;
   return (
     <Dialog title={TITLE} close={close}>
-      <Loaded resource={config}>{(settings) => <CannotStart config={settings} />}</Loaded>
+      <ResourceView resource={config}>
+        {(settings) => <CannotStart config={settings} />}
+      </ResourceView>
     </Dialog>
   );
 }
@@ -41,7 +43,7 @@ interface Wish extends Names, AgentKind {
 }
 
 function useSpawn(wish: Wish) {
-  /** Kept while the wish stays the same, so that trying again cannot start two agents. */
+  /** Kept while the request stays the same, so that a second try cannot start two agents. */
   const attempt = useRef({ wish: "", key: "" });
   return useAct(async () => {
     const { path, backend, profile, name, circle, role, message, beside } = wish;
@@ -147,7 +149,7 @@ function panedPeers() {
   );
 }
 
-/** Where a circle is a tmux window, the new pane needs a window. */
+/** The new pane needs a window if circles are tmux windows. */
 function Beside({ wish, change }: Part) {
   const peers = panedPeers();
   if (peers.length === 0) {

@@ -5,20 +5,20 @@ import { visible } from "../../components/text/visible.tsx";
 import { call, errorText } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 
-/** A person types several letters before the daemon is asked. */
+/** The pause in typing after which the daemon is asked. */
 const DELAY_MS = 120;
 
-interface Found {
+interface FolderList {
   readonly folders: readonly string[];
   readonly truncated: boolean;
-  /** Why nothing can be listed. */
+  /** The reason why nothing can be listed. */
   readonly problem?: string;
 }
 
-const NONE: Found = { folders: [], truncated: false };
+const NONE: FolderList = { folders: [], truncated: false };
 
 /** The folders that the text may become; loaded after a pause in typing. */
-function useFolders(prefix: string, active: boolean): Found {
+function useFolders(prefix: string, active: boolean): FolderList {
   const [found, setFound] = useState(NONE);
   useEffect(() => {
     if (!active) return;
@@ -51,7 +51,7 @@ export function FolderInput(
     setMarked(-1);
     setOpen(true);
   };
-  /** Goes into the folder: the next list shows what lies in it. */
+  /** Goes into the folder: the next list shows its contents. */
   const choose = (folder: string) => edit(folder.endsWith("/") ? folder : `${folder}/`);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -89,7 +89,7 @@ export function FolderInput(
       </label>
       {expanded && <FolderList folders={shown} marked={marked} choose={choose} />}
       <p class="hint" role="status">
-        {problem ?? (truncated ? "There are more folders; type on to find them." : "")}
+        {problem ?? (truncated ? "There are more folders; keep typing to find them." : "")}
       </p>
     </div>
   );

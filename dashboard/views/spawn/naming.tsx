@@ -16,7 +16,7 @@ export function NameField({ label, value, change, required = false, hint, list }
   value: string;
   change: (value: string) => void;
   required?: boolean;
-  /** What an empty field means. */
+  /** The meaning of an empty field. */
   hint?: string;
   /** The id of a list of proposals. */
   list?: string;
@@ -62,7 +62,9 @@ export function NameAndCircle({ names, change, circle_hint }: {
         hint={circle_hint}
         list="circles"
       />
-      <datalist id="circles">{circles.map((one) => <option key={one} value={one} />)}</datalist>
+      <datalist id="circles">
+        {circles.map((circle) => <option key={circle} value={circle} />)}
+      </datalist>
     </div>
   );
 }

@@ -12,7 +12,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
 import { NameAndCircle, type Names } from "./naming.tsx";
 
-/** Nothing tells of a new pane: it is looked for when a peer changes, and on request. */
+/** No event announces a new pane: the list is loaded when a peer changes, and on request. */
 export function Orphans() {
   const resource = useResource("orphans", ["peers"], () => call(at.listOrphans, {}));
   const [adopting, setAdopting] = useState<Orphan>();
@@ -97,9 +97,9 @@ function Adopt({ pane, close }: { pane: Orphan; close: () => void }) {
             <select
               value={backend}
               onChange={({ currentTarget: { value } }) =>
-                setBackend(PANE_BACKENDS.find((one) => one === value) ?? backend)}
+                setBackend(PANE_BACKENDS.find((name) => name === value) ?? backend)}
             >
-              {PANE_BACKENDS.map((one) => <option key={one} value={one}>{one}</option>)}
+              {PANE_BACKENDS.map((name) => <option key={name} value={name}>{name}</option>)}
             </select>
           </label>
           <NameAndCircle

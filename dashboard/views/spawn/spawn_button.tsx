@@ -1,4 +1,4 @@
-/** The window that starts an agent lies on the mesh, at an address of its own. */
+/** Opens the window that starts an agent. It is above the mesh, and has its own address. */
 
 import { lazy } from "../../components/lazy.tsx";
 import { filter, route } from "../../state/router.ts";

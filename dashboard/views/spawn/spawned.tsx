@@ -2,14 +2,15 @@
 
 import { State } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import type { Spawned } from "../../state/records.ts";
+import type { SpawnResult } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { livePeers } from "../../state/store.ts";
 
-export function SpawnedAgent({ spawned }: { spawned: Spawned }) {
+export function SpawnedAgent({ spawned }: { spawned: SpawnResult }) {
   const { pane_id, tmux_socket, tmux_session, display_name, warnings, seed_state } = spawned;
-  const peer = livePeers.value.find((one) =>
-    one.pane_id === pane_id && one.tmux_socket === tmux_socket && one.status !== "offline"
+  const peer = livePeers.value.find((candidate) =>
+    candidate.pane_id === pane_id && candidate.tmux_socket === tmux_socket &&
+    candidate.status !== "offline"
   );
   return (
     <div role="status" class="plan">

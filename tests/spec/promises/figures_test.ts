@@ -112,11 +112,11 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
     "answers that wait for the other end": size(frames.WAITING_BYTES_MAX),
     "bytes held for all daemons together": `${size(registry.TOTAL_HELD_BYTES_MAX)}, ` +
       "checked once a second",
-    "bytes that one end does not take": `${size(frames.UNSENT_BYTES_MAX)}; ` +
+    "bytes that one end does not read": `${size(frames.UNSENT_BYTES_MAX)}; ` +
       size(frames.UNTAKEN_BYTES_MAX),
     "pings of one end": `${frames.PINGS_RECEIVED_MAX} in ${seconds(frames.PING_EVERY_MS)}`,
     "silence": `two pings, ${seconds(frames.PING_EVERY_MS)} each`,
-    "runs of one daemon id": `1; a silent one has ${seconds(registry.PROBE_MS_MAX)}`,
+    "runs of one daemon id": `1; a silent one has ${seconds(registry.PROBE_MS_MAX)} to answer`,
     "answer of a machine to a browser": `${seconds(ANSWER_MS_MAX)} to its head`,
     "answer of a machine to an app or a guest": `${
       seconds(APP_ANSWER_MS_MAX)
@@ -127,7 +127,7 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
     "dials of one address without a secret": await rateOf(({ dials }, request) =>
       dials.withoutSecret.take(request, REMOTE)
     ),
-    "signing in; drawing secrets, of one address": `${person} each`,
+    "signing in; getting new secrets, of one address": `${person} each`,
     "decisions about apps, of one session": await rateOf(({ consents }, request) =>
       consents.take(request, REMOTE, "session")
     ),
@@ -143,13 +143,13 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
     "token exchanges of one connection": await rateOf(({ exchanges }) => exchanges.acquire("x")),
     "unanswered bodies of one address": `${size(ADDRESS_BODY_BYTES_MAX)}, ` +
       `${seconds(BODY_MS_MAX)} to arrive`,
-    "bodies of all addresses that arrive": size(TOTAL_BODY_BYTES_MAX),
+    "bodies that are arriving, of all addresses": size(TOTAL_BODY_BYTES_MAX),
   });
 });
 
 Deno.test("the limits in docs/machines.md are those of the daemon", () => {
   const { batches_bytes, files_bytes, directory_bytes } = DEFAULT_LIMITS;
-  const { "trying again: to connect; to publish": _, ...limits } = tableOf(
+  const { "pauses before connecting or publishing again": _, ...limits } = tableOf(
     "machines.md",
     ...["what", "maximum", "beyond it"],
   );
@@ -158,8 +158,8 @@ Deno.test("the limits in docs/machines.md are those of the daemon", () => {
     "peers that a machine announces": count(SHARED_PEERS_MAX),
     "a machine's entry in the directory": `${size(DIRECTORY_ENTRY_BYTES_MAX)}; ` +
       `the bus shows it ${seconds(ENTRY_SHOWN_MS_MAX)}`,
-    "the last sign of life of a machine": `${seconds(LEASE_MS)}; a heartbeat comes in ` +
-      RENEW_MS / 1000,
+    "age of the last sign of life of a machine": `${seconds(LEASE_MS)}; ` +
+      `a heartbeat comes each ${seconds(RENEW_MS)}`,
     "a message with all its fields": `${size(ENTRY_BYTES_MAX)} as JSON`,
     "one batch": `${BATCH_ENTRIES_MAX} messages and reports, ${size(BATCH_BYTES_MAX)}`,
     "waiting for a machine, here or at the bus": days(ENTRY_MS_MAX),
@@ -168,7 +168,7 @@ Deno.test("the limits in docs/machines.md are those of the daemon", () => {
     "one file": size(FILE_BYTES_MAX),
     "the directory at the bus": size(directory_bytes),
     "a call to another machine (`--machine`, the inbox)": `${size(CALL_BYTES_MAX)} each way`,
-    "the age of a call": `${seconds(CALL_AGE_MS_MAX)}, by the called one's clock`,
+    "the age of a call": `${seconds(CALL_AGE_MS_MAX)}, by the clock of the called machine`,
     "calls that a machine executes at a time": String(CALLS_AT_ONCE_MAX),
   });
   assert.equal(BATCH_MS_MAX, ENTRY_MS_MAX);
@@ -179,13 +179,13 @@ Deno.test("the figures in the texts of the pages are those of the code", () => {
   const texts: readonly (readonly [page: string, text: string])[] = [
     ["security.md", `valid for ${days(PAGE_MS)}`],
     ["security.md", `valid once, for ${TICKET_MS / 1000} seconds`],
-    ["security.md", `At most ${SERVERS_MAX} servers are known`],
+    ["security.md", `knows at most ${SERVERS_MAX} servers`],
     ["security.md", `idle clients end after ${{ 10: "ten" }[IDLE_MS_MAX / 60_000]} minutes`],
     ["security.md", `at most ${KITTY_BYTES_MAX / 2 ** 20} MiB of an answer`],
-    ["security.md", `at most ${COMMANDS_MAX} commands of one kitty wait`],
+    ["security.md", `at most ${COMMANDS_MAX} waiting commands for each kitty`],
     ["security.md", `and knows at most ${KITTIES_MAX}`],
     ["relay.md", `(at most ${days(SHARE_SECONDS_MAX * 1000)})`],
-    ["relay.md", `At most ${SHARES_EACH_MAX} of one secret, and ${VIEWERS_MAX} guests at once`],
+    ["relay.md", `at most ${SHARES_EACH_MAX} shares, and each share at most ${VIEWERS_MAX} guests`],
     ["relay.md", `may have ${IN_FLIGHT_MAX} calls under way`],
     ["relay.md", `A message has 1 to ${count(MESSAGE_BYTES_MAX)} bytes`],
     ["machines.md", `A machine is \`offline\` ${seconds(LEASE_MS)} after its last sign`],
@@ -196,7 +196,7 @@ Deno.test("the figures in the texts of the pages are those of the code", () => {
     ["machines.md", `stopped for longer than ${{ 10: "ten" }[HOLD_MS / 1000]} seconds`],
     ["machines.md", `at most ${count(SHARED_PEERS_MAX)} peers`],
     ["machines.md", `A file may have ${size(FILE_BYTES_MAX)}`],
-    ["machines-security.md", `what is older than ${days(ENTRY_MS_MAX)} is refused`],
+    ["machines-security.md", `entries older than ${days(ENTRY_MS_MAX)} are refused`],
     ["machines-security.md", `older than ${seconds(CALL_AGE_MS_MAX)}`],
     ["machines-security.md", `until ${seconds(LEASE_MS)} after the last heartbeat or new entry`],
     ["machines-security.md", `${days(BATCH_MS_MAX)} at most`],

@@ -1,4 +1,4 @@
-/** Hands the work of a peer over to another, and shows what went along and what did not. */
+/** Hands the work of a peer over to another peer, and shows what the file has and lacks. */
 
 import { useState } from "preact/hooks";
 import { visible } from "../../../components/text/visible.tsx";
@@ -11,8 +11,8 @@ import { humanName } from "../../../state/session.ts";
 import { livePeers } from "../../../state/store.ts";
 
 export function HandOver({ peer: { peer_id, name }, close }: ActionProps) {
-  const others = livePeers.value.filter((other) =>
-    other.peer_id !== peer_id && other.role !== "human" && other.status !== "offline"
+  const others = livePeers.value.filter((peer) =>
+    peer.peer_id !== peer_id && peer.role !== "human" && peer.status !== "offline"
   );
   const [chosen, setChosen] = useState<string>();
   const [note, setNote] = useState("");

@@ -1,4 +1,4 @@
-/** Loads what a peer's agent recorded of its session, or why the page does not show it. */
+/** Loads an agent's records of its session, or the reason why the page does not show them. */
 
 import { ApiError } from "kit/http/client.ts";
 import { call, RELAYED } from "../../../state/calls.ts";
@@ -6,7 +6,7 @@ import { isRemote } from "../../../state/remote.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer, TranscriptEntry } from "../../../state/records.ts";
 
-/** How many entries of a session the page shows. */
+/** Maximum entries of a session on the page. */
 const ENTRIES_SHOWN = 100;
 
 interface LoadedTranscript {
@@ -14,12 +14,12 @@ interface LoadedTranscript {
   readonly transcript_note?: string;
 }
 
-/** What a person can do about a refusal. Another refusal means that there is nothing to show. */
+/** Advice about a refusal. Any other refusal means that there is nothing to show. */
 const NOTES: Readonly<Record<string, string>> = {
-  human_not_proven: "What this agent recorded of its session is not shown: it is not proven that " +
+  human_not_proven: "This agent's record of its session is not shown: it is not proven that " +
     "a person looks at this page. Open the page with mesh open.",
-  transcripts_off: "What this agent recorded of its session is not shown: the setting " +
-    "transcripts is off.",
+  transcripts_off:
+    "This agent's record of its session is not shown: the setting transcripts is off.",
 };
 
 function noteOf(code: string): LoadedTranscript {
@@ -27,7 +27,7 @@ function noteOf(code: string): LoadedTranscript {
   return note === undefined ? {} : { transcript_note: note };
 }
 
-/** Nothing through a relay and of other machines, which keep it to themselves. */
+/** Nothing through a relay, or from other machines, which do not pass transcripts on. */
 export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<LoadedTranscript> {
   const isAgent = peer.backend !== null && peer.role !== "human";
   if (RELAYED || isRemote(peer) || !isAgent) return {};
@@ -39,6 +39,6 @@ export async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<L
     return { transcript: (await call(at.readTranscript, { params, query, signal })).entries };
   } catch (error) {
     if (error instanceof ApiError) return noteOf(error.problem.error);
-    return {}; // An older daemon, or one that does not answer; the messages say so.
+    return {}; // An older daemon, or no answer, which the messages then report.
   }
 }

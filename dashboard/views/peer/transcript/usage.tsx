@@ -1,6 +1,6 @@
-/** How many tokens a peer's session used, and how full its context is. */
+/** The tokens that a peer's session used, and the size of its context. */
 
-import { Loaded } from "../../../components/basics.tsx";
+import { ResourceView } from "../../../components/basics.tsx";
 import { visible } from "../../../components/text/visible.tsx";
 import { call } from "../../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -11,7 +11,7 @@ export function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
   const load = () => call(at.getUsage, { params: { id: peer_id }, query: {} });
   const resource = only(useResource(`usage ${peer_id}`, ["turns"], load), [peer_id]);
   return (
-    <Loaded resource={resource}>
+    <ResourceView resource={resource}>
       {(found) => (
         <dl class="facts">
           <dt>Tokens</dt>
@@ -20,7 +20,7 @@ export function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
           <dd>{contextOf(found.usage)}</dd>
         </dl>
       )}
-    </Loaded>
+    </ResourceView>
   );
 }
 

@@ -4,15 +4,16 @@ import assert from "node:assert/strict";
 import type { WaitingAsk } from "protocol/derived/waiting.ts";
 import {
   arrange,
+  countMisplaced,
   idOf,
-  misplaced,
-  type Shown,
+  type ShownQuestion,
 } from "../../../../dashboard/views/attention/order.ts";
 
 const waiting = (...ids: string[]) =>
   ids.map((correlation_id) => ({ ask: { correlation_id } }) as WaitingAsk);
 const none = { attended: false, isKept: () => false };
-const ids = (shown: readonly Shown[]) => shown.map((one) => idOf(one) + (one.ended ? "!" : ""));
+const ids = (shown: readonly ShownQuestion[]) =>
+  shown.map((question) => idOf(question) + (question.ended ? "!" : ""));
 
 Deno.test("questions that nobody looks at are in the order of urgency", () => {
   const before = arrange([], waiting("b", "c"), none);
@@ -24,7 +25,7 @@ Deno.test("a new question comes last while a person looks at the questions", () 
   const now = waiting("a", "b", "d");
   const shown = arrange(before, now, { ...none, attended: true });
   assert.deepEqual(ids(shown), ["b", "a", "d"]);
-  assert.equal(misplaced(shown, now), 1);
+  assert.equal(countMisplaced(shown, now), 1);
 });
 
 Deno.test("a question that a person was about to answer stays in its place when it ends", () => {
@@ -33,5 +34,5 @@ Deno.test("a question that a person was about to answer stays in its place when 
   const shown = arrange(before, waiting("a", "c"), { attended: false, isKept });
   assert.deepEqual(ids(shown), ["a", "b!", "c"]);
   assert.deepEqual(ids(arrange(shown, waiting("c"), none)), ["b!", "c"]);
-  assert.equal(misplaced(shown, waiting("a", "c")), 0);
+  assert.equal(countMisplaced(shown, waiting("a", "c")), 0);
 });

@@ -1,7 +1,7 @@
 /** The orders of the mesh list. */
 
 import assert from "node:assert/strict";
-import { type Order, sorted, toOrder } from "../../../../dashboard/views/mesh/order.ts";
+import { type Order, sortPeers, toOrder } from "../../../../dashboard/views/mesh/order.ts";
 import { peerOf } from "../../../support/dashboard/records.ts";
 
 const PEERS = [
@@ -11,7 +11,7 @@ const PEERS = [
   peerOf({ name: "db", turn_state: "awaiting_input", last_seen: null }),
 ];
 
-const namesBy = (order: Order) => sorted(PEERS, order).map(({ name }) => name).join(" ");
+const namesBy = (order: Order) => sortPeers(PEERS, order).map(({ name }) => name).join(" ");
 
 Deno.test("by need, who waits for input is first, and who is offline last", () => {
   assert.equal(namesBy("need"), "db api web old");
