@@ -97,7 +97,7 @@ export const EVENTS = {
     state_reason: nullableString,
     attempt_id: nullableString,
   }),
-  /** What a job reports without a change of state; at most once a second for each job. */
+  /** A job reported progress without a change of state; at most once a second for each job. */
   job_updated: z.object({ job_id: id, state: id, progress: z.number().nullable() }),
   /** A template was created, paused, resumed or cancelled. */
   job_template_changed: z.object({ calendar_id: id, state: id }),

@@ -61,7 +61,7 @@ export const InboxItem = z.object({
 }).meta({ id: "InboxItem" });
 export type InboxItem = z.output<typeof InboxItem>;
 
-/** What every route of the inbox may refuse: it may be on another machine. */
+/** Refusals of every route of the inbox, which may be on another machine. */
 const HOME_FAILS = ["no_human", "home_unreachable", "machine_not_yours", "call_too_large"] as const;
 
 const byId = z.object({ id: z.string() });

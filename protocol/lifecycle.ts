@@ -125,9 +125,9 @@ export const Rehooked = z.object({
   acted: z.boolean(),
   peer_id: z.string(),
   transport: Peer.shape.transport,
-  /** Whether a live transport reaches the peer now. */
+  /** True if a live transport reaches the peer now. */
   healthy: z.boolean(),
-  /** What `apply` does or would do. */
+  /** Action of `apply`, done or planned. */
   would_do: nullableString,
   reason: nullableString,
 });
@@ -278,7 +278,7 @@ export const PaneScreen = z.object({
   height: z.number().int(),
   /** Column and row of the cursor, from 0; null if the program hides it. */
   cursor: z.object({ x: z.number().int(), y: z.number().int() }).nullable(),
-  /** Whether tmux itself shows something there, such as its copy mode. */
+  /** True if tmux itself shows something there, such as its copy mode. */
   in_mode: z.boolean(),
   /**
    * The rows from top to bottom. Colours are escape sequences (SGR), which hold until the next one,

@@ -82,7 +82,7 @@ export function deleteKey({ document }: ConfigFile, key: string): boolean {
   return true;
 }
 
-/** Whether a comment is above a section or in it. The first one's may be kept with its parent. */
+/** True if a comment is above a section or in it. The first one's may be kept with its parent. */
 function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap): boolean {
   const at = parent.items.findIndex(({ key }) => isScalar(key) && key.value === name);
   const key = parent.items[at]?.key;

@@ -94,7 +94,7 @@ function remove(tx: Tx, key: string): void {
   tx.run("delete from meta where key = :key", { key });
 }
 
-/** What the last card of this machine said. */
+/** Contents of this machine's last card. */
 const card = madeLate(() =>
   z.object({ name: z.string(), sign: z.string(), created_at: z.number() })
 );
@@ -128,7 +128,7 @@ export function restoredAt(db: Database): { at: number; lost_messages: number | 
   return Restored().safeParse(tryJson(stored ?? "")).data;
 }
 
-/** Whether this is the token of hooks and plugins. */
+/** True if this is the token of hooks and plugins. */
 export function isHookToken({ hook_token }: Identity, token: string | undefined): boolean {
   return token !== undefined && equalSecrets(token, hook_token);
 }

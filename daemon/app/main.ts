@@ -36,7 +36,7 @@ import { StartedPrograms } from "../host/started_programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
-/** How long open requests may take to end at the shutdown. */
+/** Maximum time for open requests to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 3000;
 
 /**

@@ -1,4 +1,4 @@
-/** What was read from one table, kept in memory until rows of the table change. */
+/** Rows of one table, kept in memory until the table changes. */
 
 import type { Database } from "kit/data/sqlite.ts";
 

@@ -4,7 +4,7 @@ import { matchesGlob, splitGlob } from "./glob.ts";
 import { join } from "kit/core/path.ts";
 import { unlessMissing } from "./paths.ts";
 
-/** How many entries of folders one scan reads. */
+/** Maximum number of entries of folders that one scan reads. */
 export const ENTRIES_MAX = 20_000;
 /** Folders that hold no work of an agent, and very many files. */
 const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules"]);

@@ -8,7 +8,7 @@ export interface SplitGlob {
   readonly pattern: readonly string[];
   /** The folders at its beginning that hold no wildcard: only they are searched. */
   readonly fixed: readonly string[];
-  /** How many parts a matching path has at most. */
+  /** Maximum number of parts of a matching path. */
   readonly depth_max: number;
 }
 
@@ -23,7 +23,7 @@ export function splitGlob(glob: string): SplitGlob {
   return { pattern, fixed, depth_max };
 }
 
-/** Whether a path matches, each in its parts. */
+/** True if a path matches. Pattern and path are split into their parts. */
 export function matchesGlob(pattern: readonly string[], path: readonly string[]): boolean {
   return matches(pattern, path, "**", matchesName);
 }

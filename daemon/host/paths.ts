@@ -8,7 +8,7 @@ export type Env = Readonly<Record<string, string>>;
 /** A variable that must name a folder or a file is unset, or is not an absolute path. */
 export class InvalidPath extends Error {
   override readonly name = "InvalidPath";
-  /** What to do about it. */
+  /** The way to mend it. */
   readonly hint: string;
 
   constructor(detail: string, hint: string) {

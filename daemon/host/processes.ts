@@ -38,7 +38,7 @@ export function processorMsOfSelf(): number | undefined {
   return (Number(user) + Number(system)) * TICK_MS;
 }
 
-/** Whether a process runs. Pass `started` if it is known, because the system reuses pids. */
+/** True if a process runs. Pass `started` if it is known, because the system reuses pids. */
 export function isAlive(pid: number, started?: string): boolean {
   const [state, startTime] = statFields(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
@@ -92,9 +92,9 @@ interface ExitWaitOptions {
 }
 
 interface TerminateOptions extends ExitWaitOptions {
-  /** How long to wait for the end of the process after SIGTERM. */
+  /** Maximum wait for the end of the process after SIGTERM. */
   readonly term_ms: number;
-  /** How long to wait after SIGKILL. Without this value, SIGKILL is not sent. */
+  /** Maximum wait after SIGKILL. Without this value, SIGKILL is not sent. */
   readonly kill_ms?: number;
   readonly processes?: ProcessControl;
 }
@@ -176,7 +176,7 @@ export function* lineageOf(
   }
 }
 
-/** Whether `pid` is `ancestor` itself or a descendant of it. */
+/** True if `pid` is `ancestor` itself or a descendant of it. */
 export function isDescendant(pid: number, ancestor: number): boolean {
   return lineageOf({ parentOf }, pid).some((at) => at === ancestor);
 }
@@ -256,7 +256,7 @@ export function readProcFile(path: string): string | undefined {
   return unlessError(isUnreadable, () => Deno.readTextFileSync(`/proc/${path}`));
 }
 
-/** Whether an error means that the process has ended or belongs to another user. */
+/** True if an error means that the process has ended or belongs to another user. */
 export function isUnreadable(error: unknown): boolean {
   return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
     error instanceof Deno.errors.NotCapable;
@@ -300,7 +300,7 @@ export function isPid(pid: number): boolean {
 }
 
 /**
- * Whether an error means that the process had ended, or ended during the read (ESRCH). For a file
+ * True if an error means that the process had ended, or ended during the read (ESRCH). For a file
  * that is already open, Deno sets no code, so the message is checked.
  */
 export function isGone(error: unknown): boolean {
@@ -316,7 +316,7 @@ function ps(pid: number, column: string): string | undefined {
 /** Folders of the system's own programs, which get none of the daemon's environment. */
 const SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** What a program prints, trimmed; undefined if there is no such program. */
+/** The output of a program, trimmed; undefined if there is no such program. */
 export function outputOf(program: string, ...args: string[]): string | undefined {
   const command = new Deno.Command(program, {
     args,

@@ -125,7 +125,7 @@ function isStep(name: string): boolean {
   return name !== "" && name !== ".";
 }
 
-/** Whether other users cannot replace the folder's entries. */
+/** True if other users cannot replace the folder's entries. */
 function isProtected({ mode }: Deno.FileInfo): boolean {
   return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
 }

@@ -18,9 +18,9 @@ import { busConnectionMachine, type BusConnectionState } from "./states.ts";
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** The reason of a failure may be text from the server, and is stored in an event. */
 const REASON_LENGTH_MAX = 300;
-/** How long a measurement is used. */
+/** Time for which a measurement is used. */
 const MEASURED_MS_MAX = 5000;
-/** How long a measurement may take. */
+/** Maximum time of a measurement. */
 const MEASURING_MS_MAX = 2000;
 
 /** Opens a bus, which connects in the background and after a loss by itself. */

@@ -109,8 +109,8 @@ export function sleepWithTimer(
 }
 
 /**
- * Whether at least `ms` lie between an instant and now. If the clock was set back behind the instant,
- * the answer is yes, because to wait for that time once more might take days.
+ * True if at least `ms` lie between an instant and now. True as well if the clock was set back
+ * behind the instant, because to wait for that time once more might take days.
  */
 export function hasPassed(ms: number, since: number, now: number): boolean {
   return now < since || now - since >= ms;
@@ -250,7 +250,7 @@ export interface Ids {
   renew(): void;
 }
 
-/** How many random bytes are drawn at once for ids: a draw costs as much as 200 bytes. */
+/** Number of random bytes drawn at once for ids: a draw costs as much as 200 bytes. */
 const DRAWN_BYTES = 4096;
 const drawn = new Uint8Array(DRAWN_BYTES);
 let used = DRAWN_BYTES;

@@ -12,7 +12,7 @@ export interface StateMachine<S extends string, E extends string> {
   readonly states: readonly S[];
   /** The state after the event `on`. Throws `illegal_transition` if no row matches. */
   step(from: S, on: E): S;
-  /** Whether a row exists for the event `on` in the state `from`. */
+  /** True if a row exists for the event `on` in the state `from`. */
   accepts(from: S, on: E): boolean;
   /** True when no row leaves `state`. */
   isFinal(state: S): boolean;

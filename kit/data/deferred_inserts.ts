@@ -17,28 +17,28 @@ interface Row {
   readonly values: readonly SQLInputValue[];
 }
 
-/** How many rows one statement inserts; a rest is inserted row by row. */
+/** Rows of one statement; the rest is inserted row by row. */
 const BATCH_ROWS = 8;
-/** How many rows may wait. */
+/** Maximum number of waiting rows. */
 const ROWS_MAX = 1000;
 
 export class DeferredInserts {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<BulkInsert, { one: StatementSync; batch: StatementSync }>();
   #rows: Row[] = [];
-  /** How many rows were run since the start. */
+  /** Number of rows run since the start. */
   #run = 0;
 
   constructor(sqlite: DatabaseSync) {
     this.#sqlite = sqlite;
   }
 
-  /** How many rows wait. */
+  /** Number of waiting rows. */
   get count(): number {
     return this.#rows.length;
   }
 
-  /** Whether the rows must run before another one is added. */
+  /** True if the rows must run before another row is added. */
   get isFull(): boolean {
     return this.#rows.length >= ROWS_MAX;
   }

@@ -14,7 +14,7 @@ import { WriteFailures } from "kit/data/write_failures.ts";
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
 /**
- * How long a write waits while another process writes to the file. Readers, such as a backup, do
+ * Maximum wait of a write while another process writes to the file. Readers, such as a backup, do
  * not block writes in WAL mode.
  */
 const BUSY_MS_MAX = 5000;
@@ -142,7 +142,7 @@ export class Database implements Disposable, Reader {
 
   /**
    * A number that rises whenever rows of a table may have changed, by a write or by a rollback.
-   * What was read from the table is current as long as the number is the same.
+   * Rows read at a number are current as long as the number is the same.
    */
   revisionOf(table: string): number {
     return this.#statements.writesTo(table) + this.#rollbacks;

@@ -69,7 +69,7 @@ export class Statements {
     this.#writes.set(table, (this.#writes.get(table) ?? 0) + 1);
   }
 
-  /** How many writes may have changed a table. */
+  /** Number of writes that may have changed a table. */
   writesTo(table: string): number {
     return (this.#writes.get(table) ?? 0) + this.#unknownWrites;
   }

@@ -49,7 +49,7 @@ export interface PlainRequest {
   readonly signal?: AbortSignal;
 }
 
-/** What a call reads of a response. */
+/** The parts of a response that a call reads. */
 export type PlainResponse = Pick<Response, "ok" | "status" | "json">;
 
 export function client(

@@ -3,7 +3,7 @@
 import * as z from "zod";
 
 /**
- * Who may call a route of the daemon (contract 10). The guard enforces this:
+ * Callers that may use a route of the daemon (contract 10). The guard enforces this:
  * - `public`: everyone;
  * - `user`: programs of the daemon's own user, without the token;
  * - `caller`: callers with the token, and callers that do not need it: the dashboard's pages, and
@@ -13,7 +13,7 @@ import * as z from "zod";
  */
 export type Access = "public" | "user" | "caller" | "token" | "checked";
 
-/** Whether a route is available through the relay; `admin` only with `relay.allow_admin`. */
+/** Access to a route through the relay; `admin` only with `relay.allow_admin`. */
 export type Tunnel = "open" | "admin" | "never";
 
 export type RequestPart = "params" | "query" | "body";

@@ -9,7 +9,7 @@ interface ExampleContext {
   readonly samples: Samples;
   /** The named schemas that `$ref` points to. */
   readonly schemas: Readonly<Record<string, unknown>>;
-  /** Whether fields that may be absent are in the example, too, if they have a sample. */
+  /** True if the example also has optional fields that have a sample. */
   readonly complete: boolean;
 }
 
@@ -81,7 +81,7 @@ function resolve(schema: JsonSchema, { schemas }: ExampleContext): JsonSchema {
   return isSchema(named) ? named : {};
 }
 
-/** Whether a sample is of the schema's type, and is one of its choices if it has any. */
+/** True if a sample is of the schema's type, and is one of its choices if it has any. */
 function fits(
   sample: unknown,
   schema: JsonSchema,

@@ -8,7 +8,7 @@ import { type ProblemRow, Refusal } from "kit/core/problem.ts";
 
 type ListedProblem = Pick<ProblemRow, "status" | "publicCode">;
 
-/** What a description says besides its contracts. */
+/** Parts of an API description that its contracts do not have. */
 export interface ApiInfo {
   readonly title: string;
   readonly version: string;

@@ -11,11 +11,11 @@ import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
 export interface Caller {
   /** The remote address of the socket. Undefined without a socket (tests, the tunnel). */
   readonly remote: Deno.NetAddr | undefined;
-  /** Whether the request comes from a signed-in page of the daemon or of the relay. */
+  /** True if the request comes from a signed-in page of the daemon or of the relay. */
   readonly human: boolean;
-  /** Whether the caller holds the token or needs none. False only for `public` and `checked`. */
+  /** True if the caller holds the token or needs none. False only for `public` and `checked`. */
   readonly authorized: boolean;
-  /** Whether the caller sent the configured token. */
+  /** True if the caller sent the configured token. */
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
   readonly via?: "page" | "relay" | "machine";
@@ -224,7 +224,7 @@ class PendingWrites {
   }
 }
 
-/** What a handler gets. It is a class, because the runtime makes the signal when it is read. */
+/** Input of a handler. It is a class, because the runtime makes the signal when it is read. */
 class RequestInput {
   readonly #raw: Request;
   caller: Caller;

@@ -5,7 +5,7 @@ import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { isRecorded, type Span, type SpanRef, toTraceContext } from "./span.ts";
 
-/** How many ended requests wait to be recorded. Further ones are not recorded. */
+/** Maximum number of ended requests that wait to be recorded. Further requests are dropped. */
 const ENDED_REQUESTS_MAX = 4096;
 
 /** A request that is being answered, or has just been. */
@@ -62,8 +62,8 @@ export interface RequestSpansOptions {
   /** The part of all traces that is recorded, 0 to 1. */
   readonly ratio: number;
   /**
-   * Whether every request joins its caller's trace; by default it does. If not, only a request does
-   * that sends something on.
+   * True, the default, if every request joins its caller's trace. If false, only a request that
+   * sends something on joins it.
    */
   readonly joins_callers?: boolean;
 }

@@ -9,7 +9,7 @@ import { Backend, TransportName } from "protocol/agents/contract.ts";
 /** The result for one transport. */
 export const Verdict = z.object({
   degraded: z.boolean(),
-  /** What failed, as a sentence; null if nothing did. */
+  /** The failure, as a sentence; null if the step passed. */
   why: z.string().nullable(),
 });
 

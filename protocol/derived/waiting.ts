@@ -1,4 +1,4 @@
-/** What waits for the human, and who waits behind it. */
+/** Open asks to the human, and the agents that cannot go on until they are answered. */
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 

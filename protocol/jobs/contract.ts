@@ -36,7 +36,7 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "unavailable",
 ];
 
-/** Whether a fire resumes the session of the previous fire. */
+/** Session of a fire: a new one, or the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
 /** The effect of an interrupted turn on its job. */

@@ -6,7 +6,7 @@ import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { tagAttributes } from "protocol/messages/frame_markers.ts";
 
-/** How many files one message may carry. */
+/** Maximum number of files of one message. */
 export const ATTACHMENTS_MAX = 20;
 
 /**

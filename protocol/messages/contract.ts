@@ -32,7 +32,7 @@ export const Delivery = z.object({
   voice: AuthorKind,
   unverified: z.boolean().describe("Whether its voice is `unverified`"),
   sent_by: nullableString.describe("The person who sent it in the sender's name; null for none"),
-  /** Whether it may be read within a running turn: its sender says so, or the human sent it. */
+  /** True if it may be read within a running turn: its sender says so, or the human sent it. */
   urgent: z.boolean(),
   text: z.string(),
   attachments: Attachments,
@@ -74,7 +74,7 @@ export const TARGET_FAILS = [
   "to_self",
 ] as const;
 
-/** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
+/** Time after `sent` until a delivery without proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
 
 /** The field of a request that marks its message as urgent. */

@@ -11,12 +11,9 @@ import { When } from "protocol/schedules/when.ts";
 
 const nullableString = z.string().nullable();
 
-/**
- * How many schedules may be active at once. The limit stops an agent that creates schedules in a
- * loop.
- */
+/** Maximum number of active schedules. It stops an agent that creates schedules in a loop. */
 export const ACTIVE_MAX = 10_000;
-/** How many schedules one list returns at most, so that all active ones fit. */
+/** Maximum number of schedules in one list, so that all active schedules fit. */
 const LIST_MAX = ACTIVE_MAX;
 
 export const ScheduleKind = z.enum(["notify", "ask"]);
@@ -46,7 +43,8 @@ export const Schedule = z.object({
   from_peer_id: nullableString,
   from_peer_name: z.string(),
   /**
-   * Whether the last message was accepted for delivery. Its trace shows what happened after that.
+   * `fired` if the last message was accepted for delivery. Its trace shows what happened after
+   * that.
    */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: nullableString,

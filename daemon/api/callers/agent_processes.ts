@@ -18,7 +18,7 @@ export interface AgentProcessesDeps {
     parentOf(pid: number): number | undefined;
     startTimeOf(pid: number): string | undefined;
   };
-  /** Whether people use a process directly, so that it does not count as an agent's process. */
+  /** True if people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
   readonly pid: number;

@@ -8,7 +8,7 @@ export const MINUTES = 60;
 /** Times below this many milliseconds are kept as they are, longer ones to 1/16 of their size. */
 const EXACT_MS_MAX = 32;
 
-/** What happened in one minute. */
+/** Counts of one minute. */
 interface Minute {
   /** Minutes since 1970: the time of day at the start plus the time that has passed since. */
   readonly number: number;
@@ -16,7 +16,7 @@ interface Minute {
   seen: number;
   /** Messages that failed, expired or were dropped. */
   lost: number;
-  /** How many messages waited when the minute began; undefined before the first sample. */
+  /** Number of messages that waited when the minute began; undefined before the first sample. */
   queued: number | undefined;
   readonly sent_ms: DeliveryTimes;
   readonly seen_ms: DeliveryTimes;

@@ -75,7 +75,7 @@ function toDashboard(): Response {
 }
 
 /**
- * Whether the page was opened directly, and not by a link on another site. When browsers follow
+ * True if the page was opened directly, and not by a link on another site. When browsers follow
  * such a link, they omit strict cookies.
  */
 function isTopLevel({ headers }: Request): boolean {

@@ -31,7 +31,7 @@ type Content = Readonly<
   Record<string, { readonly schema: Readonly<Record<string, unknown>>; readonly example?: unknown }>
 >;
 
-/** Who may call a route, in words. */
+/** Callers of each kind of access, in words. */
 const ACCESS = {
   public: "everybody",
   user: "programs of your user",

@@ -32,8 +32,8 @@ export interface TunnelRequest {
 }
 
 /**
- * How many requests start in one turn of the event loop. Requests of direct callers are handled
- * between these turns.
+ * Maximum number of requests that start in one turn of the event loop. Requests of direct callers
+ * are handled between these turns.
  */
 const STARTED_PER_TURN = 4;
 

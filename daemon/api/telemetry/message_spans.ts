@@ -16,7 +16,7 @@ const LOST: ReadonlySet<string> = new Set(["expired", "dropped"]);
 /** Ids that the daemon made. An asker may choose another one, which could say anything. */
 const OWN_ID = /^[a-z]+-[0-9a-f]{12}$/;
 
-/** What the spans of a message have in common. The traceparent names the span that sent it. */
+/** Fields that the spans of a message share. The traceparent names the span that sent it. */
 export function messageSpan(
   message: TracedMessage,
   { trace_id, span_id }: TraceContext,

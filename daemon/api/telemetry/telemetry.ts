@@ -22,11 +22,11 @@ import {
 } from "./message_spans.ts";
 import { type TracedMessage, tracedMessage } from "./store.ts";
 
-/** How many deliveries with new steps may wait to be read. Steps of further ones are dropped. */
+/** Maximum number of unread deliveries with new steps. Steps of further deliveries are dropped. */
 const PENDING_MAX = 10_000;
-/** How many of them are read at once, which takes some milliseconds. */
+/** Number of deliveries read at once, which takes some milliseconds. */
 const READ_MAX = 200;
-/** How many requests of one message are noted between two reads. */
+/** Maximum number of requests of one message that are noted between two reads. */
 const REPORTS_MAX = 4;
 /** After so many reads without a commit, the transaction of a noted step was rolled back. */
 const UNCOMMITTED_PASSES_MAX = 2;
@@ -36,7 +36,7 @@ interface NotedRequests {
   /** The request of the first step, which sent the message if it is new. */
   readonly first: RequestSpan | undefined;
   readonly later: Set<RequestSpan>;
-  /** How many reads found no committed step. */
+  /** Number of reads that found no committed step. */
   passes: number;
 }
 

@@ -16,7 +16,7 @@ import {
   writeBusFile,
 } from "./files.ts";
 
-/** What a machine joins with. */
+/** Settings and secrets with which a machine joins. */
 export interface Membership {
   readonly url: string;
   /** Of this machine in the network. */
@@ -73,10 +73,10 @@ export async function writeMembership(
   return { fingerprint, user_key: user.public_key, written_to };
 }
 
-/** What a machine that leaves has taken out of its configuration, for the report. */
+/** Report of a machine that has left: what was taken out of its configuration. */
 export interface Left {
   readonly written_to: string;
-  /** Whether it had joined. */
+  /** True if it had joined. */
   readonly was_joined: boolean;
 }
 

@@ -35,7 +35,7 @@ export function nameOfHost(hostname: string): string {
   return named.success ? named.data : "machine";
 }
 
-/** What the settings of the bus say, each absent where it is a mistake. */
+/** Settings of the bus. A setting with a mistake is absent. */
 export interface BusSettings {
   readonly "mesh.bus.url"?: string | undefined;
   readonly "mesh.bus.ca"?: string | undefined;

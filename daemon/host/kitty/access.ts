@@ -1,4 +1,6 @@
-/** Whether the kitty at an address can be used as a terminal, without looking at its windows. */
+/**
+ * Checks that the kitty at an address can be used as a terminal, without looking at its windows.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { socketPathOf } from "../terminals/addresses.ts";

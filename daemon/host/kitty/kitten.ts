@@ -6,15 +6,15 @@
 
 import * as z from "zod";
 
-/** What the kitten is asked to do. */
+/** A command for the kitten. */
 export type Order =
   | {
     readonly do: "look";
     /** The window to look at; null for all of them. */
     readonly window: number | null;
-    /** Whether to read the screen as well. */
+    /** True to read the screen as well. */
     readonly rows: boolean;
-    /** How many rows above the screen to read, at most. */
+    /** Maximum number of rows to read above the screen. */
     readonly above: number;
   }
   | {

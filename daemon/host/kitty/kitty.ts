@@ -19,9 +19,9 @@ import { KittenFile } from "./kitten_file.ts";
 import { callKitty, parseJson } from "./remote_control.ts";
 import type { KittyOptions } from "./options.ts";
 
-/** How many kitty processes may be known at once. */
+/** Maximum number of known kitty processes. */
 export const KITTIES_MAX = 32;
-/** How many commands of one kitty may wait for an answer. */
+/** Maximum number of commands that wait for an answer of one kitty. */
 export const COMMANDS_MAX = 64;
 
 export class KittyServers implements TerminalServers {

@@ -24,7 +24,7 @@ export interface TcpConnection {
 
 /** Lookups of connections to the daemon. */
 export interface Sockets {
-  /** Whether this platform reports the owner of a TCP socket. Linux does, macOS does not. */
+  /** True if this platform reports the owner of a TCP socket. Linux does, macOS does not. */
   readonly canIdentify: boolean;
   /** The client's end. Undefined if it is closed, is on another machine, or cannot be found. */
   find(connection: TcpConnection): SocketEnd | undefined;
@@ -48,7 +48,7 @@ const RECENT_MAX = 32;
 /** Number of the newest pids, of processes and threads, that are searched before all others. */
 const NEWEST_MAX = 16;
 
-/** How many processes of one tree are searched for a socket by default. */
+/** Default number of processes of one tree that are searched for a socket. */
 const TREE_PROCESSES_MAX = 512;
 
 export function machineSockets(): Sockets {

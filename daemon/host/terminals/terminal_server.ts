@@ -1,6 +1,5 @@
 /**
- * What a terminal must offer so that its panes can be observed and typed into
- * (docs/adding-a-terminal.md).
+ * Interface of a terminal whose panes can be observed and typed into (docs/adding-a-terminal.md).
  */
 
 import type { Failure, Result } from "../tmux/connection.ts";
@@ -18,7 +17,7 @@ export interface TerminalServers {
 export interface TerminalServer {
   readonly kind: TerminalKind;
   readonly cache: PaneCache;
-  /** Whether a text has the form of this terminal's pane ids. */
+  /** True if a text has the form of this terminal's pane ids. */
   isPaneId(text: string): boolean;
   panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
   /** One pane; undefined if there is none with this id. */

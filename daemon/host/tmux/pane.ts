@@ -9,15 +9,15 @@ export interface Pane {
   /** The process that tmux started in the pane. */
   readonly pane_pid: number;
   readonly dead: boolean;
-  /** Whether the pane is in copy mode or another mode in which tmux itself reads the keys. */
+  /** True if the pane is in copy mode or another mode in which tmux itself reads the keys. */
   readonly in_mode: boolean;
-  /** Whether tmux also passes on the keys to the other panes of the window. */
+  /** True if tmux also passes on the keys to the other panes of the window. */
   readonly synchronized: boolean;
   readonly width: number;
   readonly height: number;
   readonly cursor_x: number;
   readonly cursor_y: number;
-  /** Whether the program in the pane shows the cursor. */
+  /** True if the program in the pane shows the cursor. */
   readonly cursor_shown: boolean;
   /** When the pane's window last had output: seconds, by tmux's clock. */
   readonly written_s: number;

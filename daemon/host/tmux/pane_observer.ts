@@ -97,7 +97,7 @@ export function paneObserverOf(
       if (!read.seen) return { state: "missing" };
       return { state: "found", pane: toFacts(socket, read.seen.pane), rows: read.seen.rows };
     },
-    /** Whether a process runs in the pane. */
+    /** True if a process runs in the pane. */
     holds: (pane: PaneFacts, pid: number): boolean => isDescendant(pid, pane.pane_pid),
   };
 }

@@ -52,7 +52,7 @@ const WITHHELD = [
 
 const MESH_PATHS: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
-/** Whether a variable is removed from the environment of programs that the daemon starts. */
+/** True if a variable is removed from the environment of programs that the daemon starts. */
 export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
 }
@@ -79,7 +79,7 @@ export class Panes {
     this.socket = ownSocket(env);
   }
 
-  /** Whether tmux is installed. */
+  /** True if tmux is installed. */
   async isAvailable(): Promise<boolean> {
     try {
       const { success } = await new Deno.Command("tmux", {
@@ -149,7 +149,7 @@ export class Panes {
     return pane_id === undefined ? undefined : await this.look(socket, pane_id);
   }
 
-  /** Whether tmux reports the end of a pane or of its program. False if tmux does not answer. */
+  /** True if tmux reports the end of a pane or of its program. False if tmux does not answer. */
   async isGone(socket: string, pane_id: string): Promise<boolean> {
     const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
@@ -188,7 +188,7 @@ export class Panes {
   }
 
   /**
-   * Whether the program is installed, according to the search paths that the daemon can read. Looks
+   * True if the program is installed, according to the search paths that the daemon can read. Looks
    * the program up in the launch's own search path. Without one, uses the tmux server's search path
    * and the daemon's, which may differ.
    */
@@ -201,7 +201,7 @@ export class Panes {
     return await isInstalled(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
 
-  /** Whether a process is a pane's process or a descendant of it. */
+  /** True if a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean {
     return isDescendant(pid, pane_pid);
   }
@@ -212,7 +212,7 @@ export class Panes {
   }
 
   /**
-   * Whether the pane runs a process that is neither this one, nor an ancestor or descendant of it.
+   * True if the pane runs another process besides this process, its ancestors and its descendants.
    */
   async isShared(pid: number, pane_pid: number): Promise<boolean> {
     if (pid === pane_pid) return false;

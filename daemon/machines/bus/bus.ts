@@ -3,7 +3,7 @@
  * files.
  */
 
-/** Whether the bus can be reached now, and since when (milliseconds since 1970). */
+/** Connection to the bus, and the time since which it is so (milliseconds since 1970). */
 export interface BusStatus {
   readonly status: "connecting" | "connected" | "down";
   readonly since: number;
@@ -12,7 +12,8 @@ export interface BusStatus {
 }
 
 /**
- * What a bus hands to its owner. Machines are named by daemon ids, proved by the connection's user.
+ * Receives what arrives from the bus. Machines are named by daemon ids, proved by the connection's
+ * user.
  */
 export interface BusListener {
   /**
@@ -50,7 +51,7 @@ export interface NewConnection {
   listen(): void;
 }
 
-/** What the bus holds for one machine. */
+/** Batches that wait at the bus for one machine. */
 export interface BusBacklog {
   /** Batches that wait at the bus for this machine. */
   readonly waiting: number;

@@ -50,7 +50,7 @@ export interface MachineRequest {
   readonly path: `/${string}`;
   readonly headers: Headers;
   readonly body?: Uint8Array;
-  /** Whether it is proved here that a person calls. */
+  /** True if this machine has proved that a person calls. */
   readonly human: boolean;
 }
 

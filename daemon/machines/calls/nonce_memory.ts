@@ -2,7 +2,7 @@
 
 /** How far the time of a call may be from this machine's clock. */
 export const CALL_AGE_MS_MAX = 60_000;
-/** How many calls are remembered at most; they are forgotten when they would be refused as old. */
+/** Maximum number of calls remembered. A call is forgotten when its age alone refuses it. */
 export const NONCES_MAX = 20_000;
 
 export type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
@@ -17,7 +17,7 @@ export class NonceMemory {
     this.#started_at = started_at;
   }
 
-  /** Whether a call may be answered. The same call is `repeated` the next time. */
+  /** `new` if a call may be answered. The same call is `repeated` the next time. */
   check(key: string, at: number, now: number): NonceCheck {
     if (Math.abs(now - at) > CALL_AGE_MS_MAX || at < this.#started_at) return "wrong_time";
     if (this.#expiries.has(key)) return "repeated";

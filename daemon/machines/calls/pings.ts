@@ -7,13 +7,13 @@ import { aheadBy, type CallClient, type ClockReading } from "./call_client.ts";
 import type { NamedMachine } from "./machine_names.ts";
 
 export const PING_EVERY_MS = 30_000;
-/** How many pings start in one second: with many machines, a round takes longer than 30 s. */
+/** Maximum number of pings per second: with many machines, a round takes longer than 30 s. */
 export const PINGS_PER_TICK_MAX = 1;
 /**
  * Time for which a round trip is shown, added to the time of one round of pings over all machines.
  */
 export const LATENCY_MS_MAX = 90_000;
-/** How many measurements are kept. Their median counts, so that one slow answer changes nothing. */
+/** Number of measurements kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
 
 export interface Measurements {

@@ -71,7 +71,7 @@ interface Lease extends AnnouncingMachine {
   touched_at: Monotonic;
 }
 
-/** What an entry led to. */
+/** Changes that an entry caused. */
 export interface Received {
   readonly cameOnline: boolean;
   /**

@@ -1,4 +1,4 @@
-/** What the exchange of messages between machines uses of other features. */
+/** Dependencies of the exchange of messages between machines. */
 
 import type { Notifications } from "../../features/notifications/notifications.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -57,7 +57,7 @@ export interface ExchangeDeps {
   readonly steps: Steps;
   /** A machine whose keys are known. */
   machine(daemon_id: string): KnownMachine | undefined;
-  /** Whether a peer of this machine is shared with the other machines. */
+  /** True if a peer of this machine is shared with the other machines. */
   isShared(peer: Address): boolean;
   /** Why a message to the machine waits; null if nothing holds it up. */
   reasonToWait(daemon_id: string): Reason | null;

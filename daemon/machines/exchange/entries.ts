@@ -1,7 +1,4 @@
-/**
- * What machines report to each other about messages: the bodies of link entries, checked when they
- * arrive.
- */
+/** Reports between machines about messages: the bodies of link entries, checked on arrival. */
 
 import * as z from "zod";
 import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.ts";

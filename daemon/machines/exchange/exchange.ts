@@ -20,7 +20,7 @@ import * as rows from "./store.ts";
 /** Maximum number of messages that are examined after a machine lost its recent state. */
 const SENT_AGAIN_MAX = 10_000;
 
-/** How many rows a pass looks at, and how long it pauses after all of them. */
+/** Maximum number of rows that one pass reads, and the pause after the last row. */
 const SWEEP_ROWS_MAX = 200;
 const SWEEP_PAUSE_MS = 60_000;
 

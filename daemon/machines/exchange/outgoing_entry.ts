@@ -12,7 +12,7 @@ import * as rows from "./store.ts";
 interface Forwarded {
   readonly message: StoredMessage;
   readonly daemon_id: string;
-  /** How many follow-ups came before it, on all machines. */
+  /** Number of earlier follow-ups, on all machines. */
   readonly hops: number;
 }
 

@@ -7,7 +7,7 @@ import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 export const RemoteMessage = z.object({
   seq: z.number(),
   daemon_id: z.string(),
-  /** Whether this machine is the origin. */
+  /** True if this machine is the origin. */
   sent: z.boolean(),
   /** The ids that the origin gave. */
   delivery_id: z.string(),

@@ -25,8 +25,8 @@ import {
 const ROW_MS_MAX = 38 * 86_400_000;
 
 /**
- * How many files of one machine may fail in an hour; then its others are not fetched. Each may take
- * the time that the bus gives a file, and the entries of all machines wait meanwhile.
+ * Failed files of one machine in an hour, after which its other files are not fetched. Each file
+ * may take the time that the bus allows, and the entries of all machines wait meanwhile.
  */
 const FAILURES_MAX = 12;
 const FAILURES_MS = 3_600_000;

@@ -25,7 +25,7 @@ const Carrier = z.object({
   reply_attachments: SentFiles.default([]),
 });
 
-/** What is read of an entry here. */
+/** The fields of an entry that are read here. */
 export interface Carrying {
   readonly body: unknown;
 }

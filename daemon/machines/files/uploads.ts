@@ -21,7 +21,7 @@ import {
 } from "./transfers.ts";
 
 const DAY_MS = 86_400_000;
-/** How long the bus keeps a file. */
+/** Time for which the bus keeps a file. */
 const BUS_MS_MAX = 7 * DAY_MS;
 /**
  * How old an upload may be that a further message names. The bus then has the file for 6 more days

@@ -25,7 +25,7 @@ export class BackOff {
     return this.#cancel !== undefined;
   }
 
-  /** Whether it has waited since it was reset. */
+  /** True if it has waited since it was reset. */
   get isFailing(): boolean {
     return this.#next_ms > this.#delays.first;
   }

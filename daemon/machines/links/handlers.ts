@@ -1,4 +1,4 @@
-/** What the owner of the links provides, and what it learns of the entries it appended. */
+/** Handlers that the owner of the links provides, and the form of entries. */
 
 import type { Context } from "../../data/context.ts";
 import type { ClockAhead } from "../other_clock.ts";

@@ -46,7 +46,7 @@ const REFUSED_AGAIN_MAX = 10_000;
 /** How often it is logged that an entry of the machine is refused. */
 const LOG_MS = 10_000;
 
-/** What answers the other machine. */
+/** Sends answers to the other machine. */
 export interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
@@ -86,7 +86,7 @@ export class IncomingLink {
     if (batch.resend) db.afterCommit(() => outgoing.resend(batch.applied));
   }
 
-  /** Whether a batch needs no answer. */
+  /** True if a batch needs no answer. */
   onlyConfirms(db: Reader, { previous, entries, confirm, resend, lost }: Batch): boolean {
     if (entries.length > 0 || confirm || resend || lost) return false;
     return this.#isInOrder(db, previous);

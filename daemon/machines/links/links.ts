@@ -22,12 +22,12 @@ import * as store from "./store.ts";
 
 /** Longer than entries are sent, because the clocks of two machines may differ by some hours. */
 const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
-/** How many receipts one call of `sweep` deletes, and how many entries, which may be 1 MB each. */
+/** Maximum number of receipts and of entries, up to 1 MB each, that one clean-up deletes. */
 const SWEPT_MAX = 1000;
 const EXPIRED_MAX = 16;
 /**
- * How many refused entries a machine may leave unconfirmed. A machine that confirms nothing, and
- * sends more, is not told of them: each would be a row here for 30 days.
+ * Maximum number of refusals that a machine may leave unconfirmed. Each is a row for 30 days, so a
+ * machine that confirms nothing gets no further refusals.
  */
 export const REFUSALS_MAX = 10_000;
 /** How often it is logged that a machine sends what cannot be read. */
@@ -75,7 +75,7 @@ export class Links {
 
   /**
    * Takes a batch from the bus. Rejects only if it could not be stored, so that the bus repeats it.
-   * What cannot be read is dropped. Entries are on the disk when it resolves.
+   * An unreadable batch is dropped. Entries are on the disk when it resolves.
    */
   async receive(from: string, bytes: Uint8Array): Promise<void> {
     if (this.#isStopped) throw new Problem("shutting_down", {});
@@ -119,7 +119,7 @@ export class Links {
     outgoing.connect();
   }
 
-  /** How many entries the other machine has not confirmed, and since when the first one waits. */
+  /** Number of entries that the other machine has not confirmed, and the time of the oldest. */
   waiting(db: Reader, daemonId: string): { entries: number; oldest_at: number | null } {
     return {
       entries: store.countEntries(db, daemonId),
@@ -132,7 +132,7 @@ export class Links {
     return store.lossOf(db, daemonId) ?? null;
   }
 
-  /** How many entries all other machines have not confirmed. */
+  /** Number of entries that any other machine has not confirmed. */
   waitingForAll(db: Reader): number {
     return store.countAllEntries(db);
   }

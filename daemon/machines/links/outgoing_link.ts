@@ -22,7 +22,7 @@ import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 import { BackOff } from "./back_off.ts";
 
-/** How long a confirmation waits, so that several share a batch, or it travels with entries. */
+/** Delay of a confirmation, so that several share a batch or travel with entries. */
 const ANSWER_MS = 20;
 const RETRY_MS = { first: 1000, max: 60_000 };
 /** A week of probes is 200 batches; an entry that the bus lost is late by an hour at most. */
@@ -132,7 +132,7 @@ export class OutgoingLink {
     this.#cancelPosition?.();
   }
 
-  /** Whether an entry may have been handed to the bus since the start. */
+  /** True if an entry may have been handed to the bus since the start. */
   wasHanded(entry_id: number): boolean {
     return entry_id <= this.#handed;
   }
@@ -181,8 +181,8 @@ export class OutgoingLink {
       while (this.#isConnected) {
         const batch = this.#pending ?? this.#build();
         if (!batch) break;
-        // What was read may belong to a transaction that fails yet. Then the answers that this
-        // batch would have given are asked for again, as their batches are repeated.
+        // The batch may hold answers of a transaction that still fails. The other machine then asks
+        // for them again, as it repeats its batches.
         await this.#deps.db.whenDurable();
         if (!this.#isConnected) break;
         this.#pending = batch;

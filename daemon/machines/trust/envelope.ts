@@ -13,10 +13,10 @@ import {
 } from "./keys.ts";
 import { open, seal, SEAL_BYTES } from "./sealing.ts";
 
-/** How many bytes an envelope adds. */
+/** Bytes that an envelope adds. */
 export const ENVELOPE_BYTES = SEAL_BYTES + SIGNATURE_BYTES;
 
-/** How many channels are kept in memory. Deriving one again takes 0.1 ms. */
+/** Maximum number of channels in memory. Deriving a channel again takes 0.1 ms. */
 export const CHANNELS_MAX = 1024;
 
 /** The part of a card that decides about keys. */
@@ -53,7 +53,7 @@ export class Envelopes {
     this.#ids = ids;
   }
 
-  /** How many channels are in memory. */
+  /** Number of channels in memory. */
   get channels(): number {
     return this.#channels.size;
   }

@@ -17,7 +17,7 @@ export const MACHINES_MAX = 2000;
 /** `last_seen` is written at most this often for each machine, because every batch is a sign. */
 export const TOUCH_MS_MIN = 60_000;
 
-/** What a card led to. */
+/** Result of a received card. */
 export type Meeting =
   /** A new machine: its keys are trusted from now on. */
   | { readonly outcome: "pinned"; readonly machine: Machine }

@@ -12,7 +12,7 @@ const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const CIPHER = "aes-256-gcm";
 
-/** How many bytes sealing adds. */
+/** Bytes that sealing adds. */
 export const SEAL_BYTES = BODY_AT + TAG_BYTES;
 
 /** Derives a key of 256 bits from secret material (HKDF with SHA-256, RFC 5869). */

@@ -17,7 +17,7 @@ import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.t
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 import { charsPerText, quote, truncate } from "./quoting.ts";
 
-/** How many schedules one result shows. */
+/** Maximum number of schedules in one result. */
 const SHOWN_MAX = 50;
 
 const Card = z.object({

@@ -13,7 +13,7 @@ import { apiCodeOf, CONSUMER_NOT_FOUND_CODE } from "./reasons.ts";
 const AHEAD_MAX = 16;
 /** After this time without an acknowledgement, the server repeats a batch. */
 const ACK_MS_MAX = 30_000;
-/** How long a rejected batch waits, at first and at most. */
+/** First and longest wait of a rejected batch. */
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
 

@@ -16,7 +16,7 @@ const CHUNK_BYTES = 256 << 10;
 /** Maximum number of parts of a file that are in transit at a time. */
 const AHEAD_MAX = 4;
 const ID_BYTES = 8;
-/** How long the next bytes of a file may take: the batches of all machines wait meanwhile. */
+/** Maximum time between two bytes of a file: the batches of all machines wait meanwhile. */
 const STALLED_MS_MAX = 10_000;
 
 /** The message on a file's own subject. If the message is empty, the file was deleted. */

@@ -5,7 +5,7 @@ export const STREAM = "mesh";
 export const DIRECTORY = "mesh_directory";
 export const FILES = "mesh_files";
 
-/** How long the server keeps an entry of the directory. */
+/** Time for which the server keeps an entry of the directory. */
 export const ENTRY_MS_MAX = 60_000;
 
 /** A machine's daemon id, which is a token of subjects. */

@@ -34,7 +34,7 @@ export async function publicKeyOf(seed: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a text is the public key of a user, its checksum included. */
+/** True if a text is the public key of a user, its checksum included. */
 export async function isPublicKey(text: string): Promise<boolean> {
   const { fromPublic, NKeysError } = await keyLibrary();
   if (!/^U[A-Z2-7]{55}$/.test(text)) return false;

@@ -114,11 +114,11 @@ interface Permissions {
 }
 
 /**
- * What one machine may publish and receive. There is no `allow_responses`: with it, a machine that
- * calls itself with a reply subject of its choice could publish there, and so as another machine.
+ * Permissions of one machine. There is no `allow_responses`: with it, a machine that calls itself
+ * with a reply subject of its choice could publish there, and so as another machine.
  *
  * It may create consumers of the two buckets, which every machine reads, but of the stream only its
- * own one: the server compares the filter in the subject with the filter that is asked for.
+ * own consumer: the server compares the filter in the subject with the requested filter.
  */
 function machinePermissions(me: string): Permissions {
   const { batch, batches, beat, beats, call, calls, answer, answers } = SUBJECTS;

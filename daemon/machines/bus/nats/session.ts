@@ -23,7 +23,7 @@ import {
 } from "./reasons.ts";
 import { prepareStore, type StoreLimits } from "./store.ts";
 
-/** How long the server may take to answer a request. */
+/** Maximum time for the server to answer a request. */
 const ANSWER_MS_MAX = 10_000;
 /** Number of unanswered requests in a row after which the connection is given up. */
 const TIMEOUTS_MAX = 3;

@@ -26,11 +26,11 @@ export const DEFAULT_LIMITS: StoreLimits = {
 const DAY_MS = 24 * 60 * 60_000;
 export const BATCH_MS_MAX = 30 * DAY_MS;
 export const FILE_MS_MAX = 7 * DAY_MS;
-/** How long the server knows the id of a batch, and drops a repetition. */
+/** Time for which the server knows the id of a batch, and drops repetitions. */
 const DUPLICATES_MS = 2 * 60_000;
 export const DIRECTORY_ENTRY_BYTES_MAX = 512 << 10;
 
-/** What the server answers for a stream that it has. */
+/** Error codes of the server for a stream that exists. */
 const EXISTING_CODES: ReadonlySet<number> = new Set([NAME_IN_USE_CODE, NO_ROOM_CODE]);
 
 /**
