@@ -134,4 +134,4 @@ export const switchPeer = contract({
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "same_backend", "spawn_disabled"],
 });
 export type SwitchRequest = z.output<typeof switchPeer.body>;
-export type Switched = z.output<typeof switchPeer.returns>;
+export type SwitchResult = z.output<typeof switchPeer.returns>;

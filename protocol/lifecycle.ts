@@ -73,11 +73,11 @@ export const listOrphans = contract({
   returns: z.object({ panes: z.array(Orphan) }),
 });
 
-export const Linked = z.discriminatedUnion("linked", [
+export const LinkResult = z.discriminatedUnion("linked", [
   z.object({ linked: z.literal(true), peer_id: z.string(), display_name: z.string() }),
   z.object({ linked: z.literal(false), reason: z.string(), hint: z.string() }),
 ]);
-export type Linked = z.output<typeof Linked>;
+export type LinkResult = z.output<typeof LinkResult>;
 
 export const linkPane = contract({
   id: "panes.link",
@@ -94,7 +94,7 @@ export const linkPane = contract({
     name: Name.optional(),
     circle: Name.optional(),
   }),
-  returns: Linked,
+  returns: LinkResult,
   fails: ["unknown_pane", "peers_full", "already_linked", "reserved_name"],
 });
 export type PaneLink = z.output<typeof linkPane.body>;
@@ -107,7 +107,7 @@ export const linkPeer = contract({
   ...onePeer,
   tunnel: "admin",
   body: z.object({}),
-  returns: Linked,
+  returns: LinkResult,
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -120,7 +120,7 @@ export const linkPeer = contract({
   ],
 });
 
-export const Rehooked = z.object({
+export const RehookResult = z.object({
   ok: z.boolean(),
   acted: z.boolean(),
   peer_id: z.string(),
@@ -131,7 +131,7 @@ export const Rehooked = z.object({
   would_do: nullableString,
   reason: nullableString,
 });
-export type Rehooked = z.output<typeof Rehooked>;
+export type RehookResult = z.output<typeof RehookResult>;
 
 export const rehookPeer = contract({
   id: "peers.rehook",
@@ -141,7 +141,7 @@ export const rehookPeer = contract({
   ...onePeer,
   tunnel: "admin",
   body: z.object({ apply: z.boolean().default(false) }),
-  returns: Rehooked,
+  returns: RehookResult,
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -183,7 +183,7 @@ export const prunePeers = contract({
   }),
   fails: [],
 });
-export type Pruned = z.output<typeof prunePeers.returns>;
+export type PruneResult = z.output<typeof prunePeers.returns>;
 
 export const killPeer = contract({
   id: "peers.kill",
@@ -202,7 +202,7 @@ export const killPeer = contract({
   }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "kill_refused"],
 });
-export type Killed = z.output<typeof killPeer.returns>;
+export type KillResult = z.output<typeof killPeer.returns>;
 
 export const assumeRole = contract({
   id: "peers.role",

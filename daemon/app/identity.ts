@@ -117,7 +117,9 @@ export function cardMadeAt(
   });
 }
 
-const Restored = madeLate(() => z.object({ at: z.number(), lost_messages: z.number().nullable() }));
+const Restoration = madeLate(() =>
+  z.object({ at: z.number(), lost_messages: z.number().nullable() })
+);
 
 /** Stores when `mesh restore` put a backup in place, as the JSON of `Restored`. */
 export const MARK_RESTORED = "insert or replace into meta (key, value) values ('restored', ?)";
@@ -125,7 +127,7 @@ export const MARK_RESTORED = "insert or replace into meta (key, value) values ('
 /** Time of the last `mesh restore`, and the number of messages that it lost. */
 export function restoredAt(db: Database): { at: number; lost_messages: number | null } | undefined {
   const stored = db.value(z.string(), "select value from meta where key = 'restored'");
-  return Restored().safeParse(tryJson(stored ?? "")).data;
+  return Restoration().safeParse(tryJson(stored ?? "")).data;
 }
 
 /** True if this is the token of hooks and plugins. */

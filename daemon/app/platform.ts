@@ -46,7 +46,7 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
-  /** Files that tell hooks that an urgent message waits. */
+  /** Files that show hooks that an urgent message waits. */
   readonly markers: Markers;
   /** The transports that failed their last selftest. */
   readonly knownFailures: KnownFailures;

@@ -29,7 +29,12 @@ export function matchesGlob(pattern: readonly string[], path: readonly string[])
 }
 
 function matchesName(pattern: string, name: string): boolean {
-  return matches([...pattern], [...name], "*", (one, char) => one === "?" || one === char);
+  return matches(
+    [...pattern],
+    [...name],
+    "*",
+    (wildcard, char) => wildcard === "?" || wildcard === char,
+  );
 }
 
 /**
@@ -40,17 +45,17 @@ function matches(
   pattern: readonly string[],
   items: readonly string[],
   any: string,
-  matchesOne: (pattern: string, item: string) => boolean,
+  matchesPart: (pattern: string, item: string) => boolean,
 ): boolean {
   let at = 0;
   let lastAny = -1;
   let retry = 0;
   for (let item = 0; item < items.length;) {
-    const one = pattern[at];
-    if (one === any) {
+    const part = pattern[at];
+    if (part === any) {
       lastAny = at++;
       retry = item;
-    } else if (one !== undefined && matchesOne(one, items[item] ?? "")) {
+    } else if (part !== undefined && matchesPart(part, items[item] ?? "")) {
       at++;
       item++;
     } else if (lastAny >= 0) {

@@ -51,9 +51,9 @@ export type IsAlive = typeof isAlive;
 /** How a process is ended. */
 export type Signal = "SIGTERM" | "SIGKILL";
 /** The result of sending a signal. `forbidden`: the process belongs to another user. */
-export type Sent = "sent" | "gone" | "forbidden";
+export type SignalResult = "sent" | "gone" | "forbidden";
 
-export function sendSignal(pid: number, name: Signal | "SIGHUP"): Sent {
+export function sendSignal(pid: number, name: Signal | "SIGHUP"): SignalResult {
   try {
     Deno.kill(pid, name);
     return "sent";
@@ -73,7 +73,7 @@ export interface ProcessId {
 /** Checks processes and sends signals. Tests pass a fake. */
 export interface ProcessControl {
   isAlive(pid: number, started?: string): boolean;
-  signal(pid: number, name: Signal): Sent;
+  signal(pid: number, name: Signal): SignalResult;
 }
 
 /** The processes of this machine. A pid identifies a process only with its start time. */

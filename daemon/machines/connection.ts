@@ -34,7 +34,7 @@ export interface BusConnectionOptions
   readonly url: string;
 }
 
-interface Measured extends BusBacklog {
+interface Measurement extends BusBacklog {
   readonly at: number;
   readonly latency_ms: number;
 }
@@ -56,7 +56,7 @@ export class BusConnection implements Bus {
   #reason: string | null = null;
   /** The last published status: a bus that stays away is reported only once. */
   #reported: BusConnectionState | undefined;
-  #measured: Measured | undefined;
+  #measured: Measurement | undefined;
 
   constructor(ctx: Context, options: BusConnectionOptions, openBus: OpenBus) {
     this.#ctx = ctx;

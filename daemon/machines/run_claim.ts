@@ -142,8 +142,8 @@ export class RunClaim {
     try {
       connection.listen();
       const outcome = await this.#ask(connection, "taken", SETTLE_MS);
-      const other = typeof outcome === "string" ? this.#precedent : outcome;
-      if (other) this.#refuse(other);
+      const otherRun = typeof outcome === "string" ? this.#precedent : outcome;
+      if (otherRun) this.#refuse(otherRun);
     } finally {
       this.#isClaiming = false;
     }

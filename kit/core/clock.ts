@@ -251,18 +251,18 @@ export interface Ids {
 }
 
 /** Number of random bytes drawn at once for ids: a draw costs as much as 200 bytes. */
-const DRAWN_BYTES = 4096;
-const drawn = new Uint8Array(DRAWN_BYTES);
-let used = DRAWN_BYTES;
+const RANDOM_BYTES = 4096;
+const randomBytes = new Uint8Array(RANDOM_BYTES);
+let used = RANDOM_BYTES;
 
 /** Random bytes that no other call gets. Not for secrets, as they stay in memory for a while. */
 function drawIdBytes(bytes: number): Uint8Array {
-  if (used + bytes > DRAWN_BYTES) {
-    fillRandomly(drawn);
+  if (used + bytes > RANDOM_BYTES) {
+    fillRandomly(randomBytes);
     used = 0;
   }
   used += bytes;
-  return drawn.subarray(used - bytes, used);
+  return randomBytes.subarray(used - bytes, used);
 }
 
 /**
@@ -292,7 +292,7 @@ export const randomIds: Ids = {
     const [high = 0, low = 0] = new Uint32Array(fillRandomly(new Uint8Array(8)).buffer);
     return 1 + Math.floor((high * 2 ** -32 + (low >>> 11) * 2 ** -53) * max);
   },
-  renew: () => void (used = DRAWN_BYTES),
+  renew: () => void (used = RANDOM_BYTES),
 };
 
 /**

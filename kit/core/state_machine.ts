@@ -29,7 +29,9 @@ export function stateMachine<const R extends readonly TransitionRow[]>(
   table: R,
 ): StateMachine<State<R>, Event<R>> {
   type Row = readonly [from: State<R>, on: Event<R>, to: State<R>];
-  const rows = table.flatMap(([from, on, to]) => [from].flat().map((one) => [one, on, to] as Row));
+  const rows = table.flatMap(([from, on, to]) =>
+    [from].flat().map((state) => [state, on, to] as Row)
+  );
   const next = new Map(rows.map(([from, on, to]) => [`${from} ${on}`, to]));
   if (next.size !== rows.length) {
     throw new Error(`Machine "${name}" has two rows for one state and event`);

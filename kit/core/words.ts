@@ -32,7 +32,7 @@ interface Patterns {
 let patterns: Patterns | undefined;
 
 /** Builds the patterns on first use, because classes of Unicode take a millisecond. */
-function compiled(): Patterns {
+function loadPatterns(): Patterns {
   const unspaced = `[${UNSPACED}\\u30fc\\u3005]`;
   return patterns ??= {
     token: new RegExp(
@@ -49,7 +49,7 @@ const ASCII = /^[\0-\x7f]*$/;
 /** Normalizes a text: lower case, no accents, and one form of each letter. */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
-  return text.normalize("NFKD").replaceAll(compiled().mark, "").normalize("NFC").toLowerCase();
+  return text.normalize("NFKD").replaceAll(loadPatterns().mark, "").normalize("NFC").toLowerCase();
 }
 
 export interface Token {
@@ -64,7 +64,7 @@ export interface Token {
  */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
-  for (const { groups = {} } of foldText(text).matchAll(compiled().token)) {
+  for (const { groups = {} } of foldText(text).matchAll(loadPatterns().token)) {
     const { run, symbol, word } = groups;
     if (word !== undefined) tokens.push({ text: word, kind: "word" });
     if (symbol !== undefined) tokens.push({ text: symbol, kind: "symbol" });
@@ -98,7 +98,7 @@ const CHARS_MAX = 20_000;
  * part of a word, such as `verbindung` in `Datenbankverbindung`.
  */
 export function wordEnds(text: string): string {
-  const words = foldText(text.slice(0, CHARS_MAX)).match(compiled().longWord) ?? [];
+  const words = foldText(text.slice(0, CHARS_MAX)).match(loadPatterns().longWord) ?? [];
   const ends = words.filter(({ length }) => length <= WHOLE_CHARS_MAX).flatMap((word) =>
     Array.from({ length: word.length - PART_CHARS_MIN }, (_, at) => word.slice(at + 1))
   );

@@ -15,7 +15,7 @@ interface Group {
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  /** Settled when the commit has succeeded or failed. Absent as long as nobody waits. */
+  /** Resolved or rejected once the commit has succeeded or failed. Absent as long as nobody waits. */
   durable: PromiseWithResolvers<void> | undefined;
 }
 
@@ -257,7 +257,7 @@ export class GroupCommit {
     }
   }
 
-  /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
+  /** Closes a group: resolves its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Refusal | undefined): void {
     this.#group = undefined;
     if (error) group.durable?.reject(error);

@@ -363,8 +363,8 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
   return {
     row,
     select,
-    insert: (tx: Tx, one: z.output<S>): number => tx.insert(insert, z.encode(row, one)),
-    update: (tx: Tx, one: z.output<S>): number => tx.run(update, z.encode(row, one)),
+    insert: (tx: Tx, values: z.output<S>): number => tx.insert(insert, z.encode(row, values)),
+    update: (tx: Tx, values: z.output<S>): number => tx.run(update, z.encode(row, values)),
     get: (db: Reader, id: string): z.output<S> | undefined =>
       db.get(row, `${select} where ${key} = :id`, { id }),
     /** Returns the records that the rest of a `select` finds: its conditions, order and limit. */

@@ -27,7 +27,7 @@ export interface Actor {
   readonly field?: `${RequestPart}.${string}`;
   /**
    * The actor if the field is absent: the recipient of the ask that the request names, the peer of
-   * its pane, the recipients of the deliveries that it settles, or the peer that made the record.
+   * its pane, the recipients of the deliveries that it resolves, or the peer that made the record.
    */
   readonly otherwise?: "recipient" | "pane" | "drained" | "maker";
   /** True if it takes messages out of the peer's queue, which a caller without proof may not do. */

@@ -99,7 +99,7 @@ function fits(
 
 /** The type that is not null. */
 function typeOf({ type }: JsonSchema): unknown {
-  return Array.isArray(type) ? type.find((one) => one !== "null") : type;
+  return Array.isArray(type) ? type.find((name) => name !== "null") : type;
 }
 
 /** The first alternative that is not null. */

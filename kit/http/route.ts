@@ -213,7 +213,7 @@ class PendingWrites {
     this.#add(this.#guard.whenDurable({ soon: false }));
     const outcome = await result;
     this.#add(this.#guard.whenDurable());
-    for (const each of this.#commits) await each;
+    for (const commit of this.#commits) await commit;
     return outcome;
   }
 

@@ -32,9 +32,9 @@ function correct(args: unknown, issue: z.core.$ZodIssue): unknown {
   const [key, ...inner] = issue.path;
   if (typeof args !== "object" || args === null || typeof key !== "string") return args;
   if (inner.length > 0 || !Object.hasOwn(args, key)) return args;
-  const { [key]: value, ...others } = args as Readonly<Record<string, unknown>>;
-  if (value === null) return others;
-  return { ...others, [key]: toExpected(value, key, issue) };
+  const { [key]: value, ...rest } = args as Readonly<Record<string, unknown>>;
+  if (value === null) return rest;
+  return { ...rest, [key]: toExpected(value, key, issue) };
 }
 
 function toExpected(value: unknown, key: string, issue: z.core.$ZodIssue): unknown {

@@ -44,7 +44,7 @@ export const listSelftests = contract({
   }),
 });
 
-/** The file as it is read. An older release wrote the transports as `rungs`. */
+/** The stored form. An older release wrote the transports as `rungs`. */
 const StoredVerdicts = z.object({
   agents: z.partialRecord(Backend, z.preprocess(upgradeAgent, TestedAgent)),
 });

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { given, Instant, queryInteger } from "kit/core/schema.ts";
+import { Instant, queryInteger, requires } from "kit/core/schema.ts";
 import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
@@ -85,7 +85,7 @@ export const Urgent = z.boolean().optional().describe(
 
 /** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
 export const Traceparent = z.string().nullish().catch(undefined)
-  .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
+  .transform((requires) => typeof requires === "string" ? readTrace(requires) : undefined);
 
 /** The fields that an ask has in addition to those of its delivery, set when the ask opens. */
 export interface AskFields {
@@ -165,7 +165,7 @@ export const settleDeliveries = contract({
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
     message: "Give the drain_id or the delivery_ids",
   }).meta({
-    allOf: [{ anyOf: [given("drain_id"), given("delivery_ids")] }],
+    allOf: [{ anyOf: [requires("drain_id"), requires("delivery_ids")] }],
   }),
   actor: { otherwise: "drained", drains: true },
   returns: Ok,

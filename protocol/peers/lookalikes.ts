@@ -52,8 +52,8 @@ const SEPARATORS = /[._-]+/g;
 const NUMBER = /(?<![._-])[._-]+\d+$/;
 
 /** True if a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
-export function looksLike(name: string, other: string): boolean {
-  return readingOf(name) === readingOf(other);
+export function looksLike(name: string, known: string): boolean {
+  return readingOf(name) === readingOf(known);
 }
 
 /** Returns a check if a reader may confuse a name with any of these. */

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { absent, given, Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
+import { forbids, Instant, Name, queryInteger, requires, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "protocol/schedules/states.ts";
@@ -36,7 +36,7 @@ export const Schedule = z.object({
   timezone: nullableString,
   circle: nullableString,
   state: ScheduleState,
-  /** Null once the schedule is settled. */
+  /** Null once the schedule has ended. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
   /** Null if the sender is no registered peer. */
@@ -85,8 +85,8 @@ export const createSchedule = contract({
   }).meta({
     allOf: [{
       anyOf: [
-        { allOf: [given("fire_at"), absent("cron")] },
-        { allOf: [given("cron"), absent("fire_at")] },
+        { allOf: [requires("fire_at"), forbids("cron")] },
+        { allOf: [requires("cron"), forbids("fire_at")] },
       ],
     }],
   }),
@@ -150,10 +150,10 @@ export const editSchedule = contract({
     allOf: [
       {
         anyOf: ["to_peer", "text", "kind", "fire_at", "cron", "timezone"].map((name) =>
-          given(name)
+          requires(name)
         ),
       },
-      { anyOf: [absent("fire_at"), absent("cron")] },
+      { anyOf: [forbids("fire_at"), forbids("cron")] },
     ],
   }),
   actor: { otherwise: "maker" },

@@ -53,7 +53,7 @@ export const forkSession = contract({
   ],
 });
 export type ForkRequest = z.output<typeof forkSession.body>;
-export type Forked = z.output<typeof forkSession.returns>;
+export type ForkResult = z.output<typeof forkSession.returns>;
 
 /** Maximum number of sessions in one answer. */
 export const SESSIONS_MAX = 50;
@@ -147,4 +147,4 @@ export const resumeSession = contract({
   ],
 });
 export type ResumeRequest = z.output<typeof resumeSession.body>;
-export type Resumed = z.output<typeof resumeSession.returns>;
+export type ResumeResult = z.output<typeof resumeSession.returns>;

@@ -18,7 +18,7 @@ export const PEER_STATES: Readonly<Record<string, (peer: PeerActivity) => boolea
   offline: (peer) => !isOnline(peer),
 };
 
-/** Ends of a turn, which are no states that last: only a subscription is told of them. */
+/** Ends of a turn. They are not lasting states, so only a subscription can use them. */
 export const FINISHED = "finished";
 /** An error ended the turn. */
 export const FAILED = "failed";

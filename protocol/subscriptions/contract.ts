@@ -45,7 +45,7 @@ export const Subscription = z.object({
   /** The text of the message; null for a message of the proof alone. */
   text: nullableString,
   circle: nullableString,
-  /** Until when each occurrence is told; null for a subscription that is told once. */
+  /** End of the time in which each occurrence is reported; null for a single report. */
   until: Instant.nullable(),
   state: SubscriptionState,
   /** Number of messages sent. */

@@ -290,7 +290,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a machine that is refused is not told",
-        "for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);",
+        "for (const { to, notice } of this.refusals.takeDue()) this.#sendNotice(to, notice);",
         "",
       ],
     ],
@@ -306,8 +306,8 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a refusal is told with every entry",
-        "can_hear && now - told_at >= TELL_MS",
-        "can_hear && told_at < now",
+        "can_hear && now - notified_at >= NOTICE_MS",
+        "can_hear && notified_at < now",
       ],
     ],
   },

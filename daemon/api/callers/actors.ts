@@ -25,7 +25,7 @@ export interface ActorsDeps {
   recipientOf(correlation_id: string): string | undefined;
   /** The peer that made a schedule or a subscription; undefined for an unknown one. */
   makerOf(id: string): string | undefined;
-  /** The recipients of the deliveries that a receipt settles. */
+  /** The recipients of the deliveries that a receipt resolves. */
   drainedPeers(receipt: Omit<SettleDeliveries, "status">): string[];
 }
 

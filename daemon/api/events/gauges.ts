@@ -133,5 +133,5 @@ function secondsSince(at: number | null, now: number): number {
 
 /** 1 for the state of a connection, 0 for the others. */
 function toFlags(status: (typeof CONNECTION_STATES)[number]): Record<string, number> {
-  return Object.fromEntries(CONNECTION_STATES.map((one) => [one, one === status ? 1 : 0]));
+  return Object.fromEntries(CONNECTION_STATES.map((state) => [state, state === status ? 1 : 0]));
 }

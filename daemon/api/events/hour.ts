@@ -27,7 +27,7 @@ export class DeliveryTimes {
   readonly #counts = new Map<number, number>();
 
   add(ms: number): void {
-    const rounded = rounding(Math.max(0, ms));
+    const rounded = roundTime(Math.max(0, ms));
     this.#counts.set(rounded, (this.#counts.get(rounded) ?? 0) + 1);
   }
 
@@ -127,7 +127,7 @@ export class Hour {
   }
 }
 
-function rounding(ms: number): number {
+function roundTime(ms: number): number {
   if (ms < EXACT_MS_MAX) return Math.round(ms);
   const step = 2 ** (Math.floor(Math.log2(ms)) - 4);
   return Math.round(ms / step) * step;

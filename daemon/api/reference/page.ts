@@ -147,13 +147,13 @@ function curlLine(contract: Contract, operation: Operation, origin: string): str
     "curl",
     ...(method === "GET" || (method === "POST" && (body ?? bodyType)) ? [] : [`-X ${method}`]),
     ...(bodyType ? ["-F file=@FILE"] : []),
-    quoted(address),
-    ...(body === undefined ? [] : [`\\\n  -d ${quoted(JSON.stringify(body))}`]),
+    quote(address),
+    ...(body === undefined ? [] : [`\\\n  -d ${quote(JSON.stringify(body))}`]),
   ];
   return words.join(" ");
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 

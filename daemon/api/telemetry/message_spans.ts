@@ -69,15 +69,15 @@ export function stepSpans(
       begun = step;
       return [];
     }
-    const one = { message, context, step, attempt, begun };
-    const isEnd = step.state === "sent" || isRefusal(one);
+    const attemptStep = { message, context, step, attempt, begun };
+    const isEnd = step.state === "sent" || isRefusal(attemptStep);
     if (isEnd) begun = undefined;
-    return isEnd ? [attemptSpan(one)] : receiptOrEnd(one);
+    return isEnd ? [attemptSpan(attemptStep)] : receiptOrEnd(attemptStep);
   });
 }
 
 /** A step, and the attempt that it belongs to. */
-interface Stepped {
+interface AttemptStep {
   readonly message: TracedMessage;
   readonly context: TraceContext;
   readonly step: TimedStep;
@@ -88,13 +88,15 @@ interface Stepped {
 }
 
 /** Queued again: either refused before a byte went out, or after it was sent, to be repeated. */
-function isRefusal({ message: { sent_at, attempted_at }, step, attempt, begun }: Stepped): boolean {
+function isRefusal(
+  { message: { sent_at, attempted_at }, step, attempt, begun }: AttemptStep,
+): boolean {
   if (step.state !== "queued" || attempt === 0) return false;
   return begun !== undefined || sent_at === null || sent_at < (attempted_at ?? 0);
 }
 
 /** From the moment that the attempt was stored to the moment that the message was written. */
-function attemptSpan({ message, context, step, attempt, begun }: Stepped): Span {
+function attemptSpan({ message, context, step, attempt, begun }: AttemptStep): Span {
   const { attempts, attempted_at, sent_at } = message;
   const isLast = attempt === attempts;
   const isSent = step.state === "sent";
@@ -116,7 +118,7 @@ function attemptSpan({ message, context, step, attempt, begun }: Stepped): Span 
 }
 
 /** The receiver's report, from the moment that the message was sent; or the end without one. */
-function receiptOrEnd({ message, context, step, attempt }: Stepped): Span[] {
+function receiptOrEnd({ message, context, step, attempt }: AttemptStep): Span[] {
   const { created_at, attempted_at, sent_at, settled_at, transport } = message;
   const { state } = step;
   const attributes: Attributes = {

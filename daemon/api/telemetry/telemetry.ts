@@ -180,8 +180,8 @@ export class Telemetry {
     if (isNew) this.#recordNew(message, { context, request, committed_at: steps[0]?.at ?? 0 });
     const reporting = [...isNew ? [] : [request], ...noted?.later ?? []];
     const parent_id = attemptSpanId(context, message, message.attempts);
-    for (const one of reporting) {
-      if (one && one.trace_id === undefined) one.join(context.trace_id, parent_id);
+    for (const span of reporting) {
+      if (span && span.trace_id === undefined) span.join(context.trace_id, parent_id);
     }
     for (const span of stepSpans(message, context, steps)) this.exporter.add(span);
   }

@@ -31,7 +31,7 @@ export interface Membership {
 }
 
 /** How this machine proves itself: to other machines, and to the server. */
-export interface JoinedAs {
+export interface JoinReport {
   readonly fingerprint: string;
   /** The public key for the operator to allow; null with a credentials file. */
   readonly user_key: string | null;
@@ -52,7 +52,7 @@ export async function writeMembership(
   env: Env,
   ids: Pick<Ids, "secret">,
   membership: Membership,
-): Promise<JoinedAs> {
+): Promise<JoinReport> {
   const { url, name, network_secret, ca, creds, share } = membership;
   const secret = mustBeSecret(network_secret);
   const existing = await readUserKey(env); // A damaged file is found before anything is written.
@@ -74,7 +74,7 @@ export async function writeMembership(
 }
 
 /** Report of a machine that has left: what was taken out of its configuration. */
-export interface Left {
+export interface LeaveReport {
   readonly written_to: string;
   /** True if it had joined. */
   readonly was_joined: boolean;
@@ -86,7 +86,7 @@ const KEYS = ["url", "creds", "ca", "name", "allow", "allow_admin", "human_home"
  * Removes the settings, then the secrets. The machine's own keys stay, so that it can come back as
  * the machine that the others know.
  */
-export function removeMembership(env: Env): Left {
+export function removeMembership(env: Env): LeaveReport {
   let was_joined = false;
   const written_to = changeSettings(env, (file) => {
     for (const key of KEYS) {

@@ -95,8 +95,8 @@ class LinuxSockets implements Sockets {
         ? this.#kernel.find(client, { ...server, port: local_port })
         : undefined;
     }
-    const [first, ...others] = listKernelSockets(client, local_port);
-    return others.length === 0 ? first : undefined;
+    const [first, ...rest] = listKernelSockets(client, local_port);
+    return rest.length === 0 ? first : undefined;
   }
 
   holderWithin(
@@ -106,7 +106,7 @@ class LinuxSockets implements Sockets {
   ): number | undefined {
     const socketEnd = this.find(connection);
     if (!socketEnd) return undefined;
-    return treeOf(pid, max).find((each) => descriptorOf(each, socketEnd.inode) !== undefined);
+    return treeOf(pid, max).find((process) => descriptorOf(process, socketEnd.inode) !== undefined);
   }
 
   holderOf(connection: TcpConnection): number | undefined {
@@ -126,8 +126,8 @@ class LinuxSockets implements Sockets {
   #searchAll(inode: number): Descriptor | undefined {
     const found = findAmong(this.#recent.map(({ pid }) => pid), inode) ??
       findAmong(processIds(), inode);
-    const others = this.#recent.filter(({ pid }) => pid !== found?.pid);
-    if (found) this.#recent = [found, ...others].slice(0, RECENT_MAX);
+    const older = this.#recent.filter(({ pid }) => pid !== found?.pid);
+    if (found) this.#recent = [found, ...older].slice(0, RECENT_MAX);
     return found;
   }
 }

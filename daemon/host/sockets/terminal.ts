@@ -111,7 +111,9 @@ function isOpenedByPerson(
   for (const pid of above) {
     if (pid === 1) return false;
     const name = commandOf(pid) ?? "";
-    if (LOGINS.has(name)) return uidOf(pid) === 0 || above.some((one) => isRootLogin(one));
+    if (LOGINS.has(name)) {
+      return uidOf(pid) === 0 || above.some((ancestor) => isRootLogin(ancestor));
+    }
     if (EMULATORS.has(name)) return !hasAgentVariable(pid);
     if (MULTIPLEXERS.has(name)) return isUserMultiplexer(pid, leader, options);
   }

@@ -42,14 +42,14 @@ export interface TerminalServer {
  * paste as an entry of its own. Nothing was typed then, nor after a failure other than `lost` and
  * `timeout`, and, in tmux, `error`.
  */
-export type Typed = "done" | "changed" | "unmarked" | Failure;
+export type TypeResult = "done" | "changed" | "unmarked" | Failure;
 
 export interface PreparedKeys {
   /**
    * Types all keys into a pane if the pane is still as the guard says. The terminal itself must
    * compare and type in one step, so that nothing can change in between.
    */
-  typeIf(guard: PaneGuard): Promise<Typed>;
+  typeIf(guard: PaneGuard): Promise<TypeResult>;
   /** Frees what was prepared, after keys that were not typed. */
   discard(): Promise<void>;
 }

@@ -106,7 +106,7 @@ export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
     const home = environmentOf(only.pane_pid)?.get("TMUX")?.split(",").at(-1);
     const number = ({ session_id }: ListedPane) => Number(session_id.slice(1));
     return same.find(({ session_id }) => session_id === `$${home}`) ??
-      same.reduce((oldest, each) => number(each) < number(oldest) ? each : oldest);
+      same.reduce((oldest, pane) => number(pane) < number(oldest) ? pane : oldest);
   });
 }
 

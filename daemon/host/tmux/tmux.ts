@@ -106,8 +106,8 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
     const since = this.#options.clock.monotonic() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
       .filter((tmux) => !tmux.busy && (!tmux.connected || tmux.used_at <= since));
-    const [oldest] = idle.sort((one, other) =>
-      Number(one.connected) - Number(other.connected) || one.used_at - other.used_at
+    const [oldest] = idle.sort((a, b) =>
+      Number(a.connected) - Number(b.connected) || a.used_at - b.used_at
     );
     if (oldest) this.#drop(oldest);
     return oldest !== undefined;

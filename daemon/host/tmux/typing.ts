@@ -2,7 +2,7 @@
 
 import type { Keystroke } from "protocol/agents/keys.ts";
 import { type ControlKeyName, isControlKey, type KeyName } from "protocol/agents/keys.ts";
-import type { PaneGuard, PreparedKeys, Typed } from "../terminals/terminal_server.ts";
+import type { PaneGuard, PreparedKeys, TypeResult } from "../terminals/terminal_server.ts";
 import type { Failure, Result } from "./connection.ts";
 
 /** The commands of a tmux server that typing needs. */
@@ -44,7 +44,7 @@ class TmuxKeys implements PreparedKeys {
     this.#buffers = buffers;
   }
 
-  typeIf(guard: PaneGuard): Promise<Typed> {
+  typeIf(guard: PaneGuard): Promise<TypeResult> {
     const conditions = [...samePane(guard), ...sameComposer(guard)];
     const condition = conditions.reduceRight((rest, one) => `#{&&:${one},${rest}}`);
     const { pane_id } = guard.pane;

@@ -34,7 +34,7 @@ export interface BusListener {
   call(from: string, request: Uint8Array): Promise<Uint8Array | null>;
   /** A heartbeat of another machine. */
   heard?(daemonId: string, beat: Uint8Array): void;
-  /** Another machine's entry in the directory; null when it lapsed or was withdrawn. */
+  /** Another machine's entry in the directory; null when it expired or was withdrawn. */
   announced(daemonId: string, entry: Uint8Array | null): void;
   /** The connection changed. */
   changed(status: BusStatus): void;
@@ -76,7 +76,7 @@ export interface Bus {
   beat(bytes: Uint8Array): Promise<void>;
   /** True if the server permits this machine to send and to receive heartbeats. */
   canBeat(): boolean;
-  /** Writes this machine's entry of the directory, which lapses 60 s later. */
+  /** Writes this machine's entry of the directory, which expires 60 s later. */
   announce(entry: Uint8Array): Promise<void>;
   /** Removes this machine's entry of the directory. */
   withdraw(): Promise<void>;

@@ -31,7 +31,7 @@ export interface PingsDeps {
   readonly client: Pick<CallClient, "ping">;
 }
 
-interface Measured {
+interface PingState {
   readonly latencies_ms: number[];
   readonly ahead_ms: number[];
   answered_at: Monotonic;
@@ -42,7 +42,7 @@ interface Measured {
 export class Pings {
   readonly #ctx: Pick<Context, "clock" | "background">;
   readonly #deps: PingsDeps;
-  readonly #measured = new Map<string, Measured>();
+  readonly #measured = new Map<string, PingState>();
 
   constructor(ctx: Pick<Context, "clock" | "background">, deps: PingsDeps) {
     this.#ctx = ctx;
@@ -64,7 +64,7 @@ export class Pings {
   /** Measures a machine now, if it is online and was not measured just before. */
   async measure(daemon_id: string): Promise<void> {
     const now = this.#ctx.clock.monotonic();
-    const machine = this.#deps.online().find((other) => other.daemon_id === daemon_id);
+    const machine = this.#deps.online().find((online) => online.daemon_id === daemon_id);
     if (machine && this.#isDue(machine, now)) await this.#start(machine, now);
     else await this.#measured.get(daemon_id)?.running;
   }
@@ -113,7 +113,7 @@ export class Pings {
     );
   }
 
-  async #ping(machine: NamedMachine, measured: Measured): Promise<void> {
+  async #ping(machine: NamedMachine, measured: PingState): Promise<void> {
     try {
       record(measured, await this.#deps.client.ping(machine));
       measured.answered_at = this.#ctx.clock.monotonic();
@@ -125,7 +125,7 @@ export class Pings {
   }
 }
 
-function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): void {
+function record({ latencies_ms, ahead_ms }: PingState, reading: ClockReading): void {
   latencies_ms.push(Math.max(0, reading.received_at - reading.sent_at));
   ahead_ms.push(aheadBy(reading));
   if (latencies_ms.length > KEPT) latencies_ms.shift();

@@ -35,7 +35,7 @@ export type Entry = z.output<typeof Entry>;
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 
-export type Parsed =
+export type ParsedEntry =
   | { readonly ok: true; readonly entry: Entry; readonly skipped: number }
   | { readonly ok: false; readonly reason: "malformed" | "unknown_version" };
 
@@ -45,7 +45,7 @@ export function toBytes(entry: Omit<Entry, "version">): Uint8Array {
 }
 
 /** Reads an entry. `skipped` counts its peers that cannot be read. */
-export function fromBytes(bytes: Uint8Array): Parsed {
+export function fromBytes(bytes: Uint8Array): ParsedEntry {
   const given = tryJson(new TextDecoder().decode(bytes));
   const parsed = ReadEntry.safeParse(given);
   if (!parsed.success) {

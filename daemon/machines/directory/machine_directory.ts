@@ -42,7 +42,7 @@ export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 export interface MachineDirectoryDeps extends OwnEntryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
   readonly remotePeers: RemotePeers;
-  readonly trust: Pick<MachineTrust, "meet" | "touch">;
+  readonly trust: Pick<MachineTrust, "receive" | "touch">;
   /** True while this machine takes part in the bus. */
   isConnected(): boolean;
   /** A machine came online or went offline; within the transaction that stores it. */
@@ -72,7 +72,7 @@ interface Lease extends AnnouncingMachine {
 }
 
 /** Changes that an entry caused. */
-export interface Received {
+export interface EntryEffect {
   readonly cameOnline: boolean;
   /**
    * How far the machine's clock is ahead of this one's at least, as the entry was made before it
@@ -81,7 +81,7 @@ export interface Received {
   readonly clock_ahead_ms: number | null;
 }
 
-const NOTHING: Received = { cameOnline: false, clock_ahead_ms: null };
+const NOTHING: EntryEffect = { cameOnline: false, clock_ahead_ms: null };
 
 export class MachineDirectory {
   readonly #ctx: Context;
@@ -117,12 +117,12 @@ export class MachineDirectory {
       this.#sendDue(now);
       this.#sendEntries();
       this.#askForEntries(now);
-      for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);
+      for (const { to, notice } of this.refusals.takeDue()) this.#sendNotice(to, notice);
     }
   }
 
   /** Handles the entry of another machine; null if the bus has removed it. */
-  received(from: string, bytes: Uint8Array | null): Received {
+  received(from: string, bytes: Uint8Array | null): EntryEffect {
     const before = this.#online.get(from);
     if (bytes === null) {
       // Any member can make the bus report this, of any machine. Newer versions announce their end
@@ -160,7 +160,7 @@ export class MachineDirectory {
    * Handles an entry that comes from the bus. If its machine has just started, it may need this
    * machine's own entry from there.
    */
-  announced(from: string, bytes: Uint8Array | null): Received {
+  announced(from: string, bytes: Uint8Array | null): EntryEffect {
     const before = this.#online.get(from)?.run;
     const received = this.received(from, bytes);
     const after = this.#online.get(from)?.run;
@@ -190,7 +190,7 @@ export class MachineDirectory {
     }
     if (kind !== CALL.refusal) return undefined;
     const notice = openAnnouncement(from, this.#deps.network, content, "mesh refusal 1");
-    if (notice) this.refusals.told(notice.card, notice.body);
+    if (notice) this.refusals.receiveNotice(notice.card, notice.body);
     return new Uint8Array();
   }
 
@@ -238,7 +238,7 @@ export class MachineDirectory {
     const { changed, remotePeers, trust } = this.#deps;
     const now = this.#ctx.clock.now();
     return this.#ctx.db.transactLazily((tx) => {
-      const machine = this.#meet(tx, from, card, entry);
+      const machine = this.#receiveCard(tx, from, card, entry);
       if (!machine) return false;
       const { daemon_id, name } = machine;
       const peers = entry.peers.map((peer) => {
@@ -250,8 +250,8 @@ export class MachineDirectory {
         peers,
         entry.human,
       );
-      for (const other of deprived) {
-        this.#leaveOut(other, "peer_id_taken", this.#online.get(other));
+      for (const machine of deprived) {
+        this.#leaveOut(machine, "peer_id_taken", this.#online.get(machine));
       }
       trust.touch(tx, daemon_id);
       const lease = {
@@ -279,8 +279,8 @@ export class MachineDirectory {
     });
   }
 
-  /** The machine of a card, unless it is refused. The card of an online machine was met before. */
-  #meet(
+  /** The machine of a card, unless it is refused. The card of an online machine is known. */
+  #receiveCard(
     tx: Tx,
     from: string,
     card: SignedCard,
@@ -288,10 +288,10 @@ export class MachineDirectory {
   ): AnnouncingMachine | undefined {
     const online = this.#online.get(from);
     if (online?.card === JSON.stringify(card)) return online;
-    const meeting = this.#deps.trust.meet(tx, cardToWire(card));
-    if (meeting.outcome === "self") return undefined;
-    if (meeting.outcome !== "refused") return meeting.machine;
-    const { refusal } = meeting;
+    const received = this.#deps.trust.receive(tx, cardToWire(card));
+    if (received.outcome === "self") return undefined;
+    if (received.outcome !== "refused") return received.machine;
+    const { refusal } = received;
     this.#logOnce(from, refusal.reason, refusal);
     this.refusals.refuse(from, refusal, { name: card.name, can_hear: run !== undefined });
     return undefined;
@@ -387,7 +387,7 @@ export class MachineDirectory {
     }
   }
 
-  #tell(to: string, body: Uint8Array): void {
+  #sendNotice(to: string, body: Uint8Array): void {
     const { card, keys, network } = this.#deps;
     const { ids } = this.#ctx;
     const notice = sealAnnouncement({ card, body }, keys, network, ids, "mesh refusal 1");
@@ -419,7 +419,7 @@ export class MachineDirectory {
     { card, can_hear }: { readonly card?: SignedCard; readonly can_hear: boolean } = {
       can_hear: false,
     },
-  ): Received {
+  ): EntryEffect {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
     // Does not refuse a machine that is online: the entry may be a repeat, or come from another

@@ -6,9 +6,9 @@ import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Context } from "../../data/context.ts";
 
 /** Interval at which a refused machine is notified. */
-export const TELL_MS = 60_000;
+export const NOTICE_MS = 60_000;
 /** A refusal ends after this time without a repetition or another notice. */
-export const REFUSAL_MS_MAX = 3 * TELL_MS;
+export const REFUSAL_MS_MAX = 3 * NOTICE_MS;
 /** Maximum number of machines that are remembered, for each direction; others are not shown. */
 const MACHINES_MAX = 2000;
 const TEXT_LENGTH_MAX = 500;
@@ -37,7 +37,7 @@ interface TimedRefusal extends MachineRefusal {
 interface OwnRefusal extends TimedRefusal {
   /** True if the machine's version understands notices of refusals. */
   readonly can_hear: boolean;
-  readonly told_at: number;
+  readonly notified_at: number;
   /** True if only a part of its entry is left out, so that the machine itself is accepted. */
   readonly is_partial: boolean;
 }
@@ -77,7 +77,7 @@ export class MachineRefusals {
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);
     return !!refused && !refused.is_partial && refused.name !== null &&
-      this.#ctx.clock.monotonic() - refused.renewed_at < TELL_MS;
+      this.#ctx.clock.monotonic() - refused.renewed_at < NOTICE_MS;
   }
 
   /** Records that this machine refuses another one, or a part of its entry. */
@@ -92,7 +92,7 @@ export class MachineRefusals {
   ): void {
     const before = this.#refused.get(daemon_id);
     if (!before && this.#refused.size >= MACHINES_MAX) return;
-    const told_at = before?.reason === text.reason ? before.told_at : -Infinity;
+    const notified_at = before?.reason === text.reason ? before.notified_at : -Infinity;
     const { reason, detail, hint } = text;
     this.#refused.set(daemon_id, {
       daemon_id,
@@ -102,7 +102,7 @@ export class MachineRefusals {
       hint,
       ...this.#times(),
       can_hear,
-      told_at,
+      notified_at,
       is_partial,
     });
   }
@@ -121,12 +121,12 @@ export class MachineRefusals {
   /** The notices that are due now. Counts them as sent. */
   takeDue(): { readonly to: string; readonly notice: Uint8Array }[] {
     const now = this.#ctx.clock.monotonic();
-    const due = [...this.#current(this.#refused)].filter(({ can_hear, told_at }) =>
-      can_hear && now - told_at >= TELL_MS
+    const due = [...this.#current(this.#refused)].filter(({ can_hear, notified_at }) =>
+      can_hear && now - notified_at >= NOTICE_MS
     );
     return due.map((refused) => {
       const { daemon_id: to, reason } = refused;
-      this.#refused.set(to, { ...refused, told_at: now });
+      this.#refused.set(to, { ...refused, notified_at: now });
       const detail = refused.detail.slice(0, TEXT_LENGTH_MAX);
       const hint = refused.hint.slice(0, TEXT_LENGTH_MAX);
       const notice: z.input<typeof Notice> = { to, reason, detail, hint };
@@ -135,7 +135,10 @@ export class MachineRefusals {
   }
 
   /** Handles an authenticated notice of another machine that it refuses this one. */
-  told(by: { readonly daemon_id: string; readonly name: string }, notice: Uint8Array): void {
+  receiveNotice(
+    by: { readonly daemon_id: string; readonly name: string },
+    notice: Uint8Array,
+  ): void {
     const { data } = Notice.safeParse(tryJson(new TextDecoder().decode(notice)));
     if (data?.to !== this.#me) return;
     const { daemon_id, name } = by;

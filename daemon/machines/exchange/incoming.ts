@@ -105,7 +105,7 @@ export class IncomingMessages {
     const { ticket } = this.#deps.asks.send({
       ...draft,
       question: entry.question,
-      // The asker's machine tells the asker; here nobody has to be told.
+      // The asker's machine notifies the asker, so nothing is sent here.
       opening: { reply_delivery: "pull", origin: null, parent_id: null, routing: null },
     });
     return ticket.message;

@@ -187,7 +187,7 @@ export class OutgoingMessages implements RemoteDelivery {
     if (!message || !human || message.closed_at !== null) return false;
     if (remotePeer(message.to_peer_id)?.role !== "human" || !steps.accepted(message)) return false;
     const recipient = { to_peer_id: human.peer_id, to_peer_name: human.name };
-    // An answer is given here now, so the other machine is not told of it.
+    // The answer is given here now, so no report to the other machine is needed.
     rows.remove(tx, [message.seq]);
     ledger.redirect(tx, message.seq, recipient);
     insertStage(tx, {

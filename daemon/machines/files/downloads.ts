@@ -5,7 +5,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../bus/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
-import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -52,7 +52,7 @@ export class Downloads {
   }
 
   /** See `MachineFiles.fetch`. */
-  async fetch(from: string, entries: readonly Carrying[]): Promise<void> {
+  async fetch(from: string, entries: readonly FileEntry[]): Promise<void> {
     const failures: unknown[] = [];
     for (const file of filesOf(entries)) {
       if (!this.#isDue(from, file)) continue;

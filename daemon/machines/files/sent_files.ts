@@ -26,7 +26,7 @@ const Carrier = z.object({
 });
 
 /** The fields of an entry that are read here. */
-export interface Carrying {
+export interface FileEntry {
   readonly body: unknown;
 }
 
@@ -34,7 +34,7 @@ export interface Carrying {
  * The files that entries name, once for each time that they are named. An entry of which this part
  * is malformed counts as one without files: what applies the entry refuses it.
  */
-export function filesOf(entries: readonly Carrying[]): SentFile[] {
+export function filesOf(entries: readonly FileEntry[]): SentFile[] {
   return entries.flatMap(({ body }) => {
     const { data } = Carrier.safeParse(body);
     return data ? [...data.attachments, ...data.reply_attachments] : [];

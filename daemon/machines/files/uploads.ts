@@ -5,7 +5,7 @@ import { isProblem } from "protocol/problems.ts";
 import { type Bus, BusError } from "../bus/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import type { SenderReason } from "./missing_files.ts";
-import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -64,12 +64,12 @@ export class Uploads {
   }
 
   /** See `MachineFiles.release`. */
-  release(tx: Tx, to: string, entries: readonly Carrying[]): void {
+  release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     for (const { object } of filesOf(entries)) rows.release(tx, to, object);
   }
 
   /** See `MachineFiles.prepare`. */
-  async prepare(to: string, entries: readonly Carrying[]): Promise<void> {
+  async prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     for (const file of filesOf(entries)) {
       if (this.#isDue(to, file)) await this.#turns.run(() => this.#prepareOne(to, file));
     }

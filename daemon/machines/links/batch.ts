@@ -89,8 +89,8 @@ export function fitsEntry(json: string): boolean {
  */
 export function countFitting(bytes: readonly number[]): number {
   let sum = 0;
-  const beyond = bytes.findIndex((one, index) => {
-    sum += one + ENTRY_OVERHEAD_BYTES;
+  const beyond = bytes.findIndex((size, index) => {
+    sum += size + ENTRY_OVERHEAD_BYTES;
     return index === BATCH_ENTRIES_MAX || (index > 0 && sum > BATCH_BYTES_MAX);
   });
   return beyond < 0 ? bytes.length : beyond;

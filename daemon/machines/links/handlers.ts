@@ -16,7 +16,7 @@ export interface LinkEntry {
   readonly at: number;
 }
 
-/** An entry that the owner of the links does not apply: its sender is told the reason. */
+/** An entry that the owner of the links refuses. Its sender gets the reason. */
 export class EntryRefused extends Error {
   override readonly name = "EntryRefused";
   readonly reason: Reason;

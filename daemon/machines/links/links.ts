@@ -23,8 +23,8 @@ import * as store from "./store.ts";
 /** Longer than entries are sent, because the clocks of two machines may differ by some hours. */
 const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
 /** Maximum number of receipts and of entries, up to 1 MB each, that one clean-up deletes. */
-const SWEPT_MAX = 1000;
-const EXPIRED_MAX = 16;
+const RECEIPTS_REMOVED_MAX = 1000;
+const ENTRIES_REMOVED_MAX = 16;
 /**
  * Maximum number of refusals that a machine may leave unconfirmed. Each is a row for 30 days, so a
  * machine that confirms nothing gets no further refusals.
@@ -154,7 +154,7 @@ export class Links {
    * Drops some entries older than 30 days, and old receipts. Costs two reads if there are none.
    * A clock that was set back only delays this.
    */
-  sweep(): void {
+  removeExpired(): void {
     const { db, clock } = this.#deps;
     const now = clock.now();
     const oldest = store.oldestAt(db);
@@ -162,8 +162,8 @@ export class Links {
       store.hasReceiptsBefore(db, now - RECEIPT_MS_MAX);
     if (!isDue) return;
     db.transactLazily((tx) => {
-      store.deleteReceiptsBefore(tx, now - RECEIPT_MS_MAX, SWEPT_MAX);
-      for (const entry of store.oldestEntries(tx, EXPIRED_MAX)) {
+      store.deleteReceiptsBefore(tx, now - RECEIPT_MS_MAX, RECEIPTS_REMOVED_MAX);
+      for (const entry of store.oldestEntries(tx, ENTRIES_REMOVED_MAX)) {
         if (now - entry.created_at <= ENTRY_MS_MAX) break;
         this.#expire(tx, entry);
       }
@@ -175,7 +175,7 @@ export class Links {
     const { db, handlers } = this.#deps;
     for (let isMore = true; isMore;) {
       isMore = db.transact((tx) => {
-        const entries = store.oldestEntries(tx, EXPIRED_MAX).filter(({ created_at }) =>
+        const entries = store.oldestEntries(tx, ENTRIES_REMOVED_MAX).filter(({ created_at }) =>
           created_at < at
         );
         for (const entry of entries) {

@@ -144,7 +144,7 @@ export class OutgoingLink {
     }
   }
 
-  /** Tells the other machine soon what was applied, or that entries are missing. */
+  /** Reports soon to the other machine what was applied, or that entries are missing. */
   answer(what: "confirmation" | "resend"): void {
     this.#due[what] = true;
     this.#cancelAnswer ??= this.#deps.clock.setTimer(ANSWER_MS, () => {
@@ -209,7 +209,7 @@ export class OutgoingLink {
     const isAnswerDue = !this.#cancelAnswer && (due.confirmation || due.resend);
     if (entries.length === 0 && !confirm && !isAnswerDue && !due.lost) return undefined;
     const position = this.#applied(entries.at(-1)?.entry_id ?? after);
-    // The other machine resends from the position that the batch tells.
+    // The other machine resends from the position in the batch.
     const resend = due.resend && position.applied_at !== undefined;
     const batch: Batch = {
       previous: chain.previous,
@@ -294,13 +294,13 @@ export class OutgoingLink {
   #splitPending(reason: BusFailure): void {
     const pending = this.#pending;
     if (!pending || (reason !== "too_large" && reason !== "full")) return;
-    const [first, ...others] = pending.entries;
-    if (reason === "full" && others.length === 0) return;
+    const [first, ...rest] = pending.entries;
+    if (reason === "full" && rest.length === 0) return;
     this.#pending = undefined;
     this.#due.resend ||= pending.resend;
     if (!first) return;
-    this.#entriesMax = Math.ceil((others.length + 1) / 2);
-    if (others.length === 0) this.#refuse(first);
+    this.#entriesMax = Math.ceil((rest.length + 1) / 2);
+    if (rest.length === 0) this.#refuse(first);
   }
 
   #refuse(entry: store.StoredEntry): void {

@@ -98,7 +98,7 @@ const list = tool({
     };
     const found = (await call(listSchedules, { query })).schedules;
     const chars = charsPerText(Math.min(found.length, SHOWN_MAX));
-    const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
+    const schedules = found.slice(0, SHOWN_MAX).map((schedule) => toCard(schedule, chars));
     const left_off = found.length - schedules.length;
     const lines = schedules.map((card) => {
       const error = card.last_error ? ` Last: ${quotedLine(card.last_error)}.` : "";

@@ -26,7 +26,7 @@ export interface CallsDeps {
   readonly fail: (error: unknown) => void;
 }
 
-interface Waiting {
+interface PendingCall {
   resolve(answer: Uint8Array): void;
   reject(error: BusError): void;
 }
@@ -39,7 +39,7 @@ export class BusCalls {
   readonly #connection: NatsConnection;
   readonly #deps: CallsDeps;
   /** By reply subject. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, PendingCall>();
   #served = 0;
 
   constructor(connection: NatsConnection, deps: CallsDeps) {

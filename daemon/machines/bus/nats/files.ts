@@ -87,12 +87,12 @@ export class BusFiles {
       const reading = subjects.map((subject) => this.#last(subject));
       const parts = await this.#inTime(name, Promise.all(reading));
       for (const part of parts) {
-        if (part === null || written + part.length > size) throw damaged(name);
+        if (part === null || written + part.length > size) throw toDamagedError(name);
         bytes.set(part, written);
         written += part.length;
       }
     }
-    if (written !== size || digestOf(bytes) !== digest) throw damaged(name);
+    if (written !== size || digestOf(bytes) !== digest) throw toDamagedError(name);
     return bytes;
   }
 
@@ -115,7 +115,7 @@ export class BusFiles {
     if (stored.length === 0) return "deleted";
     const record = FileRecord.safeParse(tryJson(new TextDecoder().decode(stored)));
     if (!record.success || record.data.chunks !== Math.ceil(record.data.size / CHUNK_BYTES)) {
-      throw damaged(name);
+      throw toDamagedError(name);
     }
     return record.data;
   }
@@ -211,7 +211,7 @@ function digestOf(bytes: Uint8Array): string {
   return crypto().createHash("sha256").update(bytes).digest("base64url");
 }
 
-function damaged(name: string): BusError {
+function toDamagedError(name: string): BusError {
   return new BusError(
     "failed",
     `The bytes of the file ${name} are not those that were stored`,

@@ -136,19 +136,19 @@ function machinePermissions(me: string): Permissions {
       `$JS.ACK.${STREAM}.${me}.>`,
       // Its entry of the directory, and the watch of all entries.
       `$KV.${DIRECTORY}.${me}`,
-      ...reading(`KV_${DIRECTORY}`, `$KV.${DIRECTORY}.>`),
+      ...readPermissions(`KV_${DIRECTORY}`, `$KV.${DIRECTORY}.>`),
       // The bytes of its own files. A file's name is one token, which cannot be limited to it.
       `$O.${FILES}.C.${me}.*`,
       `$O.${FILES}.M.*`,
       `$JS.API.STREAM.MSG.GET.OBJ_${FILES}`,
-      ...reading(`OBJ_${FILES}`, `$O.${FILES}.C.*.*`),
+      ...readPermissions(`OBJ_${FILES}`, `$O.${FILES}.C.*.*`),
     ],
     subscribe: [`${inboxPrefix(me)}.>`, calls(me), answers(me), beats],
   };
 }
 
 /** Consumers that end by themselves, and the answers that their flow control needs. */
-function reading(stream: string, filter: string): string[] {
+function readPermissions(stream: string, filter: string): string[] {
   return [`$JS.API.CONSUMER.CREATE.${stream}.*.${filter}`, `$JS.FC.${stream}.>`];
 }
 

@@ -25,7 +25,7 @@ import { prepareStore, type StoreLimits } from "./store.ts";
 
 /** Maximum time for the server to answer a request. */
 const ANSWER_MS_MAX = 10_000;
-/** Number of unanswered requests in a row after which the connection is given up. */
+/** Number of unanswered requests in a row after which the connection is closed. */
 const TIMEOUTS_MAX = 3;
 /** Time limit for the client to end a connection; then its socket is destroyed. */
 const CLOSE_MS_MAX = 2000;
@@ -252,7 +252,7 @@ export class Session {
     }
   }
 
-  /** Gives up a server that answers pings but no requests. */
+  /** Leaves a server that answers pings but no requests. */
   async #countTimeout(error: unknown): Promise<void> {
     if (!await isTimeout(error)) this.#timeouts = 0;
     else if (++this.#timeouts >= TIMEOUTS_MAX) this.#fail(error);
