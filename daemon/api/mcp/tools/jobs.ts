@@ -135,7 +135,7 @@ const list = tool({
     const { work, recurring } = await call(listJobs, { query });
     const lines = [...work, ...recurring].map((job) => {
       const id = "job_id" in job ? job.job_id : job.calendar_id;
-      return `${id}  ${one.state}  ${quotedLine(one.title)}`;
+      return `${id}  ${job.state}  ${quotedLine(job.title)}`;
     });
     const text = lines.join("\n") || "No jobs.";
     return { text, data: { jobs: work, recurring: recurring.map(toRecurring) } };
