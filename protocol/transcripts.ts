@@ -1,4 +1,4 @@
-/** Routes of what an agent recorded of its session: its conversation and its tokens. */
+/** Routes of an agent's record of its session: the conversation and the tokens. */
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";

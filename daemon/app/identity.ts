@@ -30,7 +30,7 @@ export function readIdentity(db: Database, ids: Ids): Identity {
   }));
 }
 
-/** The stored value; a missing one is created and stored. */
+/** The stored value. Creates and stores a missing value. */
 function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const found = valueOf(tx, key);
   if (found !== undefined) return found;
@@ -99,7 +99,7 @@ const card = madeLate(() =>
   z.object({ name: z.string(), sign: z.string(), created_at: z.number() })
 );
 
-/** When this machine got the name and the key of its card; now, for one that it never had. */
+/** Time at which this machine got the name and the key of its card; now, for a new name or key. */
 export function cardMadeAt(
   { db, clock }: Pick<Context, "db" | "clock">,
   { name, sign }: { readonly name: string; readonly sign: string },
@@ -109,7 +109,7 @@ export function cardMadeAt(
     const stored = tx.value(z.string(), "select value from meta where key = :key", { key });
     const before = card().safeParse(tryJson(stored ?? "")).data;
     if (before?.name === name && before.sign === sign) return before.created_at;
-    // Machines ignore a card that is older than the one they know, also if the clock was set back.
+    // Machines ignore a card that is older than the card they know, also if the clock was set back.
     const created_at = Math.max(clock.now(), (before?.created_at ?? 0) + 1);
     const value = JSON.stringify({ name, sign, created_at });
     tx.run("insert or replace into meta (key, value) values (:key, :value)", { key, value });

@@ -47,7 +47,7 @@ export async function editsIn(
   return { edits, is_complete: true };
 }
 
-/** The entries of a folder; none if it does not exist, as it may come to exist. */
+/** The entries of a folder; empty if it does not exist yet. */
 async function* entriesOf(folder: string): AsyncIterable<Deno.DirEntry> {
   try {
     yield* Deno.readDir(folder);

@@ -3,7 +3,7 @@
  * time is bounded by the product of the lengths, so that a hostile pattern costs no more.
  */
 
-/** A pattern in parts, and what a search of folders needs of it. */
+/** A pattern in parts, and the facts that a search of folders needs. */
 export interface SplitGlob {
   readonly pattern: readonly string[];
   /** The folders at its beginning that hold no wildcard: only they are searched. */
@@ -38,8 +38,8 @@ function matchesName(pattern: string, name: string): boolean {
 }
 
 /**
- * Goes back only to the last wildcard for any number of items, since an earlier one can take no
- * more than the last.
+ * Goes back only to the last wildcard for any number of items. An earlier wildcard cannot take more
+ * items than the last.
  */
 function matches(
   pattern: readonly string[],

@@ -80,7 +80,7 @@ export interface ProcessControl {
 export interface ProcessTable extends ProcessControl {
   startTimeOf(pid: number): string | undefined;
   parentOf(pid: number): number | undefined;
-  /** A number for the controlling terminal; undefined without one. */
+  /** A number for the controlling terminal; undefined without a terminal. */
   terminalOf(pid: number): number | undefined;
 }
 
@@ -181,7 +181,7 @@ export function isDescendant(pid: number, ancestor: number): boolean {
   return lineageOf({ parentOf }, pid).some((at) => at === ancestor);
 }
 
-/** The foreground process group of a pane's terminal. This group reads what is typed. */
+/** The foreground process group of a pane's terminal. This group reads the typed keys. */
 export function foregroundOf(pane_pid: number): number | undefined {
   return toPositive(statField(pane_pid, "foreground"));
 }

@@ -65,7 +65,7 @@ export class BusConnection implements Bus {
     this.#since = ctx.clock.now();
   }
 
-  /** Opens the bus, and hands what it reports to the listener. */
+  /** Opens the bus, and passes its reports to the listener. */
   start(listener: BusListener): void {
     this.#listener = listener;
     this.#opening = this.#open(listener);

@@ -83,7 +83,7 @@ export class RunClaim {
   readonly run: string;
   #isHeld = false;
   /**
-   * True if this run took part before. Then a silent connection is probably its own previous one.
+   * True if this run took part before. Then a silent connection is probably its own old connection.
    */
   #wasHeld = false;
   #isClaiming = false;
@@ -203,7 +203,7 @@ export class RunClaim {
     this.#stopped.reject(new BusError("unreachable", "This machine disconnects", "no"));
   }
 
-  /** Among runs that claim together, the one that started first wins. */
+  /** Among runs that claim together, the run that started first wins. */
   #precedes({ started_at, run }: Statement): boolean {
     return this.#started_at < started_at || (this.#started_at === started_at && this.run < run);
   }

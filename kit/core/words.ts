@@ -18,7 +18,9 @@ const UNSPACED = [
 ]
   .map((script) => `\\p{sc=${script}}`).join("");
 
-/** Minimum length of a part that finds its word: else `test` would find `latest` and `contest`. */
+/**
+ * Minimum length of a part that finds its word. Shorter, `test` would find `latest` and `contest`.
+ */
 export const PART_CHARS_MIN = 6;
 
 /** Marks of Japanese kana. Without its mark, a kana is a different letter. */
@@ -88,7 +90,7 @@ export function indexedText(text: string): string {
   return ASCII.test(text) ? text : tokensOf(text).map((token) => token.text).join(" ");
 }
 
-/** Maximum length of a word whose ends are indexed. Longer ones are ids, keys and encoded data. */
+/** Maximum length of a word whose ends are indexed. Longer words are ids, keys and encoded data. */
 const WHOLE_CHARS_MAX = 40;
 /** Maximum number of characters of a text that are searched for long words. */
 const CHARS_MAX = 20_000;

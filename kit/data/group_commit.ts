@@ -15,11 +15,13 @@ interface Group {
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  /** Resolved or rejected once the commit has succeeded or failed. Absent as long as nobody waits. */
+  /**
+   * Resolved or rejected once the commit has succeeded or failed. Absent without a waiting caller.
+   */
   durable: PromiseWithResolvers<void> | undefined;
 }
 
-/** A running transaction: what a rollback undoes. */
+/** A running transaction, as a rollback needs it. */
 interface RunningTransaction {
   /** Numbers of effects, callbacks and deferred inserts at the transaction's begin. */
   readonly effects: number;
@@ -89,7 +91,10 @@ export class GroupCommit {
     return this.#running.length > 0;
   }
 
-  /** Runs a transaction in the open or a new group. A nested transaction joins the outer one. */
+  /**
+   * Runs a transaction in the open or a new group. A nested transaction joins the outer
+   * transaction.
+   */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
     if (this.isWithinTransaction) return work();
     const group = this.#group ?? this.#begin();

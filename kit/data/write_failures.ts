@@ -20,7 +20,7 @@ export interface StorageReport {
   readonly reason: string | null;
 }
 
-/** The database, as far as it is used here. */
+/** The part of the database that is used here. */
 interface Transactions<Tx> {
   transactLazily(work: (tx: Tx) => void): void;
   afterCommit(effect: () => void): void;

@@ -68,7 +68,7 @@ export interface Contract {
   readonly responseType?: string;
   /** Responses by their status, besides those of `returns` and `fails`. */
   readonly otherResponses?: Readonly<Record<number, OtherResponse>>;
-  /** Where the response leads with status 303, in place of a 200. */
+  /** The page that the response leads to, with status 303 instead of 200. */
   readonly redirects_to?: `/${string}`;
 }
 

@@ -81,7 +81,7 @@ function resolve(schema: JsonSchema, { schemas }: ExampleContext): JsonSchema {
   return isSchema(named) ? named : {};
 }
 
-/** True if a sample is of the schema's type, and is one of its choices if it has any. */
+/** True if a sample is of the schema's type, and is among its choices if it has any. */
 function fits(
   sample: unknown,
   schema: JsonSchema,

@@ -46,7 +46,7 @@ export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
    * Runs the work of an idempotent route. If the request has an `Idempotency-Key`, the work and the
    * storing of the key are one transaction, so a refusal stores nothing. Without a key, the work is
-   * just called. Whatever must be awaited is awaited before this call.
+   * just called. Await any promise before this call.
    */
   commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
@@ -179,9 +179,9 @@ function actingCaller(
 }
 
 /**
- * The writes of one request. It waits for their commit from before any other request can run,
- * because another transaction of the same turn may fail the group of both: afterwards, nobody can
- * tell whose writes were lost.
+ * The writes of one request. It begins to wait for their commit before any other request can run.
+ * Another transaction of the same turn may fail the group of both; afterwards, it is unknown whose
+ * writes were lost.
  */
 class PendingWrites {
   readonly #guard: RouteGuard;

@@ -21,7 +21,7 @@ export function readArguments<I extends z.ZodObject>(input: I, given: unknown): 
     again = input.safeParse(corrected);
   }
   if (again.success) return again.data;
-  // The error names the value that was sent, not the corrected one.
+  // The error names the sent value, not the corrected value.
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
   const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);

@@ -45,7 +45,7 @@ type Outcome = { state: "taken"; rejected: number } | { state: "failed" | "refus
 export class SpanExporter {
   readonly #deps: SpanExporterDeps;
   readonly #queue: Span[] = [];
-  /** Spans that the collector took, and those that it will never get, since the start. */
+  /** Spans that the collector took, and spans that it will never get, since the start. */
   readonly counts = { sent: 0, dropped: 0 };
   #logged = { at: Number.NEGATIVE_INFINITY, dropped: 0 };
   #lastFailure: string | undefined;
@@ -75,7 +75,7 @@ export class SpanExporter {
     this.#start(now);
   }
 
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a short time. */
   async close(): Promise<void> {
     const { clock } = this.#deps;
     this.tick(clock.monotonic());
@@ -150,7 +150,7 @@ async function toOutcome(response: Response): Promise<Outcome> {
     const state = RETRYABLE_STATUSES.has(status) ? "failed" : "refused";
     return { state, why: `the collector answered ${status}` };
   }
-  // A collector that answers with something else than OTLP has taken the spans, as far as known.
+  // A collector that answers in another format than OTLP has probably taken the spans.
   const bytes = await readUpTo(response.body, ANSWER_BYTES_MAX);
   const answer = Answer.safeParse(tryJson(bytes && decodeUtf8(bytes) || ""));
   return { state: "taken", rejected: answer.data?.partialSuccess.rejectedSpans ?? 0 };

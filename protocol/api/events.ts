@@ -145,7 +145,7 @@ export const getFigures = contract({
     /** Messages that wait for a transport now. */
     queued: z.number().int(),
     database_bytes: z.number().int(),
-    /** Minutes of which something is known, oldest first. */
+    /** Minutes with data, oldest first. */
     minutes: z.array(DeliveryFigures.extend({
       at: Instant,
       sent: z.number().int(),

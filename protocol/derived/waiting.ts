@@ -38,7 +38,9 @@ export function blockedBehind(ask: Ask, open: readonly Ask[]): BlockedAgents {
   return { names: [...names], since };
 }
 
-/** Agents that stand still first, then asks that hold up others, each the longest wait first. */
+/**
+ * Agents that cannot continue first, then asks that block others; the longest wait first in each.
+ */
 export function byUrgency(
   a: { readonly ask: Ask; readonly behind: BlockedAgents },
   b: { readonly ask: Ask; readonly behind: BlockedAgents },

@@ -83,7 +83,9 @@ export const Urgent = z.boolean().optional().describe(
     "human sends is urgent unless this is false",
 );
 
-/** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
+/**
+ * A W3C trace context. A malformed context counts as absent, so that the daemon chooses the trace.
+ */
 export const Traceparent = z.string().nullish().catch(undefined)
   .transform((requires) => typeof requires === "string" ? readTrace(requires) : undefined);
 

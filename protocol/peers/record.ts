@@ -211,7 +211,7 @@ export const Registered = z.object({
   circle: z.string(),
   role: Role,
   mesh_session_id: z.string(),
-  /** For a new peer, and for one that proved its identity; else null. */
+  /** For a new peer, and for a peer that proved its identity; null otherwise. */
   birth_certificate: z.string().nullable(),
 });
 

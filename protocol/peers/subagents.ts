@@ -1,4 +1,4 @@
-/** Subagents in the record of their parent, and the limits of what is kept. Safe in a browser. */
+/** Subagents in the record of their parent, and the limits of their records. Safe in a browser. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -11,7 +11,7 @@ export const CHILDREN_SHOWN_MAX = 20;
 export const Child = z.object({
   peer_id: z.string(),
   name: z.string(),
-  /** Its kind, such as `explore`; null for one that did not report any. */
+  /** Its kind, such as `explore`; null if it reported none. */
   type: z.string().nullable(),
   status: z.enum(peerMachine.states),
   started_at: Instant,

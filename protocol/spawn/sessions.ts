@@ -1,4 +1,4 @@
-/** The routes that start an agent with an earlier session, or with a copy of one, as data. */
+/** The routes that start an agent with an earlier session, or with a copy of a session, as data. */
 
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";

@@ -55,7 +55,8 @@ export class CallingPeers implements IdentifyDeps {
     { names_session }: { readonly names_session: boolean },
   ): boolean {
     const identifiesCalls = this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
-    // The session may be that of another agent, such as one that this agent started in its shell.
+    // The session may belong to another agent, such as an agent that this agent started in its
+    // shell.
     return !identifiesCalls && !(names_session && definitionOf(backend)?.hooks);
   }
 

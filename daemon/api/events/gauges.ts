@@ -1,4 +1,4 @@
-/** The metrics that are read from the database and the process when somebody asks for them. */
+/** The metrics that are read from the database and the process on request. */
 
 import { VERSION } from "kit/core/version.ts";
 import type { Metrics } from "kit/http/metrics.ts";

@@ -5,7 +5,7 @@ import type { Spread } from "protocol/api/events.ts";
 
 const MINUTE_MS = 60_000;
 export const MINUTES = 60;
-/** Times below this many milliseconds are kept as they are, longer ones to 1/16 of their size. */
+/** Times below this many milliseconds are exact; longer times are rounded to 1/16 of their size. */
 const EXACT_MS_MAX = 32;
 
 /** Counts of one minute. */
@@ -76,7 +76,7 @@ export class Hour {
     minute.queued ??= queued();
   }
 
-  /** The minutes of which something is known, oldest first, and the whole hour. */
+  /** The minutes with data, oldest first, and the whole hour. */
   figures() {
     const now = this.#current().number;
     // The difference between the clock and the run's own time, after the clock was set.

@@ -1,4 +1,4 @@
-/** The event stream: stored events, then live ones, as server-sent events. Drops slow readers. */
+/** The event stream: stored events, then live events, as server-sent events. Drops slow readers. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";

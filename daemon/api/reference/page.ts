@@ -161,7 +161,7 @@ function anchorOf(name: string): string {
   return name.toLowerCase();
 }
 
-/** Marks what is in backticks as code. */
+/** Marks text in backticks as code. */
 function withCode(text: string, isEscaped = false): string {
   const escaped = isEscaped ? text : escapeMarkup(text);
   return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");

@@ -19,7 +19,7 @@ interface Schema {
 /** Fields of objects within objects are shown down to here. */
 const DEPTH_MAX = 3;
 
-/** The fields of an object, one a row; any other schema in one line. */
+/** The fields of an object, one per row; any other schema in one line. */
 export function renderSchema(given: object): string {
   const schema: Schema = given;
   const rows = rowsOf(schema, "", 0);

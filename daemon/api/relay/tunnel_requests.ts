@@ -15,8 +15,8 @@ export type TunnelRoutes = Readonly<
 >;
 
 /**
- * The host name in the URLs of tunnelled requests. They never leave this process, so the name
- * belongs to nobody.
+ * The host name in the URLs of tunnelled requests. They never leave this process, so no host has
+ * this name.
  */
 const BASE_URL = "http://tunnel.invalid";
 

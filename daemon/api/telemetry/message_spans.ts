@@ -11,9 +11,9 @@ export interface TimedStep {
   readonly at: number;
 }
 
-/** States in which nobody will receive the message any more. */
+/** States in which the message will not be received. */
 const LOST: ReadonlySet<string> = new Set(["expired", "dropped"]);
-/** Ids that the daemon made. An asker may choose another one, which could say anything. */
+/** Ids that the daemon made. An id that an asker chose could have any content. */
 const OWN_ID = /^[a-z]+-[0-9a-f]{12}$/;
 
 /** Fields that the spans of a message share. The traceparent names the span that sent it. */
@@ -81,9 +81,9 @@ interface AttemptStep {
   readonly message: TracedMessage;
   readonly context: TraceContext;
   readonly step: TimedStep;
-  /** The number of the attempt, counted from 1; 0 before the first one. */
+  /** The number of the attempt, counted from 1; 0 before the first attempt. */
   readonly attempt: number;
-  /** The begin of the attempt, if it is one of the same steps. */
+  /** The begin of the attempt, if it is among the same steps. */
   readonly begun: TimedStep | undefined;
 }
 
@@ -117,7 +117,9 @@ function attemptSpan({ message, context, step, attempt, begun }: AttemptStep): S
   });
 }
 
-/** The receiver's report, from the moment that the message was sent; or the end without one. */
+/**
+ * The receiver's report, from the moment that the message was sent; or the end without a report.
+ */
 function receiptOrEnd({ message, context, step, attempt }: AttemptStep): Span[] {
   const { created_at, attempted_at, sent_at, settled_at, transport } = message;
   const { state } = step;

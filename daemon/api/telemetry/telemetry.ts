@@ -112,7 +112,7 @@ export class Telemetry {
     this.exporter.tick(now);
   }
 
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a short time. */
   close(): Promise<void> {
     return this.#ending ??= this.#end();
   }
@@ -148,7 +148,9 @@ export class Telemetry {
     if (schedule?.traceparent) this.#scheduled.add(schedule.traceparent);
   }
 
-  /** Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last one. */
+  /**
+   * Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last delivery.
+   */
   #readSteps(): void {
     let count = 0;
     for (const [delivery_id, steps] of this.#steps) {

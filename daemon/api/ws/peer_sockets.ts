@@ -24,7 +24,7 @@ import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";
 export interface PeerSocketsDeps extends HandshakeDeps {
   /** Calls a route of this daemon. */
   readonly call: Call;
-  /** As `call`, for what is proved to come from the human. */
+  /** As `call`, for requests that are proved to come from the human. */
   readonly callAsHuman: Call;
   readonly delivery: Delivery;
   readonly dispatcher: Dispatcher;

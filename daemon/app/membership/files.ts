@@ -1,4 +1,4 @@
-/** The files of a machine that joined a network: its secrets, and whom it trusts as the bus. */
+/** The files of a machine that joined a network: its secrets, and the authority of its bus. */
 
 import { join } from "kit/core/path.ts";
 import type { Ids } from "kit/core/clock.ts";
@@ -109,7 +109,9 @@ export async function readUserKey(
   );
 }
 
-/** The credentials of the settings, else this machine's own user. Throws `UnusableBusFile`. */
+/**
+ * The credentials of the settings; without them, this machine's own user. Throws `UnusableBusFile`.
+ */
 export async function readCredentials(
   env: Env,
   creds: string | undefined,

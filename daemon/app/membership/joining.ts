@@ -1,4 +1,4 @@
-/** Joining a network and leaving it: the files and the settings that make a machine one of it. */
+/** Joining and leaving a network: the files and the settings that make a machine its member. */
 
 import type { Ids } from "kit/core/clock.ts";
 import { Refusal } from "kit/core/problem.ts";
@@ -22,7 +22,10 @@ export interface Membership {
   /** Of this machine in the network. */
   readonly name: string;
   readonly network_secret: string;
-  /** The certificate of the server's authority, in PEM; undefined: one that the system trusts. */
+  /**
+   * The certificate of the server's authority, in PEM; undefined: an authority that the system
+   * trusts.
+   */
   readonly ca: string | undefined;
   /** The path of a credentials file; undefined: a user of its own, made on the spot. */
   readonly creds: string | undefined;
@@ -98,14 +101,14 @@ export function removeMembership(env: Env): LeaveReport {
   return { written_to, was_joined };
 }
 
-/** The network secret of this machine; a new one begins a network. */
+/** The network secret of this machine; makes a new secret for a new network. */
 export function ensureNetworkSecret(env: Env, ids: Pick<Ids, "secret">): string {
   return readNetworkSecret(env) ?? makeNetworkSecret(ids);
 }
 
 export { makeNetworkSecret };
 
-/** Says what is wrong with a secret without quoting it. */
+/** Explains a malformed secret without quoting it. */
 function mustBeSecret(text: string): string {
   try {
     return parseNetworkSecret(text);

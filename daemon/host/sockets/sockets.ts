@@ -152,7 +152,7 @@ interface Descriptor {
   readonly fd: string;
 }
 
-/** Keeps parsed addresses, as almost all requests come from the same one. */
+/** Keeps parsed addresses, as almost all requests come from the same address. */
 class ParsedAddresses {
   readonly #parsed = new Map<string, InetAddress | undefined>();
 
@@ -165,7 +165,9 @@ class ParsedAddresses {
   }
 }
 
-/** The process's descriptor of a socket. The newest ones usually have the highest numbers. */
+/**
+ * The process's descriptor of a socket. The newest descriptors usually have the highest numbers.
+ */
 function descriptorOf(pid: number, inode: number): string | undefined {
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;

@@ -50,7 +50,7 @@ export interface PreparedKeys {
    * compare and type in one step, so that nothing can change in between.
    */
   typeIf(guard: PaneGuard): Promise<TypeResult>;
-  /** Frees what was prepared, after keys that were not typed. */
+  /** Frees prepared keys that were not typed. */
   discard(): Promise<void>;
 }
 

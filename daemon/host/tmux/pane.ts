@@ -97,7 +97,8 @@ export function parsePane(line = ""): ListedPane | undefined {
 
 /**
  * Each pane once, although a window may be linked into several sessions. The pane belongs to the
- * session in which it was made, which its process has in its environment, else to the oldest one.
+ * session in which it was made, which its process has in its environment. Without that, it belongs
+ * to the oldest session.
  */
 export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
   return [...Map.groupBy(listed, ({ pane_id }) => pane_id).values()].flatMap((same) => {

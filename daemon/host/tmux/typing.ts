@@ -105,7 +105,7 @@ function tmuxName(key: KeyName | ControlKeyName): string {
 /** Conditions in tmux's format language: the same program reads, and no other dialog is open. */
 function samePane({ pane, dialog }: PaneGuard): string[] {
   return [
-    // tmux silently substitutes another pane for one that is gone, so the id is compared as well.
+    // tmux silently substitutes another pane for a missing pane, so the id is compared as well.
     equal("pane_id", pane.pane_id),
     equal("pane_pid", String(pane.pane_pid)),
     `#{m/r:^${pattern(pane.command)}$,#{pane_current_command}}`,

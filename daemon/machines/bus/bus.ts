@@ -109,9 +109,7 @@ export type BusFailure =
   | "no_answer"
   | "failed";
 
-/**
- * Why a bus did not do something. `stored: "no"` only where the bus certainly has not stored it.
- */
+/** Why a bus refused or failed. `stored: "no"` only if the bus certainly has not stored it. */
 export class BusError extends Error {
   readonly reason: BusFailure;
   readonly stored: "no" | "unknown";

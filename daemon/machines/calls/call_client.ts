@@ -39,7 +39,7 @@ export interface CallClientDeps {
   readonly bus: () => Pick<Bus, "call"> | undefined;
   readonly machines: MachineNames;
   readonly seal: MachineSeal;
-  /** How far a machine's clock is ahead of this one's, in milliseconds, as far as it is known. */
+  /** Known difference by which a machine's clock is ahead of this one's, in milliseconds. */
   readonly clockAheadOf: (daemon_id: string) => number | null;
 }
 

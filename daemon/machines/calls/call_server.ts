@@ -69,8 +69,8 @@ export class CallServer {
   }
 
   /**
-   * Answers one call. Rejects with `CallRefused`, which leaves the sender without an answer, for
-   * what the machine did not write for this one, and for a repetition of an earlier call.
+   * Answers one call. Rejects with `CallRefused` for a call that the machine did not write for this
+   * one, and for a repeated call. The sender then gets no answer.
    */
   async receive(from: string, frame: Uint8Array): Promise<Uint8Array> {
     const { seal } = this.#deps;

@@ -1,4 +1,4 @@
-/** Remembers which calls were answered, so that a stolen bus cannot have one executed again. */
+/** Remembers answered calls, so that a stolen bus cannot have a call executed again. */
 
 /** How far the time of a call may be from this machine's clock. */
 export const CALL_AGE_MS_MAX = 60_000;
@@ -8,11 +8,13 @@ export const NONCES_MAX = 20_000;
 export type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
 
 export class NonceMemory {
-  /** When each call that was let through becomes too old, by its key, in the order of arrival. */
+  /** Time at which each accepted call becomes too old, by its key, in the order of arrival. */
   readonly #expiries = new Map<string, number>();
   readonly #started_at: number;
 
-  /** Calls from before the start are refused: what the last run answered is not remembered. */
+  /**
+   * Calls from before the start are refused: the calls that the last run answered are not stored.
+   */
   constructor(started_at: number) {
     this.#started_at = started_at;
   }

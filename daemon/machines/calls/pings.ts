@@ -26,7 +26,10 @@ export interface Measurements {
 const UNMEASURED: Measurements = { latency_ms: null, clock_ahead_ms: null };
 
 export interface PingsDeps {
-  /** The machines that are online while this one is connected to the bus; else none. */
+  /**
+   * The machines that are online while this one is connected to the bus; empty without a
+   * connection.
+   */
   readonly online: () => readonly NamedMachine[];
   readonly client: Pick<CallClient, "ping">;
 }
@@ -49,7 +52,7 @@ export class Pings {
     this.#deps = deps;
   }
 
-  /** Called once a second. Starts the pings that are due, those waiting longest first. */
+  /** Called once a second. Starts the due pings, the longest waiting first. */
   tick(now: Monotonic): void {
     const online = this.#deps.online();
     if (online.length === 0) return;

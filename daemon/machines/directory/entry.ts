@@ -1,4 +1,4 @@
-/** The entry of a machine in the directory: what it shares of its peers, as text on the bus. */
+/** The entry of a machine in the directory: the peers that it shares, as text on the bus. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -31,7 +31,7 @@ export const Entry = z.object({
 });
 export type Entry = z.output<typeof Entry>;
 
-/** For reading: its peers are parsed one by one, as only a newer mesh may know one's fields. */
+/** For reading: its peers are parsed singly, as only a newer mesh may know the fields of a peer. */
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 

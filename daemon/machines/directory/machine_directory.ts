@@ -33,7 +33,7 @@ const SENT_PER_TICK_MAX = 32;
 const ASK_AGAIN_MS = 10_000;
 const ANSWER_MS_MAX = 5000;
 
-/** The maximum number of machines of which refusals are remembered. */
+/** Maximum number of machines with remembered refusals. */
 const REFUSED_MACHINES_MAX = 2000;
 
 /** First byte of a call about the directory. Calls of routes begin with 1. */
@@ -106,7 +106,7 @@ export class MachineDirectory {
     this.#own = new OwnEntry(ctx, deps);
   }
 
-  /** Called once a second: sends what is due, and expires leases. */
+  /** Called once a second: sends due announcements, and expires leases. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
     for (const lease of [...this.#online.values()]) {

@@ -13,7 +13,7 @@ export const REFUSAL_MS_MAX = 3 * NOTICE_MS;
 const MACHINES_MAX = 2000;
 const TEXT_LENGTH_MAX = 500;
 
-/** The reason for which a machine refuses another one, or a part of what that one announces. */
+/** The reason for which a machine refuses another machine, or a part of its announcement. */
 export interface RefusalText {
   readonly reason: string;
   readonly detail: string;
@@ -21,7 +21,7 @@ export interface RefusalText {
 }
 
 export interface MachineRefusal extends RefusalText {
-  /** The refused machine; or, for the other direction, the one that refuses this machine. */
+  /** The refused machine; for the other direction, the machine that refuses this one. */
   readonly daemon_id: string;
   /** Its name; null if it could not be read. */
   readonly name: string | null;
@@ -71,8 +71,8 @@ export class MachineRefusals {
   }
 
   /**
-   * True if the machine was refused as a whole within the last minute. An entry that cannot be read
-   * may come from anybody, so it does not count.
+   * True if the machine was refused as a whole within the last minute. An unreadable entry may come
+   * from any machine, so it does not count.
    */
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);

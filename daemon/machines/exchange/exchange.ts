@@ -1,4 +1,4 @@
-/** The exchange of messages with other machines: what goes out, what comes in, what is reported. */
+/** The exchange of messages with other machines: outgoing and incoming messages, and reports. */
 
 import type { Monotonic } from "kit/core/clock.ts";
 import type * as z from "zod";
@@ -147,7 +147,7 @@ function isKnown(kind: string): kind is EntryKind {
   return Object.hasOwn(ENTRIES, kind);
 }
 
-/** The body of an entry. Throws `unknown_entry` for one of another version of the daemon. */
+/** The body of an entry. Throws `unknown_entry` for an entry of another version of the daemon. */
 function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body);
   if (!parsed.success) throw new EntryRefused("unknown_entry");

@@ -130,7 +130,10 @@ export class IncomingMessages {
     return message;
   }
 
-  /** The recipient. A machine reaches only what this one shares, and the human if it may. */
+  /**
+   * The recipient. A machine reaches the peers that this machine shares, and the human if
+   * permitted.
+   */
   #mustReach({ may_administer }: KnownMachine, to_peer_id: string): Address {
     const { directory } = this.#deps;
     const to = directory.address(to_peer_id);

@@ -138,7 +138,7 @@ export class Downloads {
   }
 }
 
-/** The reason that was sealed in the place of a file; `damaged` for anything else. */
+/** The reason that was sealed instead of a file; `damaged` for any other content. */
 function readReason(bytes: Uint8Array | null): MissingReason {
   return SenderReason.safeParse(bytes && new TextDecoder().decode(bytes)).data ?? "damaged";
 }

@@ -43,8 +43,8 @@ export class MachineFiles {
   }
 
   /**
-   * These entries need their files on the bus no longer: they were confirmed, refused, or expired.
-   * Call it once for each entry, in the transaction that removes it.
+   * Called once for each entry that was confirmed, refused, or expired, in the transaction that
+   * removes it. The entry no longer needs its files on the bus.
    */
   release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     this.#uploads.release(tx, to, entries);

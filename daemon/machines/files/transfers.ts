@@ -29,7 +29,7 @@ export function nameOnBus(daemon_id: string, object: string): string {
   return `${daemon_id}.${object}`;
 }
 
-/** The contexts of the seal: what is sealed as a reason can never pass for a file. */
+/** The contexts of the seal: a sealed reason can never pass for a file. */
 export const fileContext = (object: string) => `file ${object}`;
 export const reasonContext = (object: string) => `missing file ${object}`;
 

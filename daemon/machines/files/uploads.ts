@@ -75,7 +75,7 @@ export class Uploads {
     }
   }
 
-  /** Deletes files from the bus that arrived, or that no entry names any more. */
+  /** Deletes from the bus the files that arrived or that no entry names. */
   async deleteReleased(): Promise<void> {
     const { db, log, bus } = this.#deps;
     const connected = bus();

@@ -1,4 +1,4 @@
-/** Batches: what one machine publishes to another at once, as JSON that is then sealed. */
+/** Batches: the entries that one machine publishes to another at once, as JSON, then sealed. */
 
 import * as z from "zod";
 import { cleanLine, tryJson } from "kit/core/text.ts";

@@ -31,7 +31,7 @@ export class EntryRefused extends Error {
 export interface LinkSealing {
   /** Null while no key of the machine is known: the batch waits. */
   seal(to: string, bytes: Uint8Array): Uint8Array | null;
-  /** Null if the bytes are not from that machine, or no key of it is known: they are dropped. */
+  /** Null if the bytes are not from that machine, or its key is unknown: they are dropped. */
   open(from: string, bytes: Uint8Array): Uint8Array | null;
 }
 
@@ -42,7 +42,7 @@ export interface LinkSealing {
  * the other handlers is logged, and the link goes on.
  */
 export interface LinkHandlers {
-  /** Applies an entry of another machine. What it wrote is rolled back if it throws. */
+  /** Applies an entry of another machine. Its writes are rolled back if it throws. */
   apply(tx: Tx, from: string, entry: LinkEntry): void;
   /**
    * The bus has stored these entries. Called again for the same entries after a crash, and when
@@ -86,7 +86,7 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   readonly handlers: LinkHandlers;
 }
 
-/** Calls a handler whose errors must not stop the link, unless the database cannot store it. */
+/** Calls a handler. Only an error of the storage stops the link. */
 export function callHandler(
   { db, log }: Pick<LinksDeps, "db" | "log">,
   name: keyof LinkHandlers,

@@ -32,8 +32,8 @@ const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
 const UNMEASURED_MS_MAX = 60_000;
 
 /**
- * Limits of repairs: how many within `LOSSES_MS`, and how many entries may wait at that time. A
- * machine can claim any loss, and an old batch that the bus repeats looks like one.
+ * Limits of repairs: number within `LOSSES_MS`, and number of entries that may wait at that time. A
+ * machine can claim any loss, and an old batch that the bus repeats looks like a loss.
  */
 const LOSSES_MAX = 20;
 const LOSSES_MS = 60_000;
@@ -79,7 +79,7 @@ export class IncomingLink {
         db.afterCommit(() => outgoing.answer("confirmation"));
       }
     } else if (!batch.resend) {
-      // A request to resend is not answered by another one: two machines that both miss entries
+      // A request to resend is never answered by a request: two machines that both miss entries
       // would ask each other for ever. The next batch with entries, or a probe, finds the loss.
       db.afterCommit(() => outgoing.answer("resend"));
     }
@@ -258,7 +258,7 @@ export class IncomingLink {
   /**
    * The other machine does not apply one of our entries. The entry keeps its place until it is
    * confirmed, because the other machine may name it as its last one, or refuse entries before it
-   * later: a repeated refusal comes in any order. A malformed refusal is not refused in turn.
+   * later: a repeated refusal comes in any order. A malformed refusal gets no refusal.
    */
   #takeRefusal(tx: Tx, { body }: BatchEntry): void {
     const refusal = RefusedBody.safeParse(body).data;

@@ -92,7 +92,7 @@ export class Links {
     await db.whenDurable();
   }
 
-  /** The bus can be reached, from the start or again. It may have lost what it stored. */
+  /** The bus can be reached, from the start or again. It may have lost stored batches. */
   busConnected(): void {
     if (this.#isStopped) return;
     this.#isConnected = true;
@@ -138,8 +138,8 @@ export class Links {
   }
 
   /**
-   * Drops what waits for a machine. The receipts stay until they are old, because the bus may still
-   * repeat what that machine has sent.
+   * Drops the entries that wait for a machine. The receipts stay until they are old, because the
+   * bus may still repeat batches of that machine.
    */
   forget(tx: Tx, daemonId: string): void {
     store.deleteEntriesOf(tx, daemonId);

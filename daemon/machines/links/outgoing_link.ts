@@ -30,17 +30,20 @@ export const PROBE_MS = { first: 30_000, max: 3_600_000 };
 /** Number of times that a run reports its position, and the pause between two reports. */
 const POSITIONS = 3;
 const POSITION_MS = 40_000;
-/** How often a request to resend is followed, because each batch behind a lost one causes one. */
+/**
+ * Minimum time between two answers to requests to resend. Each batch behind a lost batch causes a
+ * request.
+ */
 const RESEND_MS_MIN = 5000;
 
 /** The reasons to send a batch besides entries. */
 const NOTHING = { resend: false, confirmation: false, probe: false, position: false, lost: false };
 
-/** Batches of which each continues the one before. */
+/** Batches in which each continues the previous batch. */
 interface Chain {
   /** The last entry that was published; 0 if none was, and all that wait are to be. */
   published: number;
-  /** The tag of the last one that was published, or of the one after which the chain begins. */
+  /** The tag of the last published entry, or of the entry after which the chain begins. */
   previous: string | null;
 }
 
@@ -55,11 +58,11 @@ interface PendingBatch {
 export class OutgoingLink {
   readonly #daemonId: string;
   readonly #deps: LinksDeps;
-  /** Begins with the first batch of a run: what is confirmed before that is not a part of it. */
+  /** Begins with the first batch of a run: earlier confirmations are not a part of it. */
   #chain: Chain | undefined;
   /** The batch that is being published, or is published again after an unclear attempt. */
   #pending: PendingBatch | undefined;
-  /** The last entry that was put into a batch since the start. */
+  /** The last entry of a batch since the start. */
   #handed = 0;
   #isPublishing = false;
   #isConnected = false;
@@ -84,7 +87,7 @@ export class OutgoingLink {
     });
   }
 
-  /** The bus can be reached. It may have lost what it stored. */
+  /** The bus can be reached. It may have lost stored batches. */
   connect(): void {
     this.#isConnected = true;
     this.#due.probe = true;
@@ -137,7 +140,7 @@ export class OutgoingLink {
     return entry_id <= this.#handed;
   }
 
-  /** Publishes what is due, unless a failed attempt must be waited for. */
+  /** Publishes due entries, unless it waits after a failed attempt. */
   wake(): void {
     if (this.#isConnected && !this.#isPublishing && !this.#retry.isWaiting) {
       void this.#publishAll();
@@ -154,8 +157,9 @@ export class OutgoingLink {
   }
 
   /**
-   * The other machine misses entries after this one, the last that it has applied. Beginning there,
-   * and not after the last confirmed one, ends the requests also where the two differ.
+   * The other machine misses entries after this one, the last that it has applied. The repeat
+   * begins there, and not after the last confirmed entry. This ends the requests also if the two
+   * differ.
    */
   resend(applied: string | null): void {
     const now = this.#deps.clock.monotonic();
@@ -225,8 +229,8 @@ export class OutgoingLink {
     this.#due = { ...NOTHING, resend: due.resend && !resend };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
-    // The id is random, because a batch of a new chain may equal one that the receiver has dropped,
-    // and the bus must not take it for a repeat.
+    // The id is random, because a batch of a new chain may equal a batch that the receiver has
+    // dropped. The bus must not take it for a repeat.
     return { id: ids.hex(16), bytes, chain, entries, resend: batch.resend };
   }
 
@@ -288,8 +292,9 @@ export class OutgoingLink {
   }
 
   /**
-   * Makes smaller batches of what the bus does not take: a full bus may have room for a part, and
-   * may never have it for all. A single entry waits for room, but is refused if it is too large.
+   * Makes smaller batches of a batch that the bus refuses: a full bus may have room for a part, and
+   * may never have room for the whole. A single entry waits for room, but is refused if it is too
+   * large.
    */
   #splitPending(reason: BusFailure): void {
     const pending = this.#pending;

@@ -58,7 +58,7 @@ export class Envelopes {
     return this.#channels.size;
   }
 
-  /** Signs and seals bytes for a machine. `context` says what they are, such as `batch`. */
+  /** Signs and seals bytes for a machine. `context` names their purpose, such as `batch`. */
   sealFor(theirs: KeyHolder, context: string, bytes: Uint8Array): Uint8Array {
     const about = aboutOf(this.#mine.daemon_id, theirs.daemon_id, context);
     const signed = new Uint8Array(SIGNATURE_BYTES + bytes.length);
@@ -67,7 +67,10 @@ export class Envelopes {
     return seal(this.#channelTo(theirs).send, JSON.stringify(about), signed, this.#ids);
   }
 
-  /** The bytes that a machine sealed for this one with the same context; null for anything else. */
+  /**
+   * The bytes that a machine sealed for this machine with the same context; null for any other
+   * bytes.
+   */
   openFrom(theirs: KeyHolder, context: string, envelope: Uint8Array): Uint8Array | null {
     const about = aboutOf(theirs.daemon_id, this.#mine.daemon_id, context);
     const channel = this.#channelTo(theirs);

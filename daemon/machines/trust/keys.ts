@@ -87,8 +87,8 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /**
- * Signs bytes. `about` says what they are and for whom; its first part names the kind of statement,
- * so that no signature can be used for another kind.
+ * Signs bytes. `about` names their purpose and receiver; its first part names the kind of
+ * statement, so that no signature can be used for another kind.
  */
 export function sign(keys: MachineKeys, about: readonly string[], bytes: Uint8Array): Uint8Array {
   return new Uint8Array(crypto().sign(null, toStatement(about, bytes), keys.sign));

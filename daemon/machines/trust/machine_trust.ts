@@ -23,7 +23,7 @@ export type CardOutcome =
   | { readonly outcome: "pinned"; readonly machine: Machine }
   /** A pinned machine has a newer card with the same keys, such as one with another name. */
   | { readonly outcome: "renewed"; readonly machine: Machine }
-  /** A pinned machine, with the card that is stored or with an older one. */
+  /** A pinned machine, with the stored card or an older card. */
   | { readonly outcome: "known"; readonly machine: Machine }
   /** The card of this machine itself. */
   | { readonly outcome: "self" }

@@ -57,7 +57,7 @@ export class OutgoingSockets {
     }
   }
 
-  /** All authorities in PEM if the environment adds any; else undefined. */
+  /** All authorities in PEM if the environment adds any; undefined without additions. */
   trusted(): string[] | undefined {
     const { pems } = readAuthorities(this.#deps.env);
     return pems.length === 0 ? undefined : [...getCACertificates("default"), ...pems];

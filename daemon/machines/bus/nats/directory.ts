@@ -12,8 +12,8 @@ interface KnownEntry {
 }
 
 /**
- * Outlives the connections: an entry that is not written again expires 60 s later on this machine's
- * clock, because the server does not report what it removes by age.
+ * Outlives the connections. An entry that is not written again expires 60 s later on this machine's
+ * clock, because the server does not report entries that it removes by age.
  */
 export class BusDirectory {
   readonly #clock: Clock;

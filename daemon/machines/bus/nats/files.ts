@@ -153,7 +153,7 @@ export class BusFiles {
     const store = await new Objm(this.#client).open(FILES, false);
     try {
       const info = await store.info(name);
-      // A link names another file, perhaps itself: the client would follow it for ever.
+      // A link names another file, perhaps itself: the client would never stop following it.
       if (info === null || info.deleted || info.options?.link) return null;
       if (info.size > bytes_max) throw tooLarge(name, bytes_max);
       const found = await this.#inTime(name, store.get(name));

@@ -1,4 +1,4 @@
-/** The bus on a NATS server with JetStream: connects, and connects again for ever. */
+/** The bus on a NATS server with JetStream: connects, and reconnects without limit. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";

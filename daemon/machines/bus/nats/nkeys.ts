@@ -19,7 +19,7 @@ export async function makeUserKey(): Promise<UserKey> {
   return { seed, public_key };
 }
 
-/** The public key of a user's seed; undefined where it is not one. */
+/** The public key of a user's seed; undefined if the seed is malformed. */
 export async function publicKeyOf(seed: string): Promise<string | undefined> {
   const { fromSeed, NKeysError } = await keyLibrary();
   if (!/^SU[A-Z2-7]{56}$/.test(seed)) return undefined;

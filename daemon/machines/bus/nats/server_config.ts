@@ -29,7 +29,7 @@ export interface ServerOptions {
   /** The public nkey of the user who may do everything, such as make the store. */
   readonly admin_key: string;
   readonly machines: readonly ServerMachine[];
-  /** The store. A leaf node without one uses the store of its hub. */
+  /** The store. A leaf node without a store uses the store of its hub. */
   readonly store_dir?: string;
   readonly cluster?: ClusterOptions;
   /** Accepts leaf nodes. */
@@ -93,7 +93,7 @@ export function serverConfig(options: ServerOptions): string {
   return lines.join("\n") + "\n";
 }
 
-/** The list with one more machine, or with a new key for a known one. */
+/** The list with one more machine, or with a new key for a known machine. */
 export function addMachine(
   machines: readonly ServerMachine[],
   machine: ServerMachine,
@@ -156,8 +156,8 @@ function accountBlock({ admin_key, machines, store_dir }: ServerOptions): string
   const admin = `{ nkey: ${quote(admin_key)} }`;
   return block("accounts:", [
     ...block(`${ACCOUNT}:`, [
-      // Each stream has its own limit. One of the account would fill by and by: version 2.9 goes on
-      // counting the bytes of messages that were replaced.
+      // Each stream has its own limit. A limit of the account would fill slowly, because version
+      // 2.9 still counts the bytes of replaced messages.
       ...store_dir === undefined ? [] : ["jetstream: enabled"],
       ...list("users:", [admin, ...machines.map(machineUser)]),
     ]),

@@ -83,7 +83,7 @@ export class Session {
     }
   }
 
-  /** Resolves with the cause once the session is of no use any more. */
+  /** Resolves with the cause once the session cannot be used any more. */
   get ended(): Promise<unknown> {
     return this.#ended.promise;
   }
@@ -151,7 +151,7 @@ export class Session {
     });
   }
 
-  /** A machine's user may not see the stream: its details name who writes to whom, and how much. */
+  /** A machine's user may not see the stream: its details show who writes to whom, and how much. */
   async #streamBytes(manager: JetStreamManager): Promise<Pick<BusBacklog, "bytes" | "max_bytes">> {
     if (!this.#sees_stream) return { bytes: null, max_bytes: null };
     try {
@@ -245,7 +245,8 @@ export class Session {
       this.#timeouts = 0;
       return result;
     } catch (error) {
-      // Without a store the session is of no use: the next one makes it, or says who must.
+      // Without a store the session is useless. The next session creates the store, or reports who
+      // must.
       if (isUnanswered(error)) this.#fail(new Error("its store for machines does not answer"));
       await this.#countTimeout(error);
       throw await busError(error);

@@ -14,7 +14,7 @@ import { charsPerText, nameTag, quote, truncate } from "../quoting.ts";
 
 /** Maximum number of asks in one result. */
 const SHOWN_ASKS_MAX = 50;
-/** Number of closed asks that are searched for those to show. */
+/** Maximum number of closed asks that are searched for asks to show. */
 const SCANNED_MAX = 200;
 
 type Ask = WireResponse<typeof getAsk>;
