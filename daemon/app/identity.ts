@@ -48,7 +48,10 @@ const REFUSED_SINCE = "identity_refused_since";
 const LEFT_BEFORE = "identity_left_before";
 
 /** Stores that this run was refused as a copy; `null` clears this. */
-export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: number | null): void {
+export function recordIdentityRefusal(
+  { db }: Pick<Context, "db">,
+  started_at: number | null,
+): void {
   db.transactNow((tx) => {
     if (started_at === null) remove(tx, REFUSED_SINCE);
     else getOrCreate(tx, REFUSED_SINCE, () => String(started_at));

@@ -137,7 +137,7 @@ export class RunClaim {
       const spent_ms = clock.monotonic() - asked_at;
       await Promise.race([clock.sleep(ANSWER_MS_MAX - spent_ms), this.#stopped.promise]);
     }
-    const asked = this.#moment();
+    const asked_at = this.#moment();
     this.#isClaiming = true;
     try {
       connection.listen();
@@ -148,7 +148,7 @@ export class RunClaim {
       this.#isClaiming = false;
     }
     this.#isHeld = this.#wasHeld = true;
-    this.#proved = asked;
+    this.#proved = asked_at;
     this.#holder = undefined;
     this.#deps.decided(null);
   }
@@ -231,10 +231,10 @@ export class RunClaim {
    */
   #prove(): Promise<void> {
     return this.#proving ??= (async () => {
-      const asked = this.#moment();
+      const asked_at = this.#moment();
       await this.#deps.roundTrip();
       if (!this.#isHeld) throw this.#inUse();
-      this.#proved = asked;
+      this.#proved = asked_at;
     })().finally(() => this.#proving = undefined);
   }
 

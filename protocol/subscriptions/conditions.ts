@@ -11,9 +11,9 @@ export interface PeerActivity {
 
 // deno-fmt-ignore
 export const PEER_STATES: Readonly<Record<string, (peer: PeerActivity) => boolean>> = {
-  idle:    (peer) => isOnline(peer) && doing(peer) === "idle",
-  working: (peer) => isOnline(peer) && doing(peer) === "working",
-  blocked: (peer) => isOnline(peer) && doing(peer) === "awaiting_input",
+  idle:    (peer) => isOnline(peer) && activityOf(peer) === "idle",
+  working: (peer) => isOnline(peer) && activityOf(peer) === "working",
+  blocked: (peer) => isOnline(peer) && activityOf(peer) === "awaiting_input",
   online:  (peer) => isOnline(peer),
   offline: (peer) => !isOnline(peer),
 };
@@ -78,6 +78,6 @@ export function isOnline({ status }: Pick<PeerActivity, "status">): boolean {
 }
 
 /** Activity of an online peer, by its turns or, without any, by its status. */
-export function doing({ status, turn_state }: PeerActivity): string {
+export function activityOf({ status, turn_state }: PeerActivity): string {
   return turn_state ?? (status === "busy" ? "working" : "idle");
 }

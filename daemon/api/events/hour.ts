@@ -31,8 +31,8 @@ export class DeliveryTimes {
     this.#counts.set(rounded, (this.#counts.get(rounded) ?? 0) + 1);
   }
 
-  addAll(other: DeliveryTimes): void {
-    for (const [ms, count] of other.#counts) {
+  addAll(times: DeliveryTimes): void {
+    for (const [ms, count] of times.#counts) {
       this.#counts.set(ms, (this.#counts.get(ms) ?? 0) + count);
     }
   }

@@ -51,7 +51,7 @@ function rowsOf(schema: Schema, prefix: string, depth: number): string {
 
 function typeOf(schema: Schema): string {
   const { type, const: value, enum: values, anyOf, oneOf = anyOf, items, $ref } = schema;
-  const code = (one: unknown) => `<code>${escapeMarkup(JSON.stringify(one))}</code>`;
+  const code = (literal: unknown) => `<code>${escapeMarkup(JSON.stringify(literal))}</code>`;
   if ($ref) {
     const name = escapeMarkup($ref.slice($ref.lastIndexOf("/") + 1));
     return `<a href="#schema-${name}">${name}</a>`;

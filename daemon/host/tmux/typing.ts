@@ -46,7 +46,7 @@ class TmuxKeys implements PreparedKeys {
 
   typeIf(guard: PaneGuard): Promise<TypeResult> {
     const conditions = [...samePane(guard), ...sameComposer(guard)];
-    const condition = conditions.reduceRight((rest, one) => `#{&&:${one},${rest}}`);
+    const condition = conditions.reduceRight((rest, first) => `#{&&:${first},${rest}}`);
     const { pane_id } = guard.pane;
     return this.#tmux.runIf(pane_id, condition, commandsFor(this.#keys, this.#buffers, pane_id));
   }

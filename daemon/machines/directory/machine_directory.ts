@@ -355,11 +355,11 @@ export class MachineDirectory {
   }
 
   #askForEntries(now: Monotonic): void {
-    let asked = 0;
+    let requests = 0;
     for (const [daemon_id, asked_at] of [...this.#missing]) {
       if (asked_at !== -Infinity) {
         if (hasPassed(ASK_AGAIN_MS, asked_at, now)) this.#missing.delete(daemon_id);
-      } else if (asked++ < ASKS_PER_TICK_MAX) {
+      } else if (requests++ < ASKS_PER_TICK_MAX) {
         this.#missing.set(daemon_id, now);
         void this.#call(daemon_id, CALL.ask, new Uint8Array()).then((entry) => {
           if (entry?.length) this.#takeSent(daemon_id, entry);

@@ -91,7 +91,7 @@ export function setReady(
 }
 
 /** Files that no entry needs. */
-export function released(db: Reader, limit: number): SentRow[] {
+export function listUnused(db: Reader, limit: number): SentRow[] {
   const columns = "object, daemon_id, attempts, ready_at";
   const sql = `select ${columns} from machine_files_sent where uses = 0 limit :limit`;
   return db.all(SentRow, sql, { limit });

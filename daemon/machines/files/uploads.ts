@@ -82,7 +82,7 @@ export class Uploads {
     if (this.#isDeleting || connected?.status().status !== "connected") return;
     this.#isDeleting = true;
     try {
-      for (const { object, ready_at } of rows.released(db, DELETIONS_MAX)) {
+      for (const { object, ready_at } of rows.listUnused(db, DELETIONS_MAX)) {
         if (ready_at !== null) await this.#delete(connected, object);
         db.transactLazily((tx) => rows.removeSent(tx, object));
       }

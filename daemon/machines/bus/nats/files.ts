@@ -214,7 +214,7 @@ function digestOf(bytes: Uint8Array): string {
 function toDamagedError(name: string): BusError {
   return new BusError(
     "failed",
-    `The bytes of the file ${name} are not those that were stored`,
+    `The bytes of the file ${name} differ from the stored bytes`,
     "no",
   );
 }
