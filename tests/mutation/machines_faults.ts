@@ -89,7 +89,7 @@ const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a peer whose answer came too late does not hear of it",
-        "} else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));",
+        "} else this.#closings.applyLate(tx, machine, parseBody(ENTRIES.late, body));",
         "}",
       ],
       [
