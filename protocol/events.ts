@@ -4,7 +4,7 @@ import * as z from "zod";
 
 const id = z.string();
 const nullableString = z.string().nullable();
-/** The parent is there for a subagent, if its parent is registered. */
+/** The parent is present for a subagent, if its parent is registered. */
 const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
 const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };

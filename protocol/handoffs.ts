@@ -128,7 +128,7 @@ export const switchPeer = contract({
     attachment_id: z.string().nullable(),
     /** Parts that the hand-over lacks, and why. */
     left_out: Manifest.shape.left_out,
-    /** How the earlier session is brought back; null if it goes on, or is not known. */
+    /** Way to bring back the earlier session; null if it goes on, or is unknown. */
     way_back: z.string().nullable(),
   }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "same_backend", "spawn_disabled"],

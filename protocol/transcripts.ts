@@ -96,7 +96,7 @@ export const Tokens = z.object({
   cached_tokens: Count,
   /** The input of the last request: how full the context was. */
   context_tokens: Count,
-  /** How large the context may be, where the agent records it. */
+  /** Maximum size of the context, if the agent records it. */
   context_limit: Count,
   model: z.string().nullable(),
 }).meta({ id: "Tokens" });

@@ -29,7 +29,7 @@ import { RunClaim } from "./run_claim.ts";
 import { describeMachine, type DescribingParts } from "./report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
-/** How often the links look for entries and receipts that are too old. */
+/** Interval at which the links remove entries and receipts that are too old. */
 const REMOVE_EVERY_MS = 60_000;
 
 /** The settings of the network (`mesh.bus`). */
@@ -68,7 +68,7 @@ export interface MachinesDeps extends
    * with null once this run takes part.
    */
   identityRefused(started_at: number | null): void;
-  /** Entries that waited before this time are left to the daemon with the former identity. */
+  /** Entries that waited before this time belong to the daemon with the former identity. */
   readonly left_before: number | undefined;
   forgetLeft(): void;
   readonly remotePeers: RemotePeers;

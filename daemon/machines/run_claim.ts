@@ -57,7 +57,9 @@ export interface OtherRun {
   readonly heard_at: Monotonic;
 }
 
-/** An instant by two clocks: a suspension stops the monotonic one, and a user may set the other. */
+/**
+ * An instant by two clocks: a suspension stops the monotonic clock, and a user may set the other.
+ */
 interface Moment {
   readonly at: number;
   readonly monotonic: Monotonic;

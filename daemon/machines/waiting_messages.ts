@@ -18,7 +18,7 @@ export class WaitingMessages {
     this.#deps = deps;
   }
 
-  /** Why a message to this machine waits; null if nothing holds it up. */
+  /** Why a message to this machine waits; null if it does not wait. */
   reasonFor(daemon_id: string): Reason | null {
     if (!this.#isConnected) return "bus_unreachable";
     return this.#full.has(daemon_id) ? "bus_full" : null;

@@ -320,7 +320,7 @@ export class Database implements Disposable, Reader {
   }
 }
 
-/** Frames in the write-ahead log, and how many of them are in the database file. */
+/** Number of frames in the write-ahead log, and number of those in the database file. */
 const Checkpoint = z.object({ log: z.number(), checkpointed: z.number() });
 
 const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {

@@ -20,9 +20,9 @@ const WRITE = /^\s*(?:(?:insert|replace)(?: or \w+)? into|update(?: or \w+)?|del
 export class Statements {
   readonly #sqlite: DatabaseSync;
   readonly #prepared = new Map<string, PreparedStatement>();
-  /** How often each table was written to. */
+  /** Number of writes to each table. */
   readonly #writes = new Map<string, number>();
-  /** How often a statement was run whose table is unknown. */
+  /** Number of statements run whose table is unknown. */
   #unknownWrites = 0;
 
   constructor(sqlite: DatabaseSync) {

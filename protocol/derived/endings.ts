@@ -1,4 +1,4 @@
-/** How an ask ended, for a person who was about to answer it. */
+/** Describes the end of an ask to a person who was about to answer it. */
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 

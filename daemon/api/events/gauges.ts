@@ -20,7 +20,7 @@ export interface GaugeSources {
   walBytes(): number;
   memory(): { readonly rss: number; readonly heapUsed: number };
   tunnel(): Health["relay"]["status"];
-  /** How far the bus between machines is connected, and what waits for other machines. */
+  /** State of the bus between machines, and the entries that wait for other machines. */
   bus(): { readonly status: BusState; readonly waiting: number };
   /** Spans by outcome; empty without a collector. */
   spans(): Readonly<Record<string, number>>;

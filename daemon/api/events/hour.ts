@@ -22,7 +22,7 @@ interface Minute {
   readonly seen_ms: DeliveryTimes;
 }
 
-/** How often each delivery time occurred. A bounded number of different times is kept. */
+/** Count of each delivery time. A bounded number of different times is kept. */
 export class DeliveryTimes {
   readonly #counts = new Map<number, number>();
 

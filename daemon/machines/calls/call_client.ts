@@ -61,7 +61,7 @@ export interface ClockReading {
   readonly their_time: number;
 }
 
-/** How far the other clock is ahead, if both ways took the same time. */
+/** Difference by which the other clock is ahead, if both ways took the same time. */
 export function aheadBy({ sent_at, received_at, their_time }: ClockReading): number {
   return Math.round(their_time - (sent_at + received_at) / 2);
 }

@@ -1,4 +1,4 @@
-/** How a call between machines and its answer are written: a nonce in clear, the rest sealed. */
+/** Encoding of a call between machines and of its answer: a nonce in clear, the rest sealed. */
 
 import * as z from "zod";
 import { decodeUtf8 } from "kit/http/body.ts";

@@ -1,6 +1,6 @@
 /** Remembers answered calls, so that a stolen bus cannot have a call executed again. */
 
-/** How far the time of a call may be from this machine's clock. */
+/** Maximum difference between the time of a call and this machine's clock. */
 export const CALL_AGE_MS_MAX = 60_000;
 /** Maximum number of calls remembered. A call is forgotten when its age alone refuses it. */
 export const NONCES_MAX = 20_000;

@@ -19,7 +19,10 @@ const KEPT = 3;
 export interface Measurements {
   /** Milliseconds of a round trip; null before the first, after a failure, and when it is old. */
   readonly latency_ms: number | null;
-  /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
+  /**
+   * Time by which the machine's clock is ahead of this one's, in milliseconds; null before the
+   * first.
+   */
   readonly clock_ahead_ms: number | null;
 }
 

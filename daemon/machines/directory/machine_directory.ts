@@ -75,8 +75,8 @@ interface Lease extends AnnouncingMachine {
 export interface EntryEffect {
   readonly cameOnline: boolean;
   /**
-   * How far the machine's clock is ahead of this one's at least, as the entry was made before it
-   * came; null without a new entry. A call measures it.
+   * Minimum time by which the machine's clock is ahead of this one's, as the entry was made before
+   * it came; null without a new entry. A call measures it.
    */
   readonly clock_ahead_ms: number | null;
 }

@@ -1,4 +1,4 @@
-/** Why an entry of the directory is not taken: for each reason, what happened and what to do. */
+/** Reasons why an entry of the directory is refused: for each, what happened and what to do. */
 
 // deno-fmt-ignore
 const REFUSALS = {

@@ -1,6 +1,4 @@
-/**
- * How asks between two machines are closed: the answer travels, and the asker's machine decides.
- */
+/** Closes asks between two machines: the answer travels, and the asker's machine decides. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";

@@ -45,7 +45,7 @@ export const MessageEntry = z.object({
 });
 export type MessageEntry = z.output<typeof MessageEntry>;
 
-/** How far a message is at the machine of its recipient, by the clock of that machine. */
+/** State of a message at the machine of its recipient, by the clock of that machine. */
 export const StepEntry = z.object({
   delivery_id: Id,
   digest: Digest,

@@ -145,8 +145,8 @@ export class IncomingMessages {
   }
 
   /**
-   * The sender. Its name carries the machine's, which the sender cannot choose, and its id must not
-   * be that of a peer of this machine or of a third one.
+   * The sender. Its name carries the machine's, which the sender cannot choose. Its id must not
+   * belong to this machine or to a third machine.
    */
   #senderOf(machine: KnownMachine, { from }: MessageEntry): MessageDraft["from"] {
     const { directory } = this.#deps;
@@ -176,8 +176,8 @@ export class IncomingMessages {
 }
 
 /**
- * True if this is the same message that came before with this id, so it is confirmed and not
- * applied again. The sender may have given the id twice, if its database was restored.
+ * True if the same message came before with this id, so it is confirmed and not applied again. The
+ * sender may have given the id twice, if its database was restored.
  */
 function isRepeat(
   tx: Tx,

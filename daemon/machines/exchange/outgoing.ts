@@ -229,7 +229,7 @@ export class OutgoingMessages implements RemoteDelivery {
   }
 }
 
-/** When something happened by another machine's clock, if that differs from ours. */
+/** The time of an event by another machine's clock, if that differs from ours. */
 function describeClock(at: number, ahead_ms: number | null): string {
   const time = new Date(at).toISOString().slice(11, 23);
   if (ahead_ms === null) return `, at ${time} UTC by its clock`;

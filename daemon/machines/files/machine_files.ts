@@ -25,7 +25,7 @@ export class MachineFiles {
   }
 
   /**
-   * How an entry for a machine names an attachment. Call it in the transaction that appends the
+   * Describes an attachment in an entry for a machine. Call it in the transaction that appends the
    * entry, once for each entry: a file stays on the bus until each of them was released.
    */
   describe(tx: Tx, to: string, attachment: Attachment): SentFile {

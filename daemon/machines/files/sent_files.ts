@@ -1,4 +1,4 @@
-/** How an entry for another machine names the files that it carries. */
+/** Descriptions of files in the entries for another machine. */
 
 import * as z from "zod";
 import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";

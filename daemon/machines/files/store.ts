@@ -110,7 +110,7 @@ export function getReceived(db: Reader, key: ReceivedKey): ReceivedRow | undefin
   );
 }
 
-/** Counts an attempt to fetch a file; returns how many there were. */
+/** Counts an attempt to fetch a file; returns the number of attempts. */
 export function countFetch(tx: Tx, key: ReceivedKey, expires_at: number): number {
   const [attempts = 1] = tx.returning(
     z.number(),

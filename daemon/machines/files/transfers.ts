@@ -21,7 +21,7 @@ export type Transfers = Context & MachineFilesDeps;
 export const FILE_BYTES_MAX = 64 << 20;
 /** Maximum bytes that sealing adds to a file. */
 export const SEAL_BYTES_MAX = 4096;
-/** How often a file is tried that the bus refuses to take or to hand out. */
+/** Maximum number of attempts for a file that the bus refuses to take or to hand out. */
 export const ATTEMPTS_MAX = 3;
 
 /** The name begins with the machine that stored the file, which the server compares. */

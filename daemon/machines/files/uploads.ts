@@ -24,15 +24,15 @@ const DAY_MS = 86_400_000;
 /** Time for which the bus keeps a file. */
 const BUS_MS_MAX = 7 * DAY_MS;
 /**
- * How old an upload may be that a further message names. The bus then has the file for 6 more days
+ * Maximum age of an upload that a further message names. The bus then has the file for 6 more days
  * at least, in which the other machine may be off.
  */
 const REUSE_MS_MAX = DAY_MS;
 /** Entries wait for 30 days, and the bus may have their files for another 7. */
 const ROW_MS_MAX = 38 * DAY_MS;
 /**
- * How often an upload may break the connection. A file that never gets through would hold back all
- * messages to its machine.
+ * Number of times that an upload may break the connection. A file that never gets through would
+ * hold back all messages to its machine.
  */
 const BREAKS_MAX = 10;
 const DELETIONS_MAX = 20;

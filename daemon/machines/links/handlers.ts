@@ -36,10 +36,10 @@ export interface LinkSealing {
 }
 
 /**
- * Called in the transaction that stores the matching change of the link. If one throws
- * `storage_failed`, that transaction is rolled back and repeated later. Any other error of `apply`
- * refuses the entry, with its reason if it is an `EntryRefused` or a problem. Any other error of
- * the other handlers is logged, and the link goes on.
+ * Called in the transaction that stores the matching change of the link. After `storage_failed`,
+ * that transaction is rolled back and repeated later. Any other error of `apply` refuses the entry,
+ * with its reason if it is an `EntryRefused` or a problem. Any other error of the other handlers is
+ * logged, and the link continues.
  */
 export interface LinkHandlers {
   /** Applies an entry of another machine. Its writes are rolled back if it throws. */

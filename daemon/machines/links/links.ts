@@ -30,7 +30,7 @@ const ENTRIES_REMOVED_MAX = 16;
  * machine that confirms nothing gets no further refusals.
  */
 export const REFUSALS_MAX = 10_000;
-/** How often it is logged that a machine sends what cannot be read. */
+/** Minimum time between two logs that batches of a machine cannot be read. */
 const UNREADABLE_MS = 60_000;
 
 interface Link {

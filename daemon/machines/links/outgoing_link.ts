@@ -1,16 +1,16 @@
 /**
- * Publishes the entries for one machine in order, one batch at a time, with what that machine needs
- * to know of its own entries.
+ * Publishes the entries for one machine in order, one batch at a time, with confirmations of the
+ * entries of that machine.
  *
- * Batches form a chain: each names the entry before its first one, so that the receiver notices a
+ * Batches form a chain: each names the entry before its first entry, so that the receiver notices a
  * lost batch and asks to resend. At the start, a chain begins after the last confirmed entry, so
- * that each gap is noticed, even if the receiver's database went back in the meantime. When the
- * receiver asks, it begins after the last entry that the receiver has applied.
+ * that each gap is noticed, even if the receiver's database went back in the meantime. After a
+ * request to resend, it begins after the last entry that the receiver has applied.
  *
- * Where nothing else goes out, a probe finds a loss: a batch without entries that names the last
- * one published. The receiver confirms it or asks to resend. A probe costs 300 bytes, so a machine
- * that is off for a week finds its entries in the stream once, and not again for each reconnection;
- * and a bus that lost its store is noticed by the next probe.
+ * A probe finds a loss when nothing else is sent: a batch without entries that names the last
+ * published entry. The receiver confirms it or asks to resend. A probe costs 300 bytes, and the
+ * entries are not sent again for each reconnection: a machine that is off for a week finds them in
+ * the stream once. The next probe also notices a bus that lost its store.
  */
 
 import { messageOf } from "kit/core/text.ts";

@@ -35,13 +35,13 @@ interface Channel {
 }
 
 /**
- * Seals and opens envelopes. Sender, receiver and context are part of what is signed and of what
- * the seal authenticates, so an envelope opens only for its receiver, as its sender's, and in its
- * context. A repeated envelope opens again: its content must hold what identifies a repeat.
+ * Seals and opens envelopes. The signature and the seal both cover sender, receiver and context, so
+ * an envelope opens only for its receiver, as its sender's, and in its context. A repeated envelope
+ * opens again: its content must identify a repeat.
  *
- * The signature lies inside the seal: outside, the bus could strip it or put another one in its
- * place, and would hold a proof of who said what. It covers the receiver, who could otherwise pass
- * the signed text on to a third machine as if it had been sent there.
+ * The signature lies inside the seal. Outside, the bus could strip or replace it, and would hold a
+ * proof of the sender's words. It covers the receiver: without that, the receiver could pass the
+ * signed text on to a third machine as if it had been sent there.
  */
 export class Envelopes {
   readonly #mine: OwnMachine;

@@ -40,10 +40,10 @@ export interface FilesDeps {
  * The file `dm-….NAME` has a record on the subject `$O.mesh_files.C.dm-….NAME` and its bytes on
  * `$O.mesh_files.C.dm-….ID-0`, `-1` and so on. The stream keeps the last message of each subject,
  * so that empty messages free the room of a file, and no member needs a permission that removes
- * messages. The server keeps a file for a week; a new one of the same name replaces it.
+ * messages. The server keeps a file for a week; a new file of the same name replaces it.
  *
- * Up to version 1.0 files were objects of a NATS object store, whose list of names everybody may
- * write. They are read as well, and a file of one part is also listed there for such machines.
+ * Up to version 1.0, files were objects of a NATS object store, whose list of names every machine
+ * may write. They are read as well, and a file of one part is also listed there for old machines.
  */
 export class BusFiles {
   readonly #client: JetStreamClient;
@@ -171,8 +171,8 @@ export class BusFiles {
   }
 
   /**
-   * The client waits for ever where the bytes that a file's record promises are missing. Its chunks
-   * are views into a shared buffer, of a type of Node's.
+   * The client waits for ever if bytes of a file are missing. Its chunks are views into a shared
+   * buffer, of a type of Node's.
    */
   async *#chunks(name: string, data: ReadableStream<Uint8Array>) {
     const reader = data.getReader();

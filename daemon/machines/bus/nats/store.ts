@@ -103,8 +103,8 @@ export async function prepareStore(
     try {
       await streams.add(config);
     } catch (error) {
-      // The name has another configuration: the limits or the version changed. Or it has the same
-      // one, and version 2.9 counted its bytes twice before it looked for the name.
+      // The name has another configuration: the limits or the version changed. Or the configuration
+      // is the same, and version 2.9 counted its bytes twice before it looked for the name.
       if (!EXISTING_CODES.has(apiCodeOf(error) ?? 0)) throw error;
       await streams.update(config.name, await keepOldChunks(streams, config));
     }
