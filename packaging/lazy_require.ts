@@ -29,7 +29,7 @@ function rewriteParts(): void {
   const runtime = names.find((name) => EAGER.test(Deno.readTextFileSync(PARTS + name)));
   if (runtime === undefined) throw new Error(`No part in ${PARTS} has the bundler's require`);
   rewrite(runtime, withLazyRequire);
-  // Running that part now has no effect, so a part that uses nothing of it need not load it.
+  // Running that part now has no effect. A part that does not use it need not load it.
   for (const name of names) rewrite(name, (text) => withoutImportOf(runtime, text));
 }
 

@@ -12,7 +12,7 @@ import { VERSION } from "kit/core/version.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => Deno.readTextFileSync(ROOT + path);
 
-/** Where a release is, and what it is called. */
+/** Place and name of a release. */
 export interface Release {
   /** The address of the repository's page. */
   readonly homepage: string;

@@ -1,4 +1,4 @@
-/** The routes of connected apps: programs that a person let talk to agents through the relay. */
+/** The routes of connected apps: programs that a person allowed to use agents through the relay. */
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
@@ -9,7 +9,7 @@ import { Instant } from "kit/core/schema.ts";
 export const App = z.object({
   grant_id: z.string(),
   client_id: z.string(),
-  /** The app's own name for itself, which nobody has checked. */
+  /** The app's own name for itself, which is not checked. */
   client_name: z.string().nullable(),
   /** OAuth scopes: `agents:read`, and `agents:write` if the app may ask and send. */
   scope: z.string(),

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
 
-/** What the calls of all methods have in common. The other machine's route has the schemas. */
+/** Fields that the calls of all methods share. The other machine's route has the schemas. */
 const anyCall = {
   path: "/machines/:id/call/*",
   described_path: "/machines/:id/call/:path",

@@ -1,4 +1,4 @@
-/** Contracts whose problems are in the table: a code that is not there does not compile. */
+/** Contracts whose problems are in the table: a code that is missing there does not compile. */
 
 import type { Contract } from "kit/http/contract.ts";
 import type { ProblemCode } from "protocol/problems.ts";

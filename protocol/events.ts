@@ -4,7 +4,7 @@ import * as z from "zod";
 
 const id = z.string();
 const nullableString = z.string().nullable();
-/** The parent is there for a subagent, if its parent is registered. */
+/** The parent is present for a subagent, if its parent is registered. */
 const peer = { peer_id: id, name: z.string(), parent_peer_id: id.optional() };
 const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
@@ -97,7 +97,7 @@ export const EVENTS = {
     state_reason: nullableString,
     attempt_id: nullableString,
   }),
-  /** What a job reports without a change of state; at most once a second for each job. */
+  /** A job reported progress without a change of state; at most once a second for each job. */
   job_updated: z.object({ job_id: id, state: id, progress: z.number().nullable() }),
   /** A template was created, paused, resumed or cancelled. */
   job_template_changed: z.object({ calendar_id: id, state: id }),

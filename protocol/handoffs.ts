@@ -7,11 +7,11 @@ import { Backend } from "protocol/agents/contract.ts";
 import { onePeer, Restart } from "protocol/peers/record.ts";
 import { DeliveryState, TARGET_FAILS } from "protocol/messages/contract.ts";
 
-/** How many turns are handed over by default, and at most. */
+/** Default and maximum number of turns in a hand-over. */
 export const TURNS_DEFAULT = 10;
 export const TURNS_MAX = 50;
 export const NOTE_CHARS_MAX = 8_000;
-/** How many files the sender may name. */
+/** Maximum number of files that the sender may name. */
 export const NAMED_FILES_MAX = 50;
 
 const turnCount = z.number().int().min(1).max(TURNS_MAX).default(TURNS_DEFAULT)
@@ -19,7 +19,7 @@ const turnCount = z.number().int().min(1).max(TURNS_MAX).default(TURNS_DEFAULT)
 const note = shortText(NOTE_CHARS_MAX).optional()
   .describe("What the sender adds in its own words");
 
-/** What a bundle holds, and what it does not. It is the first thing in the bundle. */
+/** Contents of a bundle, and what is missing. The manifest is the first thing in the bundle. */
 export const Manifest = z.object({
   /** The version of this form. */
   handoff: z.literal(1),
@@ -42,7 +42,7 @@ export const Manifest = z.object({
     files: z.number().int(),
     masked_secrets: z.number().int(),
   }),
-  /** What is missing, and why. Empty if nothing is known to be missing. */
+  /** Missing parts, and why. Empty if nothing is known to be missing. */
   left_out: z.array(z.object({ what: z.string(), why: z.string() })),
 }).meta({ id: "HandoffManifest" });
 export type Manifest = z.output<typeof Manifest>;
@@ -126,12 +126,12 @@ export const switchPeer = contract({
     to_backend: Backend,
     /** The hand-over; null if none was made, or not yet. */
     attachment_id: z.string().nullable(),
-    /** What the hand-over lacks, and why. */
+    /** Parts that the hand-over lacks, and why. */
     left_out: Manifest.shape.left_out,
-    /** How the earlier session is brought back; null if it goes on, or is not known. */
+    /** Way to bring back the earlier session; null if it goes on, or is unknown. */
     way_back: z.string().nullable(),
   }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "same_backend", "spawn_disabled"],
 });
 export type SwitchRequest = z.output<typeof switchPeer.body>;
-export type Switched = z.output<typeof switchPeer.returns>;
+export type SwitchResult = z.output<typeof switchPeer.returns>;

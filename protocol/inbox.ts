@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Instant, QueryFlag, queryInteger, Text } from "kit/core/schema.ts";
-import { Attaching, Attachments } from "protocol/messages/attachments.ts";
+import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { Question } from "protocol/messages/question.ts";
@@ -61,7 +61,7 @@ export const InboxItem = z.object({
 }).meta({ id: "InboxItem" });
 export type InboxItem = z.output<typeof InboxItem>;
 
-/** What every route of the inbox may refuse: it may be on another machine. */
+/** Refusals of every route of the inbox, which may be on another machine. */
 const HOME_FAILS = ["no_human", "home_unreachable", "machine_not_yours", "call_too_large"] as const;
 
 const byId = z.object({ id: z.string() });
@@ -132,7 +132,7 @@ const reply = {
   ),
   text: z.literal("").or(Text).default(""),
   option_id: z.string().optional(),
-  attachments: Attaching.optional(),
+  attachments: AttachmentRefs.optional(),
   /**
    * The surface's own id of the reply message. If the reply opens an ask, the id is part of the
    * ask's origin.

@@ -73,11 +73,11 @@ export const listOrphans = contract({
   returns: z.object({ panes: z.array(Orphan) }),
 });
 
-export const Linked = z.discriminatedUnion("linked", [
+export const LinkResult = z.discriminatedUnion("linked", [
   z.object({ linked: z.literal(true), peer_id: z.string(), display_name: z.string() }),
   z.object({ linked: z.literal(false), reason: z.string(), hint: z.string() }),
 ]);
-export type Linked = z.output<typeof Linked>;
+export type LinkResult = z.output<typeof LinkResult>;
 
 export const linkPane = contract({
   id: "panes.link",
@@ -94,7 +94,7 @@ export const linkPane = contract({
     name: Name.optional(),
     circle: Name.optional(),
   }),
-  returns: Linked,
+  returns: LinkResult,
   fails: ["unknown_pane", "peers_full", "already_linked", "reserved_name"],
 });
 export type PaneLink = z.output<typeof linkPane.body>;
@@ -107,7 +107,7 @@ export const linkPeer = contract({
   ...onePeer,
   tunnel: "admin",
   body: z.object({}),
-  returns: Linked,
+  returns: LinkResult,
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -120,18 +120,18 @@ export const linkPeer = contract({
   ],
 });
 
-export const Rehooked = z.object({
+export const RehookResult = z.object({
   ok: z.boolean(),
   acted: z.boolean(),
   peer_id: z.string(),
   transport: Peer.shape.transport,
-  /** Whether a live transport reaches the peer now. */
+  /** True if a live transport reaches the peer now. */
   healthy: z.boolean(),
-  /** What `apply` does or would do. */
+  /** Action of `apply`, done or planned. */
   would_do: nullableString,
   reason: nullableString,
 });
-export type Rehooked = z.output<typeof Rehooked>;
+export type RehookResult = z.output<typeof RehookResult>;
 
 export const rehookPeer = contract({
   id: "peers.rehook",
@@ -141,7 +141,7 @@ export const rehookPeer = contract({
   ...onePeer,
   tunnel: "admin",
   body: z.object({ apply: z.boolean().default(false) }),
-  returns: Rehooked,
+  returns: RehookResult,
   fails: [
     "unknown_peer",
     "ambiguous_peer",
@@ -183,7 +183,7 @@ export const prunePeers = contract({
   }),
   fails: [],
 });
-export type Pruned = z.output<typeof prunePeers.returns>;
+export type PruneResult = z.output<typeof prunePeers.returns>;
 
 export const killPeer = contract({
   id: "peers.kill",
@@ -202,7 +202,7 @@ export const killPeer = contract({
   }),
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "kill_refused"],
 });
-export type Killed = z.output<typeof killPeer.returns>;
+export type KillResult = z.output<typeof killPeer.returns>;
 
 export const assumeRole = contract({
   id: "peers.role",
@@ -278,7 +278,7 @@ export const PaneScreen = z.object({
   height: z.number().int(),
   /** Column and row of the cursor, from 0; null if the program hides it. */
   cursor: z.object({ x: z.number().int(), y: z.number().int() }).nullable(),
-  /** Whether tmux itself shows something there, such as its copy mode. */
+  /** True if tmux itself shows something there, such as its copy mode. */
   in_mode: z.boolean(),
   /**
    * The rows from top to bottom. Colours are escape sequences (SGR), which hold until the next one,

@@ -11,7 +11,7 @@ import { Instant } from "kit/core/schema.ts";
 export const BusState = z.enum(["disabled", "connecting", "connected", "down"]);
 export type BusState = z.output<typeof BusState>;
 
-/** What is known of another machine. Its lease in the directory lasts 60 s. */
+/** Status of another machine. Its lease in the directory lasts 60 s. */
 export const MachineStatus = z.enum(["online", "offline"]);
 
 /** Another machine of the network (specification of machines: docs/machines.md). */
@@ -29,9 +29,9 @@ export const Machine = z.lazy(() =>
     latency_ms: z.number().nullable(),
     /** Milliseconds by which its clock is ahead of this machine's; null before it was measured. */
     clock_ahead_ms: z.number().nullable(),
-    /** How many peers it shares. */
+    /** Number of peers that the machine shares. */
     peers: z.number().int(),
-    /** How many messages and reports wait here until its daemon has confirmed them. */
+    /** Number of messages and reports that its daemon has not confirmed. */
     waiting: z.number().int(),
     /** When the oldest of them was accepted here. */
     oldest_waiting_at: Instant.nullable(),
@@ -40,7 +40,7 @@ export const Machine = z.lazy(() =>
      * to an earlier state, and the number of messages and reports that it sent again; null if none.
      */
     went_back: z.object({ at: Instant, sent_again: z.number().int() }).nullable().optional(),
-    /** Whether `mesh.bus.allow_admin` names it: it may administer this machine, as its human. */
+    /** True if `mesh.bus.allow_admin` names it: it may administer this machine, as its human. */
     may_administer: z.boolean(),
   }).meta({ id: "Machine" })
 );

@@ -6,7 +6,7 @@ import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Problem } from "protocol/problems.ts";
 import { Tag } from "protocol/peers/record.ts";
 import { ackAsk } from "protocol/asks/contract.ts";
-import { Attaching } from "protocol/messages/attachments.ts";
+import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
 
 const nullableString = z.string().nullable();
@@ -29,7 +29,7 @@ export const notifyPeer = contract({
     from_peer: Sender.describe("The sender: a peer's id or name"),
     to_peer: Recipient.describe("The recipient: a peer's id or name"),
     text: Text.describe("The message"),
-    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    attachments: AttachmentRefs.optional().describe("Uploaded files, by their ids"),
     circle: Name.optional().describe("Look up the name in this circle only"),
     bypass_circle: z.boolean().optional().describe(
       "Look up the name everywhere at once, and not in the sender's circle first",
@@ -72,7 +72,7 @@ export const broadcast = contract({
   body: z.object({
     from_peer: Sender,
     text: Text,
-    attachments: Attaching.optional(),
+    attachments: AttachmentRefs.optional(),
     circle: Name.optional(),
     tag: Tag.optional().describe(
       "Only the peers of this machine with this tag: those of the circle, else those of all",

@@ -6,8 +6,8 @@ import { onePeer } from "protocol/peers/record.ts";
 import { Key, TYPED_CHARS_MAX, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
 
 /**
- * What holds keys back unless the person accepts it: a draft, an open dialog, a screen without a
- * known composer, a program that the agent has started, the prompt of a shell.
+ * Reasons that hold keys back unless the person accepts them: a draft, an open dialog, a screen
+ * without a known composer, a program that the agent has started, the prompt of a shell.
  */
 export const Acceptable = z.enum([
   "draft_present",
@@ -43,9 +43,9 @@ export const typeIntoPane = contract({
   returns: z.object({
     peer_id: z.string(),
     pane_id: z.string(),
-    /** How many keys were typed. */
+    /** Number of keys typed. */
     keys: z.number().int(),
-    /** What would have held the keys back if the person had not accepted it. */
+    /** Reasons that would have held the keys back if the person had not accepted them. */
     overruled: z.array(z.string()),
   }),
   fails: [

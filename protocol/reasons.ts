@@ -112,7 +112,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS;
 
-/** The sentence of a code. An unknown code is shown as words; other versions may send one. */
+/** The sentence of a code. An unknown code, perhaps of another version, is shown as words. */
 export function sentenceOf(code: string): string {
   return isReason(code) ? REASONS[code] : code.replaceAll("_", " ");
 }

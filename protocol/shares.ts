@@ -12,7 +12,7 @@ export const SHARE_SECONDS_MAX = 30 * 86_400;
 /** A guest with `ro` reads; a guest with `rw` may also ask the peer. */
 export const Permissions = z.enum(["ro", "rw"]);
 
-/** How long a share is valid. */
+/** Time for which a share is valid. */
 export const ttl_seconds = z.number().int().min(SHARE_SECONDS_MIN).max(SHARE_SECONDS_MAX)
   .default(SHARE_SECONDS);
 
@@ -28,7 +28,7 @@ export const Share = z.object({
   peer_id: z.string(),
   display_name: z.string(),
   permissions: Permissions,
-  /** How many guests are connected now. */
+  /** Number of connected guests. */
   viewers: z.number().int(),
   created_at: Instant,
   expires_at: Instant,

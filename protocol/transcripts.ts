@@ -1,4 +1,4 @@
-/** Routes of what an agent recorded of its session: its conversation and its tokens. */
+/** Routes of an agent's record of its session: the conversation and the tokens. */
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
@@ -6,14 +6,14 @@ import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
 import { onePeer } from "protocol/peers/record.ts";
 
-/** Who may read transcripts: the values of the setting `transcripts`. */
+/** Readers of transcripts: the values of the setting `transcripts`. */
 export const READERS = ["human", "peers", "off"] as const;
 export type Readers = typeof READERS[number];
 
-/** How many entries one request returns. */
+/** Maximum number of entries in one answer. */
 export const ENTRIES_MAX = 200;
 const ENTRIES_DEFAULT = 20;
-/** How long a text is searched for at most. */
+/** Maximum length of a text to search for. */
 const GREP_CHARS_MAX = 200;
 
 export const EntryKind = z.enum(["prompt", "text", "tool_call", "tool_result"]);
@@ -28,9 +28,9 @@ export const TranscriptEntry = z.object({
   tool: z.string().nullable(),
   /** With secrets masked. Shortened if `chars` is larger. */
   text: z.string(),
-  /** How long the whole text is, with its secrets masked. */
+  /** Length of the whole text, with its secrets masked. */
   chars: z.number().int(),
-  /** How many secrets were masked in it. */
+  /** Number of secrets masked in it. */
   masked: z.number().int(),
 }).meta({ id: "TranscriptEntry" });
 export type TranscriptEntry = z.output<typeof TranscriptEntry>;
@@ -96,7 +96,7 @@ export const Tokens = z.object({
   cached_tokens: Count,
   /** The input of the last request: how full the context was. */
   context_tokens: Count,
-  /** How large the context may be, where the agent records it. */
+  /** Maximum size of the context, if the agent records it. */
   context_limit: Count,
   model: z.string().nullable(),
 }).meta({ id: "Tokens" });

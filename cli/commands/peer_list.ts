@@ -10,7 +10,7 @@ import { withSubagents } from "../output/children.ts";
 import { showPeers } from "../output/views.ts";
 
 type Peers = WireResponse<typeof listPeers>["peers"];
-type Pruned = WireResponse<typeof prunePeers>;
+type PruneResult = WireResponse<typeof prunePeers>;
 
 /** Each status once, in the order of the help; the type makes the list complete. */
 const IS_STATUS: Readonly<Record<Peers[number]["status"], true>> = {
@@ -107,7 +107,7 @@ const KEPT: Readonly<Record<KeptReason, string>> = {
   human: "it is you",
 };
 
-function showPruned(to: Terminal, { dry_run, closed, kept }: Pruned): void {
+function showPruned(to: Terminal, { dry_run, closed, kept }: PruneResult): void {
   const action = dry_run ? styled("yellow", "would close") : styled("green", "closed");
   for (const { name, circle, peer_id } of closed) {
     to.print(action, ` ${name} in ${circle}  `, styled("dim", peer_id));

@@ -1,6 +1,6 @@
 /** What waits for the human, the most urgent first. */
 
-import { type Blocked, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
+import { type BlockedAgents, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
 import type { Ask, Item, Peer, Records } from "./records.ts";
 
 /** A question: an open ask to the human, and who waits behind it. */
@@ -9,7 +9,7 @@ interface OpenQuestion {
   readonly id: string;
   readonly item: Item;
   readonly ask: Ask;
-  readonly behind: Blocked;
+  readonly behind: BlockedAgents;
 }
 
 export type Attention =

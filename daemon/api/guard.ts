@@ -1,5 +1,6 @@
 /**
- * Who may call the daemon (contract 10): checks Host, Origin, the socket's owner, and the token.
+ * Decides who may call the daemon (contract 10), by Host, Origin, the socket's owner, and the
+ * token.
  */
 
 import type { Contract } from "kit/http/contract.ts";
@@ -20,7 +21,7 @@ export interface GuardOptions {
   readonly auth_token: string | undefined;
   /** The port that the daemon listens on; undefined before it is known, and in tests. */
   readonly port: () => number | undefined;
-  /** Whether the other end of a socket is proved to belong to the daemon's user or to root. */
+  /** True if the other end of a socket is proved to belong to the daemon's user or to root. */
   isOwnUser(remote: Deno.NetAddr): boolean;
   /** The page of a request's cookie; undefined without a valid cookie. */
   pageOf(request: Request): Page | undefined;
@@ -73,12 +74,12 @@ export class Guard {
     return { remote, human: human && own, authorized, holds_token, ...via };
   }
 
-  /** Whether a token is configured. If not, only the caller's user is checked. */
+  /** True if a token is configured. If not, only the caller's user is checked. */
   get has_token(): boolean {
     return this.#options.auth_token !== undefined;
   }
 
-  /** Whether this is the configured token; compares in constant time. */
+  /** True if this is the configured token; compares in constant time. */
   isToken(token: string | undefined): boolean {
     const { auth_token } = this.#options;
     if (auth_token === undefined || token === undefined) return false;
@@ -124,7 +125,7 @@ function portOf(host: string): number {
 }
 
 /**
- * Whether a browser sends the request. Some programs name an Origin when they open a `/ws` socket,
+ * True if a browser sends the request. Some programs name an Origin when they open a `/ws` socket,
  * but only a browser sends our cookie with it.
  */
 function isFromBrowser({ headers }: Request): boolean {
@@ -133,7 +134,7 @@ function isFromBrowser({ headers }: Request): boolean {
 }
 
 /**
- * Whether the request is a top-level navigation, e.g. by a link, and not sent by a page's script.
+ * True if the request is a top-level navigation, e.g. by a link, and not sent by a page's script.
  */
 function isNavigation(request: Request): boolean {
   const { headers, method } = request;

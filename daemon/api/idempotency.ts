@@ -7,9 +7,9 @@ import type { IdempotencyStore, IdempotentRequest } from "kit/http/route.ts";
 import { canonicalJson } from "kit/core/text.ts";
 import { sha256 } from "kit/host/node_library.ts";
 
-/** How long a key is kept. */
+/** Time for which a key is kept. */
 const RETENTION_MS = 24 * 3_600_000;
-/** How many expired keys one tick removes at most. */
+/** Maximum number of expired keys that one tick removes. */
 const FORGET_ROWS_MAX = 500;
 
 const CreatedAt = z.number();

@@ -1,4 +1,6 @@
-/** Decides which routes a machine reaches that may administer this one, and as whom it calls. */
+/**
+ * Decides which routes are open to a machine that may administer this one, and names the caller.
+ */
 
 import { EVENT_STREAM } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
@@ -7,9 +9,9 @@ import type { Caller } from "kit/http/route.ts";
 import { remoteCaller } from "./relay/tunnel_guard.ts";
 
 /**
- * The caller of a request from another machine. What passes no tunnel passes here neither; what
- * needs `relay.allow_admin` is allowed, because only machines in `mesh.bus.allow_admin` get here. A
- * call has one answer, so streams are refused.
+ * The caller of a request from another machine. Routes that no tunnel may reach are closed here as
+ * well. Routes that need `relay.allow_admin` are open, because only machines in
+ * `mesh.bus.allow_admin` get here. A call has one answer, so streams are refused.
  */
 export function authorizeMachine(
   { method, path, responseType, tunnel }: Contract,

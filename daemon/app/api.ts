@@ -258,7 +258,7 @@ function openRelayClient(features: Features): RelayClient | undefined {
   return new RelayClient(ctx, { ...relay, hello }, openSocket);
 }
 
-/** What answers requests that do not come over a socket. They have no Host or Origin. */
+/** Answers requests that do not come over a socket. They have no Host or Origin. */
 function openRemoteAccess(
   features: Features,
   routes: readonly Route[],

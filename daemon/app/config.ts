@@ -26,7 +26,7 @@ import { RelaySecret, RelayUrl } from "./relay_settings.ts";
 
 const int = (smallest: number, largest: number, description: string) =>
   z.number().int().min(smallest).max(largest).describe(`${description}, ${smallest} to ${largest}`);
-/** A number of bytes; the environment passes one with many digits as text. */
+/** A number of bytes; the environment passes a number with many digits as text. */
 const bytes = (smallest: number, largest: number) =>
   z.preprocess(
     (raw) => typeof raw === "string" && /^\d{1,15}$/.test(raw) ? Number(raw) : raw,
@@ -66,7 +66,7 @@ const wordList = z.preprocess(
   (raw) => typeof raw === "string" ? raw.split(",").map((word) => word.trim()) : raw,
   z.array(z.string().min(1)),
 ).describe("a list of words");
-/** The parsed value; the text itself if it is not YAML, as no shape of a map accepts a text. */
+/** The parsed value. A text that is not YAML stays text, which no shape of a map accepts. */
 function tryYaml(text: string): unknown {
   try {
     return parseYaml(text);
@@ -173,8 +173,8 @@ export function readConfigInForce(env: Env, readFile: ReadFile): ConfigInForce {
 }
 
 /**
- * The mistakes that a new text of the file would add to those of the present one; empty if it may
- * be written. Ignores settings of the environment, as they are not in the file.
+ * The mistakes that a new text of the file would add to the present mistakes; empty if it may be
+ * written. Ignores settings of the environment, as they are not in the file.
  */
 export function mistakesOf(env: Env, before: string, text: string): string[] {
   const fileOnlyEnv = Object.fromEntries(

@@ -59,8 +59,8 @@ export function setKey({ path, document }: ConfigFile, key: string, value: unkno
 }
 
 /**
- * Removes a dotted key, and its section if nothing else is in it, not even a comment. Returns
- * whether it was set.
+ * Removes a dotted key, and its section if that is then empty, without even a comment. Returns true
+ * if the key was set.
  */
 export function deleteKey({ document }: ConfigFile, key: string): boolean {
   if (!isMap(document.contents)) return false;
@@ -82,7 +82,10 @@ export function deleteKey({ document }: ConfigFile, key: string): boolean {
   return true;
 }
 
-/** Whether a comment is above a section or in it. The first one's may be kept with its parent. */
+/**
+ * True if a comment is above a section or in it. The comment of the first section may be kept with
+ * its parent.
+ */
 function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap): boolean {
   const at = parent.items.findIndex(({ key }) => isScalar(key) && key.value === name);
   const key = parent.items[at]?.key;

@@ -84,7 +84,7 @@ export function settingsInForce(
   return { path, settings };
 }
 
-/** What may leave the process. A secret stays in it, whatever the table says. */
+/** A value that may leave the process. A secret stays in it, whatever the table says. */
 function visibleValue(form: Setting["form"], value: Config[Key]): Setting["value"] {
   if (form === "hidden" || value === undefined || value instanceof Secret) return null;
   if (Array.isArray(value)) return [...value];

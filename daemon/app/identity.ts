@@ -30,7 +30,7 @@ export function readIdentity(db: Database, ids: Ids): Identity {
   }));
 }
 
-/** The stored value; a missing one is created and stored. */
+/** The stored value. Creates and stores a missing value. */
 function getOrCreate(tx: Tx, key: string, create: () => string): string {
   const found = valueOf(tx, key);
   if (found !== undefined) return found;
@@ -48,7 +48,10 @@ const REFUSED_SINCE = "identity_refused_since";
 const LEFT_BEFORE = "identity_left_before";
 
 /** Stores that this run was refused as a copy; `null` clears this. */
-export function noteIdentityRefused({ db }: Pick<Context, "db">, started_at: number | null): void {
+export function recordIdentityRefusal(
+  { db }: Pick<Context, "db">,
+  started_at: number | null,
+): void {
   db.transactNow((tx) => {
     if (started_at === null) remove(tx, REFUSED_SINCE);
     else getOrCreate(tx, REFUSED_SINCE, () => String(started_at));
@@ -94,12 +97,12 @@ function remove(tx: Tx, key: string): void {
   tx.run("delete from meta where key = :key", { key });
 }
 
-/** What the last card of this machine said. */
+/** Contents of this machine's last card. */
 const card = madeLate(() =>
   z.object({ name: z.string(), sign: z.string(), created_at: z.number() })
 );
 
-/** When this machine got the name and the key of its card; now, for one that it never had. */
+/** Time at which this machine got the name and the key of its card; now, for a new name or key. */
 export function cardMadeAt(
   { db, clock }: Pick<Context, "db" | "clock">,
   { name, sign }: { readonly name: string; readonly sign: string },
@@ -109,7 +112,7 @@ export function cardMadeAt(
     const stored = tx.value(z.string(), "select value from meta where key = :key", { key });
     const before = card().safeParse(tryJson(stored ?? "")).data;
     if (before?.name === name && before.sign === sign) return before.created_at;
-    // Machines ignore a card that is older than the one they know, also if the clock was set back.
+    // Machines ignore a card that is older than the card they know, also if the clock was set back.
     const created_at = Math.max(clock.now(), (before?.created_at ?? 0) + 1);
     const value = JSON.stringify({ name, sign, created_at });
     tx.run("insert or replace into meta (key, value) values (:key, :value)", { key, value });
@@ -117,7 +120,9 @@ export function cardMadeAt(
   });
 }
 
-const Restored = madeLate(() => z.object({ at: z.number(), lost_messages: z.number().nullable() }));
+const Restoration = madeLate(() =>
+  z.object({ at: z.number(), lost_messages: z.number().nullable() })
+);
 
 /** Stores when `mesh restore` put a backup in place, as the JSON of `Restored`. */
 export const MARK_RESTORED = "insert or replace into meta (key, value) values ('restored', ?)";
@@ -125,10 +130,10 @@ export const MARK_RESTORED = "insert or replace into meta (key, value) values ('
 /** Time of the last `mesh restore`, and the number of messages that it lost. */
 export function restoredAt(db: Database): { at: number; lost_messages: number | null } | undefined {
   const stored = db.value(z.string(), "select value from meta where key = 'restored'");
-  return Restored().safeParse(tryJson(stored ?? "")).data;
+  return Restoration().safeParse(tryJson(stored ?? "")).data;
 }
 
-/** Whether this is the token of hooks and plugins. */
+/** True if this is the token of hooks and plugins. */
 export function isHookToken({ hook_token }: Identity, token: string | undefined): boolean {
   return token !== undefined && equalSecrets(token, hook_token);
 }

@@ -36,7 +36,7 @@ import { StartedPrograms } from "../host/started_programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
-/** How long open requests may take to end at the shutdown. */
+/** Maximum time for open requests to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 3000;
 
 /**
@@ -206,7 +206,7 @@ function listen(
     return new HttpListener({ hostname, port, clock: systemClock, log, handle, onError });
   } catch (error) {
     if (error instanceof Deno.errors.AddrInUse) {
-      return `Port ${port} of ${hostname} is in use; set daemon.port to another one (0 picks a free one)`;
+      return `Port ${port} of ${hostname} is in use; set daemon.port to another port (0 picks a free port)`;
     }
     const why = messageOf(error);
     return `Cannot listen on ${hostname}, port ${port}: ${why}; see daemon.host and daemon.port`;

@@ -46,7 +46,7 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
-  /** Files that tell hooks that an urgent message waits. */
+  /** Files that show hooks that an urgent message waits. */
   readonly markers: Markers;
   /** The transports that failed their last selftest. */
   readonly knownFailures: KnownFailures;
@@ -60,7 +60,10 @@ export interface Platform {
   readonly openSocket: OpenSocket | undefined;
   /** The network of machines; undefined without a bus. */
   readonly machines: MachinesPlatform | undefined;
-  /** Why the network of machines cannot be used, although a bus is set; else undefined. */
+  /**
+   * The reason why the network of machines cannot be used although a bus is set; undefined if it
+   * can.
+   */
   readonly bus_fault?: string | undefined;
   /** Builds traces; undefined without a collector. */
   readonly openTelemetry: OpenTelemetry | undefined;
@@ -86,7 +89,7 @@ export interface AgentsPlatform
   extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "paneOf"> {
   readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   readonly adapters: readonly Adapter[];
-  /** Closes tmux connections that are no longer used. */
+  /** Closes unused tmux connections. */
   tick(now: Monotonic): void;
 }
 

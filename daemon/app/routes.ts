@@ -183,7 +183,7 @@ export function programRoutes(
     circle_boundary: config["daemon.circle_boundary"],
   });
   const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
-  const countedHooks = hooks.map((one) => countCalls(one, features.meters));
+  const countedHooks = hooks.map((route) => countCalls(route, features.meters));
   return [
     ...pageRoutes({ callers, ctx, directory, pages }),
     ...callerRoutes({ callers, callingPeers }),

@@ -36,7 +36,7 @@ export interface Range {
   readonly type?: string | undefined;
 }
 
-/** How many events a search looks at before other requests are read. It takes 5 to 10 ms. */
+/** Number of events that a search reads before other requests run. It takes 5 to 10 ms. */
 const SEARCH_STEP_EVENTS = 10_000;
 
 /** After a pass that has deleted all old events, `prune` pauses for this time. */

@@ -62,7 +62,7 @@ export class RunNumbers {
     return next;
   }
 
-  /** Makes a number free again after its transaction was rolled back, with all later ones. */
+  /** Frees a number after its transaction was rolled back, with all later numbers. */
   takeBack(number: number): void {
     this.#last = number - 1;
   }
@@ -75,7 +75,7 @@ export class RunNumbers {
     this.#last = Math.min(this.#last + distance, NUMBER_MAX) - 1;
   }
 
-  /** Records a gap. Deletes gaps before the oldest row, which have no effect any more. */
+  /** Records a gap. Deletes gaps before the oldest row, which no longer have an effect. */
   #record(tx: Tx, { last, next }: Gap): void {
     const { db } = this.#deps;
     this.#before_gap = undefined;

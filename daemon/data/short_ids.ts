@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 
-/** How many ids a search returns; a shortened id with two is ambiguous. */
+/** Maximum number of ids that a search returns; a shortened id with two is ambiguous. */
 export const SHORT_ID_MATCHES_MAX = 6;
 
 /** The first ids of a column that begin with `short`, by the index on that column. */

@@ -1,8 +1,8 @@
-/** What was read from one table, kept in memory until rows of the table change. */
+/** Rows of one table, kept in memory until the table changes. */
 
 import type { Database } from "kit/data/sqlite.ts";
 
-/** For what is read again and again, such as once a second, and rarely changes. */
+/** Caches rows that are read often, such as once a second, and change rarely. */
 export class TableView<T> {
   readonly #db: Database;
   readonly #table: string;

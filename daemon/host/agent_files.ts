@@ -47,7 +47,7 @@ export function readBefore(path: string, end: number, bytes_max: number): FilePa
   return bytes && { bytes, from };
 }
 
-/** When a regular file last changed, in milliseconds since 1970; undefined if there is none. */
+/** Time of a regular file's last change, in milliseconds since 1970; undefined if there is none. */
 export function changedAt(path: string): number | undefined {
   const file = unlessError(isAbsent, () => fs().lstatSync(path));
   return file?.isFile() ? Math.trunc(file.mtimeMs) : undefined;

@@ -4,7 +4,7 @@ import { matchesGlob, splitGlob } from "./glob.ts";
 import { join } from "kit/core/path.ts";
 import { unlessMissing } from "./paths.ts";
 
-/** How many entries of folders one scan reads. */
+/** Maximum number of entries of folders that one scan reads. */
 export const ENTRIES_MAX = 20_000;
 /** Folders that hold no work of an agent, and very many files. */
 const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules"]);
@@ -47,7 +47,7 @@ export async function editsIn(
   return { edits, is_complete: true };
 }
 
-/** The entries of a folder; none if it does not exist, as it may come to exist. */
+/** The entries of a folder; empty if it does not exist yet. */
 async function* entriesOf(folder: string): AsyncIterable<Deno.DirEntry> {
   try {
     yield* Deno.readDir(folder);

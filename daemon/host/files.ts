@@ -47,7 +47,7 @@ export function filesIn(directory: string) {
   };
 }
 
-/** Whether an error says that the disk does not take what is written. */
+/** True if an error says that the disk refuses a write. */
 export function isDiskError(error: unknown): boolean {
   return error instanceof Error && DISK_ERRORS.has(String((error as { code?: unknown }).code));
 }

@@ -3,12 +3,12 @@
  * time is bounded by the product of the lengths, so that a hostile pattern costs no more.
  */
 
-/** A pattern in parts, and what a search of folders needs of it. */
+/** A pattern in parts, and the facts that a search of folders needs. */
 export interface SplitGlob {
   readonly pattern: readonly string[];
   /** The folders at its beginning that hold no wildcard: only they are searched. */
   readonly fixed: readonly string[];
-  /** How many parts a matching path has at most. */
+  /** Maximum number of parts of a matching path. */
   readonly depth_max: number;
 }
 
@@ -23,34 +23,39 @@ export function splitGlob(glob: string): SplitGlob {
   return { pattern, fixed, depth_max };
 }
 
-/** Whether a path matches, each in its parts. */
+/** True if a path matches. Pattern and path are split into their parts. */
 export function matchesGlob(pattern: readonly string[], path: readonly string[]): boolean {
   return matches(pattern, path, "**", matchesName);
 }
 
 function matchesName(pattern: string, name: string): boolean {
-  return matches([...pattern], [...name], "*", (one, char) => one === "?" || one === char);
+  return matches(
+    [...pattern],
+    [...name],
+    "*",
+    (wildcard, char) => wildcard === "?" || wildcard === char,
+  );
 }
 
 /**
- * Goes back only to the last wildcard for any number of items, since an earlier one can take no
- * more than the last.
+ * Goes back only to the last wildcard for any number of items. An earlier wildcard cannot take more
+ * items than the last.
  */
 function matches(
   pattern: readonly string[],
   items: readonly string[],
   any: string,
-  matchesOne: (pattern: string, item: string) => boolean,
+  matchesPart: (pattern: string, item: string) => boolean,
 ): boolean {
   let at = 0;
   let lastAny = -1;
   let retry = 0;
   for (let item = 0; item < items.length;) {
-    const one = pattern[at];
-    if (one === any) {
+    const part = pattern[at];
+    if (part === any) {
       lastAny = at++;
       retry = item;
-    } else if (one !== undefined && matchesOne(one, items[item] ?? "")) {
+    } else if (part !== undefined && matchesPart(part, items[item] ?? "")) {
       at++;
       item++;
     } else if (lastAny >= 0) {

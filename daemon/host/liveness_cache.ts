@@ -12,7 +12,7 @@ import {
   startTimeOf,
 } from "./processes.ts";
 
-/** How many files may be open at once. The usual limit for a process is about a thousand. */
+/** Maximum number of open files. The usual limit for a process is about a thousand. */
 const FILES_MAX = 256;
 const ASCII_ZERO = "0".charCodeAt(0);
 

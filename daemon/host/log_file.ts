@@ -50,7 +50,7 @@ function rotate(path: string, descriptor: number): number {
 }
 
 /**
- * Whether the descriptor refers to the file that is at this path now. False for a terminal, and for
+ * True if the descriptor refers to the file that is at this path now. False for a terminal, and for
  * a file that was moved in the meantime.
  */
 function isOpenAs(descriptor: number, path: string): boolean {

@@ -8,7 +8,7 @@ export type Env = Readonly<Record<string, string>>;
 /** A variable that must name a folder or a file is unset, or is not an absolute path. */
 export class InvalidPath extends Error {
   override readonly name = "InvalidPath";
-  /** What to do about it. */
+  /** The way to mend it. */
   readonly hint: string;
 
   constructor(detail: string, hint: string) {
@@ -17,12 +17,12 @@ export class InvalidPath extends Error {
   }
 }
 
-/** The configuration file: `MESH_CONFIG`, else `$XDG_CONFIG_HOME/mesh/config.yaml`. */
+/** The configuration file: `MESH_CONFIG`, or `$XDG_CONFIG_HOME/mesh/config.yaml` by default. */
 export function configPath(env: Env): string {
   return meshVariable(env, "MESH_CONFIG") ?? `${configHome(env)}/mesh/config.yaml`;
 }
 
-/** The state directory: `MESH_STATE`, else `$XDG_STATE_HOME/mesh`. */
+/** The state directory: `MESH_STATE`, or `$XDG_STATE_HOME/mesh` by default. */
 export function statePath(env: Env): string {
   return meshVariable(env, "MESH_STATE") ??
     `${xdgFolder(env, "XDG_STATE_HOME") ?? homePath(env, ".local", "state")}/mesh`;
@@ -34,7 +34,7 @@ export function mustHavePaths(env: Env): void {
   statePath(env);
 }
 
-/** `XDG_CONFIG_HOME`, else `~/.config`. */
+/** `XDG_CONFIG_HOME`, or `~/.config` by default. */
 export function configHome(env: Env): string {
   return xdgFolder(env, "XDG_CONFIG_HOME") ?? homePath(env, ".config");
 }

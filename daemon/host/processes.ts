@@ -38,7 +38,7 @@ export function processorMsOfSelf(): number | undefined {
   return (Number(user) + Number(system)) * TICK_MS;
 }
 
-/** Whether a process runs. Pass `started` if it is known, because the system reuses pids. */
+/** True if a process runs. Pass `started` if it is known, because the system reuses pids. */
 export function isAlive(pid: number, started?: string): boolean {
   const [state, startTime] = statFields(pid, ["state", "started"]);
   if (state === undefined || /^[ZX]/.test(state)) return false;
@@ -51,9 +51,9 @@ export type IsAlive = typeof isAlive;
 /** How a process is ended. */
 export type Signal = "SIGTERM" | "SIGKILL";
 /** The result of sending a signal. `forbidden`: the process belongs to another user. */
-export type Sent = "sent" | "gone" | "forbidden";
+export type SignalResult = "sent" | "gone" | "forbidden";
 
-export function sendSignal(pid: number, name: Signal | "SIGHUP"): Sent {
+export function sendSignal(pid: number, name: Signal | "SIGHUP"): SignalResult {
   try {
     Deno.kill(pid, name);
     return "sent";
@@ -73,14 +73,14 @@ export interface ProcessId {
 /** Checks processes and sends signals. Tests pass a fake. */
 export interface ProcessControl {
   isAlive(pid: number, started?: string): boolean;
-  signal(pid: number, name: Signal): Sent;
+  signal(pid: number, name: Signal): SignalResult;
 }
 
 /** The processes of this machine. A pid identifies a process only with its start time. */
 export interface ProcessTable extends ProcessControl {
   startTimeOf(pid: number): string | undefined;
   parentOf(pid: number): number | undefined;
-  /** A number for the controlling terminal; undefined without one. */
+  /** A number for the controlling terminal; undefined without a terminal. */
   terminalOf(pid: number): number | undefined;
 }
 
@@ -92,9 +92,9 @@ interface ExitWaitOptions {
 }
 
 interface TerminateOptions extends ExitWaitOptions {
-  /** How long to wait for the end of the process after SIGTERM. */
+  /** Maximum wait for the end of the process after SIGTERM. */
   readonly term_ms: number;
-  /** How long to wait after SIGKILL. Without this value, SIGKILL is not sent. */
+  /** Maximum wait after SIGKILL. Without this value, SIGKILL is not sent. */
   readonly kill_ms?: number;
   readonly processes?: ProcessControl;
 }
@@ -176,12 +176,12 @@ export function* lineageOf(
   }
 }
 
-/** Whether `pid` is `ancestor` itself or a descendant of it. */
+/** True if `pid` is `ancestor` itself or a descendant of it. */
 export function isDescendant(pid: number, ancestor: number): boolean {
   return lineageOf({ parentOf }, pid).some((at) => at === ancestor);
 }
 
-/** The foreground process group of a pane's terminal. This group reads what is typed. */
+/** The foreground process group of a pane's terminal. This group reads the typed keys. */
 export function foregroundOf(pane_pid: number): number | undefined {
   return toPositive(statField(pane_pid, "foreground"));
 }
@@ -256,7 +256,7 @@ export function readProcFile(path: string): string | undefined {
   return unlessError(isUnreadable, () => Deno.readTextFileSync(`/proc/${path}`));
 }
 
-/** Whether an error means that the process has ended or belongs to another user. */
+/** True if an error means that the process has ended or belongs to another user. */
 export function isUnreadable(error: unknown): boolean {
   return isGone(error) || error instanceof Deno.errors.PermissionDenied ||
     error instanceof Deno.errors.NotCapable;
@@ -300,7 +300,7 @@ export function isPid(pid: number): boolean {
 }
 
 /**
- * Whether an error means that the process had ended, or ended during the read (ESRCH). For a file
+ * True if an error means that the process had ended, or ended during the read (ESRCH). For a file
  * that is already open, Deno sets no code, so the message is checked.
  */
 export function isGone(error: unknown): boolean {
@@ -316,7 +316,7 @@ function ps(pid: number, column: string): string | undefined {
 /** Folders of the system's own programs, which get none of the daemon's environment. */
 const SYSTEM_PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** What a program prints, trimmed; undefined if there is no such program. */
+/** The output of a program, trimmed; undefined if there is no such program. */
 export function outputOf(program: string, ...args: string[]): string | undefined {
   const command = new Deno.Command(program, {
     args,

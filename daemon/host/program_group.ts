@@ -13,9 +13,9 @@ import {
   isMac,
   processIds,
   sendSignal,
-  type Sent,
   sessionLeaderOf,
   type Signal,
+  type SignalResult,
 } from "./processes.ts";
 
 /** The variable with the mark. Child processes inherit it. */
@@ -98,7 +98,7 @@ function send(signal: Signal, pids: readonly number[], { session }: Search): voi
 }
 
 /** Without /proc, the processes of a session are known only as the process group of its leader. */
-function signalGroup(leader: number, signal: Signal | "SIGCONT"): Sent {
+function signalGroup(leader: number, signal: Signal | "SIGCONT"): SignalResult {
   try {
     Deno.kill(-leader, signal);
     return "sent";

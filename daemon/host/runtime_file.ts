@@ -8,14 +8,14 @@ import { isAlive } from "./processes.ts";
 export const DEFAULT_HOST = "127.0.0.1";
 export const DEFAULT_PORT = 8377;
 
-/** What a daemon writes to `daemon.json` when it starts to listen (contract 8). */
+/** Contents of `daemon.json`, which a daemon writes when it starts to listen (contract 8). */
 export interface RuntimeInfo {
   readonly pid: number;
   /** The start time of the daemon's process. Earlier versions did not write this field. */
   readonly process_started?: string | undefined;
   readonly url: string;
   readonly started_at: string;
-  /** How long the hook of an approval waits. Missing if no tool needs an approval. */
+  /** Maximum wait of the hook of an approval. Missing if no tool needs an approval. */
   readonly approval_seconds?: number;
 }
 

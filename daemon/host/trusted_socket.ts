@@ -19,9 +19,9 @@ const MAKE_PRIVATE = "set its owner to your user and its mode to 0700";
 export type SocketCheck =
   | { readonly state: "trusted"; readonly path: string }
   | { readonly state: "missing" }
-  | Refused;
+  | SocketRefusal;
 
-type Refused = {
+type SocketRefusal = {
   readonly state: "refused";
   /** `no_socket`: the path is not a socket. `not_ours`: another user could control it. */
   readonly code: "no_socket" | "not_ours";
@@ -48,11 +48,11 @@ export function checkSocket(path: string, uid: number | null = Deno.uid()): Sock
   const found = resolvePath(path, uid);
   if (found.state !== "found") return found;
   const { info, folder } = found;
-  if (!info.isSocket) return refused(`"${path}" is not a socket`, "no_socket");
-  if (info.uid !== uid) return refused(`"${path}" belongs to user ${info.uid}, not to ${uid}`);
+  if (!info.isSocket) return refuse(`"${path}" is not a socket`, "no_socket");
+  if (info.uid !== uid) return refuse(`"${path}" belongs to user ${info.uid}, not to ${uid}`);
   if (!isPrivate(folder, uid)) {
     const where = dirname(found.path);
-    return refused(`other users may write to its folder "${where}": ${MAKE_PRIVATE}`);
+    return refuse(`other users may write to its folder "${where}": ${MAKE_PRIVATE}`);
   }
   return { state: "trusted", path: found.path };
 }
@@ -85,23 +85,23 @@ export function whyUnsafeFolder(path: string, uid: number | null = Deno.uid()): 
 function resolvePath(
   path: string,
   uid: number | null,
-): ResolvedPath | { readonly state: "missing" } | Refused {
-  if (uid === null) return refused("this system does not report the owners of files");
-  if (!path.startsWith("/")) return refused(`"${path}" is not an absolute path`);
+): ResolvedPath | { readonly state: "missing" } | SocketRefusal {
+  if (uid === null) return refuse("this system does not report the owners of files");
+  if (!path.startsWith("/")) return refuse(`"${path}" is not an absolute path`);
   const isTrusted = ({ uid: owner }: Deno.FileInfo) => owner === uid || owner === 0;
   const steps = path.split("/").filter(isStep);
   try {
     let at = "/", links = 0;
     let info = Deno.lstatSync(at), folder = info;
     for (let step = steps.shift(); step !== undefined; step = steps.shift()) {
-      if (!info.isDirectory) return refused(`"${at}" is not a folder`);
-      if (!isTrusted(info)) return refused(`the folder "${at}" belongs to user ${info.uid}`);
-      if (!isProtected(info)) return refused(`other users may write to the folder "${at}"`);
+      if (!info.isDirectory) return refuse(`"${at}" is not a folder`);
+      if (!isTrusted(info)) return refuse(`the folder "${at}" belongs to user ${info.uid}`);
+      if (!isProtected(info)) return refuse(`other users may write to the folder "${at}"`);
       const next = step === ".." ? dirname(at) : join(at, step);
       const found = Deno.lstatSync(next);
       if (found.isSymlink) {
-        if (!isTrusted(found)) return refused(`the link "${next}" belongs to user ${found.uid}`);
-        if (++links > LINKS_MAX) return refused(`"${path}" goes through too many links`);
+        if (!isTrusted(found)) return refuse(`the link "${next}" belongs to user ${found.uid}`);
+        if (++links > LINKS_MAX) return refuse(`"${path}" goes through too many links`);
         const target = Deno.readLinkSync(next);
         steps.unshift(...target.split("/").filter(isStep));
         if (!target.startsWith("/")) continue;
@@ -117,7 +117,7 @@ function resolvePath(
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { state: "missing" };
     const why = messageOf(error);
-    return refused(`"${path}" cannot be checked: ${why}`);
+    return refuse(`"${path}" cannot be checked: ${why}`);
   }
 }
 
@@ -125,7 +125,7 @@ function isStep(name: string): boolean {
   return name !== "" && name !== ".";
 }
 
-/** Whether other users cannot replace the folder's entries. */
+/** True if other users cannot replace the folder's entries. */
 function isProtected({ mode }: Deno.FileInfo): boolean {
   return ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0 || ((mode ?? 0) & STICKY) !== 0;
 }
@@ -134,6 +134,6 @@ function isPrivate({ mode, uid: owner }: Deno.FileInfo, uid: number | null): boo
   return owner === uid && ((mode ?? 0o777) & WRITABLE_BY_OTHERS) === 0;
 }
 
-function refused(reason: string, code: Refused["code"] = "not_ours"): Refused {
+function refuse(reason: string, code: SocketRefusal["code"] = "not_ours"): SocketRefusal {
   return { state: "refused", code, reason };
 }

@@ -18,9 +18,9 @@ import { busConnectionMachine, type BusConnectionState } from "./states.ts";
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** The reason of a failure may be text from the server, and is stored in an event. */
 const REASON_LENGTH_MAX = 300;
-/** How long a measurement is used. */
+/** Time for which a measurement is used. */
 const MEASURED_MS_MAX = 5000;
-/** How long a measurement may take. */
+/** Maximum time of a measurement. */
 const MEASURING_MS_MAX = 2000;
 
 /** Opens a bus, which connects in the background and after a loss by itself. */
@@ -34,7 +34,7 @@ export interface BusConnectionOptions
   readonly url: string;
 }
 
-interface Measured extends BusBacklog {
+interface Measurement extends BusBacklog {
   readonly at: number;
   readonly latency_ms: number;
 }
@@ -56,7 +56,7 @@ export class BusConnection implements Bus {
   #reason: string | null = null;
   /** The last published status: a bus that stays away is reported only once. */
   #reported: BusConnectionState | undefined;
-  #measured: Measured | undefined;
+  #measured: Measurement | undefined;
 
   constructor(ctx: Context, options: BusConnectionOptions, openBus: OpenBus) {
     this.#ctx = ctx;
@@ -65,7 +65,7 @@ export class BusConnection implements Bus {
     this.#since = ctx.clock.now();
   }
 
-  /** Opens the bus, and hands what it reports to the listener. */
+  /** Opens the bus, and passes its reports to the listener. */
   start(listener: BusListener): void {
     this.#listener = listener;
     this.#opening = this.#open(listener);

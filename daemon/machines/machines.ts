@@ -29,8 +29,8 @@ import { RunClaim } from "./run_claim.ts";
 import { describeMachine, type DescribingParts } from "./report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
-/** How often the links look for entries and receipts that are too old. */
-const SWEEP_EVERY_MS = 60_000;
+/** Interval at which the links remove entries and receipts that are too old. */
+const REMOVE_EVERY_MS = 60_000;
 
 /** The settings of the network (`mesh.bus`). */
 export interface MachinesSettings {
@@ -68,7 +68,7 @@ export interface MachinesDeps extends
    * with null once this run takes part.
    */
   identityRefused(started_at: number | null): void;
-  /** Entries that waited before this time are left to the daemon with the former identity. */
+  /** Entries that waited before this time belong to the daemon with the former identity. */
   readonly left_before: number | undefined;
   forgetLeft(): void;
   readonly remotePeers: RemotePeers;
@@ -90,7 +90,7 @@ export class Machines {
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
   readonly #parts: DescribingParts;
-  #swept_at = Number.NEGATIVE_INFINITY;
+  #removed_at = Number.NEGATIVE_INFINITY;
   readonly exchange: Exchange;
   readonly calls: Calls;
 
@@ -182,9 +182,9 @@ export class Machines {
     this.#directory.tick();
     this.exchange.tick(monotonic);
     this.#files.tick(now);
-    if (monotonic - this.#swept_at < SWEEP_EVERY_MS) return;
-    this.#swept_at = monotonic;
-    this.#links.sweep();
+    if (monotonic - this.#removed_at < REMOVE_EVERY_MS) return;
+    this.#removed_at = monotonic;
+    this.#links.removeExpired();
   }
 
   async report(): Promise<{ bus: BusReport; machines: Machine[] }> {
@@ -285,7 +285,7 @@ export class Machines {
     const { db } = this.#ctx;
     return new WaitingMessages({
       status: () => this.#connection.status(),
-      tell: (reason, to) => {
+      notify: (reason, to) => {
         if (!this.#deps.remotePeers.isAny) return;
         db.failures.repeatUntilStored((tx) => this.exchange.outgoing.waitFor(tx, reason, to));
       },

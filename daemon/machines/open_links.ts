@@ -10,7 +10,7 @@ import type { Exchange } from "./exchange/exchange.ts";
 import type { MachineFiles } from "./files/machine_files.ts";
 import type { WaitingMessages } from "./waiting_messages.ts";
 
-/** The context of sealed batches, so that they open as nothing else. */
+/** The context of sealed batches. They open in no other context. */
 const BATCH = "batch";
 
 export interface LinkedParts {

@@ -1,4 +1,4 @@
-/** What is known of another machine, put together for people. */
+/** Describes another machine for people. */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Links } from "./links/links.ts";

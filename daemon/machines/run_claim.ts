@@ -57,7 +57,9 @@ export interface OtherRun {
   readonly heard_at: Monotonic;
 }
 
-/** An instant by two clocks: a suspension stops the monotonic one, and a user may set the other. */
+/**
+ * An instant by two clocks: a suspension stops the monotonic clock, and a user may set the other.
+ */
 interface Moment {
   readonly at: number;
   readonly monotonic: Monotonic;
@@ -83,7 +85,7 @@ export class RunClaim {
   readonly run: string;
   #isHeld = false;
   /**
-   * True if this run took part before. Then a silent connection is probably its own previous one.
+   * True if this run took part before. Then a silent connection is probably its own old connection.
    */
   #wasHeld = false;
   #isClaiming = false;
@@ -137,18 +139,18 @@ export class RunClaim {
       const spent_ms = clock.monotonic() - asked_at;
       await Promise.race([clock.sleep(ANSWER_MS_MAX - spent_ms), this.#stopped.promise]);
     }
-    const asked = this.#moment();
+    const asked_at = this.#moment();
     this.#isClaiming = true;
     try {
       connection.listen();
       const outcome = await this.#ask(connection, "taken", SETTLE_MS);
-      const other = typeof outcome === "string" ? this.#precedent : outcome;
-      if (other) this.#refuse(other);
+      const otherRun = typeof outcome === "string" ? this.#precedent : outcome;
+      if (otherRun) this.#refuse(otherRun);
     } finally {
       this.#isClaiming = false;
     }
     this.#isHeld = this.#wasHeld = true;
-    this.#proved = asked;
+    this.#proved = asked_at;
     this.#holder = undefined;
     this.#deps.decided(null);
   }
@@ -203,7 +205,7 @@ export class RunClaim {
     this.#stopped.reject(new BusError("unreachable", "This machine disconnects", "no"));
   }
 
-  /** Among runs that claim together, the one that started first wins. */
+  /** Among runs that claim together, the run that started first wins. */
   #precedes({ started_at, run }: Statement): boolean {
     return this.#started_at < started_at || (this.#started_at === started_at && this.run < run);
   }
@@ -231,10 +233,10 @@ export class RunClaim {
    */
   #prove(): Promise<void> {
     return this.#proving ??= (async () => {
-      const asked = this.#moment();
+      const asked_at = this.#moment();
       await this.#deps.roundTrip();
       if (!this.#isHeld) throw this.#inUse();
-      this.#proved = asked;
+      this.#proved = asked_at;
     })().finally(() => this.#proving = undefined);
   }
 

@@ -6,7 +6,7 @@ import { BusError, type BusStatus } from "./bus/bus.ts";
 export interface WaitingMessagesDeps {
   readonly status: () => BusStatus;
   /** Stores the reason with what waits for a machine, or for all machines. */
-  readonly tell: (reason: Reason, daemon_id?: string) => void;
+  readonly notify: (reason: Reason, daemon_id?: string) => void;
 }
 
 export class WaitingMessages {
@@ -18,7 +18,7 @@ export class WaitingMessages {
     this.#deps = deps;
   }
 
-  /** Why a message to this machine waits; null if nothing holds it up. */
+  /** Why a message to this machine waits; null if it does not wait. */
   reasonFor(daemon_id: string): Reason | null {
     if (!this.#isConnected) return "bus_unreachable";
     return this.#full.has(daemon_id) ? "bus_full" : null;
@@ -26,7 +26,7 @@ export class WaitingMessages {
 
   /** The connection changed. */
   changed(): void {
-    if (!this.#isConnected) this.#deps.tell("bus_unreachable");
+    if (!this.#isConnected) this.#deps.notify("bus_unreachable");
   }
 
   /** Hands something for a machine to the bus, and notes whether the bus has room for it. */
@@ -37,7 +37,7 @@ export class WaitingMessages {
     } catch (error) {
       if (error instanceof BusError && error.reason === "full") {
         this.#full.add(daemon_id);
-        this.#deps.tell("bus_full", daemon_id);
+        this.#deps.notify("bus_full", daemon_id);
       }
       throw error;
     }

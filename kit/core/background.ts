@@ -4,7 +4,7 @@ import type { Log } from "kit/core/log.ts";
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 
-/** Time limit for a shutdown. Longer work waits for something else, such as a frozen program. */
+/** Time limit for a shutdown. Longer work waits for an external cause, such as a frozen program. */
 const CLOSE_MS_MAX = 3000;
 
 export class BackgroundWork {

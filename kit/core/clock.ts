@@ -109,8 +109,8 @@ export function sleepWithTimer(
 }
 
 /**
- * Whether at least `ms` lie between an instant and now. If the clock was set back behind the instant,
- * the answer is yes, because to wait for that time once more might take days.
+ * True if at least `ms` lie between an instant and now. True as well if the clock was set back
+ * behind the instant, because to wait for that time once more might take days.
  */
 export function hasPassed(ms: number, since: number, now: number): boolean {
   return now < since || now - since >= ms;
@@ -250,19 +250,19 @@ export interface Ids {
   renew(): void;
 }
 
-/** How many random bytes are drawn at once for ids: a draw costs as much as 200 bytes. */
-const DRAWN_BYTES = 4096;
-const drawn = new Uint8Array(DRAWN_BYTES);
-let used = DRAWN_BYTES;
+/** Number of random bytes drawn at once for ids: a draw costs as much as 200 bytes. */
+const RANDOM_BYTES = 4096;
+const randomBytes = new Uint8Array(RANDOM_BYTES);
+let used = RANDOM_BYTES;
 
 /** Random bytes that no other call gets. Not for secrets, as they stay in memory for a while. */
 function drawIdBytes(bytes: number): Uint8Array {
-  if (used + bytes > DRAWN_BYTES) {
-    fillRandomly(drawn);
+  if (used + bytes > RANDOM_BYTES) {
+    fillRandomly(randomBytes);
     used = 0;
   }
   used += bytes;
-  return drawn.subarray(used - bytes, used);
+  return randomBytes.subarray(used - bytes, used);
 }
 
 /**
@@ -292,7 +292,7 @@ export const randomIds: Ids = {
     const [high = 0, low = 0] = new Uint32Array(fillRandomly(new Uint8Array(8)).buffer);
     return 1 + Math.floor((high * 2 ** -32 + (low >>> 11) * 2 ** -53) * max);
   },
-  renew: () => void (used = DRAWN_BYTES),
+  renew: () => void (used = RANDOM_BYTES),
 };
 
 /**

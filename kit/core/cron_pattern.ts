@@ -20,7 +20,7 @@ function patternOf(cron: string, timezone: string): Pattern {
   return new Pattern(cron, { timezone, paused: true });
 }
 
-/** What is allowed, if the pattern is invalid. */
+/** For an invalid pattern, the sentence that says what is allowed. */
 export function patternProblem(pattern: string): string | undefined {
   const isNickname = pattern.startsWith("@");
   if (pattern.includes(":")) return ALLOWED; // The library takes such a text for an instant.

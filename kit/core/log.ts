@@ -11,8 +11,8 @@ const RANK: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 const SECRET = /token|secret|password|authorization|code_verifier|certificate|^text$/i;
 
 /**
- * A line that cannot be written, for example on a full disk, fails nothing that logs: the next line
- * that can be written counts the lost ones.
+ * A line that cannot be written, for example on a full disk, causes no error in the caller. The
+ * next written line counts the lost lines.
  */
 export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => void): Log {
   let lost_lines = 0;

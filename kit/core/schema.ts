@@ -20,7 +20,7 @@ export const Instant = z.codec(z.iso.datetime({ offset: true }), z.number().int(
 /** The end of the year 9999: a later instant cannot be written as RFC 3339 has it. */
 export const INSTANT_MS_MAX = 253_402_300_799_999;
 
-/** An instant as machines tell it to each other: in milliseconds. */
+/** An instant as machines send it to each other: in milliseconds. */
 export const Milliseconds = z.int().min(0).max(INSTANT_MS_MAX);
 
 export const TEXT_BYTES_MAX = 262_144;
@@ -69,13 +69,13 @@ export const Sender = DisplayText.min(1).max(255).regex(
  * For `meta`: the JSON schema of an object in which all these fields are given. Null means absent,
  * see `readRequest`.
  */
-export function given(...fields: readonly string[]) {
+export function requires(...fields: readonly string[]) {
   const properties = fields.map((field) => [field, { not: { type: "null" } }] as const);
   return { required: [...fields], properties: Object.fromEntries(properties) };
 }
 
 /** For `meta`: the JSON schema of an object in which none of these fields is given. */
-export function absent(...fields: readonly string[]) {
+export function forbids(...fields: readonly string[]) {
   return { properties: Object.fromEntries(fields.map((field) => [field, { type: "null" }])) };
 }
 

@@ -34,7 +34,7 @@ export class Secret {
   }
 }
 
-/** Where the value of a setting comes from: the path of the file, or the name of a variable. */
+/** Origin of a setting's value: the path of the file, or the name of a variable. */
 export interface SettingOrigin {
   readonly kind: "file" | "environment";
   readonly name: string;

@@ -12,7 +12,7 @@ export interface StateMachine<S extends string, E extends string> {
   readonly states: readonly S[];
   /** The state after the event `on`. Throws `illegal_transition` if no row matches. */
   step(from: S, on: E): S;
-  /** Whether a row exists for the event `on` in the state `from`. */
+  /** True if a row exists for the event `on` in the state `from`. */
   accepts(from: S, on: E): boolean;
   /** True when no row leaves `state`. */
   isFinal(state: S): boolean;
@@ -29,7 +29,9 @@ export function stateMachine<const R extends readonly TransitionRow[]>(
   table: R,
 ): StateMachine<State<R>, Event<R>> {
   type Row = readonly [from: State<R>, on: Event<R>, to: State<R>];
-  const rows = table.flatMap(([from, on, to]) => [from].flat().map((one) => [one, on, to] as Row));
+  const rows = table.flatMap(([from, on, to]) =>
+    [from].flat().map((state) => [state, on, to] as Row)
+  );
   const next = new Map(rows.map(([from, on, to]) => [`${from} ${on}`, to]));
   if (next.size !== rows.length) {
     throw new Error(`Machine "${name}" has two rows for one state and event`);

@@ -93,7 +93,7 @@ export function cleanLine(text: string): string {
  */
 export class Splitter {
   readonly #separator: string | RegExp;
-  /** How many characters at the end of a piece may be the beginning of a separator. */
+  /** Number of characters at the end of a piece that may be the beginning of a separator. */
   readonly #overlap: number;
   #pending: string[] = [];
   #tail = "";

@@ -2,7 +2,7 @@
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 
-/** Beyond this many failures, a pause does not double any more, so that it stays a number. */
+/** Number of failures after which a pause is not doubled again, so that it stays a number. */
 const DOUBLINGS_MAX = 16;
 
 /** Resolves after `ms` or when the signal aborts. Never rejects. */

@@ -18,7 +18,9 @@ const UNSPACED = [
 ]
   .map((script) => `\\p{sc=${script}}`).join("");
 
-/** Minimum length of a part that finds its word: else `test` would find `latest` and `contest`. */
+/**
+ * Minimum length of a part that finds its word. Shorter, `test` would find `latest` and `contest`.
+ */
 export const PART_CHARS_MIN = 6;
 
 /** Marks of Japanese kana. Without its mark, a kana is a different letter. */
@@ -32,7 +34,7 @@ interface Patterns {
 let patterns: Patterns | undefined;
 
 /** Builds the patterns on first use, because classes of Unicode take a millisecond. */
-function compiled(): Patterns {
+function loadPatterns(): Patterns {
   const unspaced = `[${UNSPACED}\\u30fc\\u3005]`;
   return patterns ??= {
     token: new RegExp(
@@ -49,7 +51,7 @@ const ASCII = /^[\0-\x7f]*$/;
 /** Normalizes a text: lower case, no accents, and one form of each letter. */
 export function foldText(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase();
-  return text.normalize("NFKD").replaceAll(compiled().mark, "").normalize("NFC").toLowerCase();
+  return text.normalize("NFKD").replaceAll(loadPatterns().mark, "").normalize("NFC").toLowerCase();
 }
 
 export interface Token {
@@ -64,7 +66,7 @@ export interface Token {
  */
 export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
-  for (const { groups = {} } of foldText(text).matchAll(compiled().token)) {
+  for (const { groups = {} } of foldText(text).matchAll(loadPatterns().token)) {
     const { run, symbol, word } = groups;
     if (word !== undefined) tokens.push({ text: word, kind: "word" });
     if (symbol !== undefined) tokens.push({ text: symbol, kind: "symbol" });
@@ -88,7 +90,7 @@ export function indexedText(text: string): string {
   return ASCII.test(text) ? text : tokensOf(text).map((token) => token.text).join(" ");
 }
 
-/** Maximum length of a word whose ends are indexed. Longer ones are ids, keys and encoded data. */
+/** Maximum length of a word whose ends are indexed. Longer words are ids, keys and encoded data. */
 const WHOLE_CHARS_MAX = 40;
 /** Maximum number of characters of a text that are searched for long words. */
 const CHARS_MAX = 20_000;
@@ -98,7 +100,7 @@ const CHARS_MAX = 20_000;
  * part of a word, such as `verbindung` in `Datenbankverbindung`.
  */
 export function wordEnds(text: string): string {
-  const words = foldText(text.slice(0, CHARS_MAX)).match(compiled().longWord) ?? [];
+  const words = foldText(text.slice(0, CHARS_MAX)).match(loadPatterns().longWord) ?? [];
   const ends = words.filter(({ length }) => length <= WHOLE_CHARS_MAX).flatMap((word) =>
     Array.from({ length: word.length - PART_CHARS_MIN }, (_, at) => word.slice(at + 1))
   );

@@ -17,33 +17,33 @@ interface Row {
   readonly values: readonly SQLInputValue[];
 }
 
-/** How many rows one statement inserts; a rest is inserted row by row. */
+/** Rows of one statement; the rest is inserted row by row. */
 const BATCH_ROWS = 8;
-/** How many rows may wait. */
+/** Maximum number of waiting rows. */
 const ROWS_MAX = 1000;
 
 export class DeferredInserts {
   readonly #sqlite: DatabaseSync;
-  readonly #statements = new Map<BulkInsert, { one: StatementSync; batch: StatementSync }>();
+  readonly #statements = new Map<BulkInsert, { single: StatementSync; batch: StatementSync }>();
   #rows: Row[] = [];
-  /** How many rows were run since the start. */
+  /** Number of rows run since the start. */
   #run = 0;
 
   constructor(sqlite: DatabaseSync) {
     this.#sqlite = sqlite;
   }
 
-  /** How many rows wait. */
+  /** Number of waiting rows. */
   get count(): number {
     return this.#rows.length;
   }
 
-  /** Whether the rows must run before another one is added. */
+  /** True if the rows must run before another row is added. */
   get isFull(): boolean {
     return this.#rows.length >= ROWS_MAX;
   }
 
-  /** The number of the next row, by which the rows of a transaction are told from earlier ones. */
+  /** The number of the next row. It separates the rows of a transaction from earlier rows. */
   get position(): number {
     return this.#run + this.#rows.length;
   }
@@ -76,15 +76,15 @@ export class DeferredInserts {
   }
 
   #insert(insert: BulkInsert, rows: readonly Row[]): void {
-    const { one, batch } = this.#statements.getOrInsertComputed(insert, () => ({
-      one: this.#sqlite.prepare(toSql(insert, 1)),
+    const { single, batch } = this.#statements.getOrInsertComputed(insert, () => ({
+      single: this.#sqlite.prepare(toSql(insert, 1)),
       batch: this.#sqlite.prepare(toSql(insert, BATCH_ROWS)),
     }));
     let at = 0;
     for (; at + BATCH_ROWS <= rows.length; at += BATCH_ROWS) {
       batch.run(...rows.slice(at, at + BATCH_ROWS).flatMap(({ values }) => values));
     }
-    for (const { values } of rows.slice(at)) one.run(...values);
+    for (const { values } of rows.slice(at)) single.run(...values);
   }
 }
 

@@ -11,21 +11,23 @@ export type Effect = () => void;
 /** The transactions of one commit, and the callbacks to run when the commit succeeds or fails. */
 interface Group {
   transactions: number;
-  /** Whether the commit is scheduled for the end of a turn, not only after a delay. */
+  /** True if the commit is scheduled for the end of a turn, not only after a delay. */
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  /** Settled when the commit has succeeded or failed. Absent as long as nobody waits. */
+  /**
+   * Resolved or rejected once the commit has succeeded or failed. Absent without a waiting caller.
+   */
   durable: PromiseWithResolvers<void> | undefined;
 }
 
-/** A running transaction: what a rollback undoes. */
+/** A running transaction, as a rollback needs it. */
 interface RunningTransaction {
   /** Numbers of effects, callbacks and deferred inserts at the transaction's begin. */
   readonly effects: number;
   readonly rollbackCallbacks: number;
   readonly deferred: number;
-  /** Whether SQLite has a savepoint for it. It gets one before its first statement. */
+  /** True if SQLite has a savepoint for it. It gets one before its first statement. */
   hasSavepoint: boolean;
 }
 
@@ -37,7 +39,7 @@ export interface GroupCommitDeps {
   readonly deferred: DeferredInserts;
   /** Runs one statement without parameters. */
   exec(sql: string): void;
-  /** Whether SQLite has a transaction open. After some errors, SQLite ends it by itself. */
+  /** True if SQLite has a transaction open. After some errors, SQLite ends it by itself. */
   isInTransaction(): boolean;
   /** Called after each commit, before the first effect runs. */
   onCommit(): void;
@@ -58,7 +60,7 @@ const FATAL_CODES = new Set([
 const COMMIT_TURNS_MAX = 8;
 
 /**
- * How long a commit that no caller waits for may be delayed, so that its transactions share a later
+ * Maximum delay of a commit that no caller waits for, so that its transactions share a later
  * commit. It may take twice as long, because one timer serves all groups.
  */
 const LAZY_COMMIT_MS = 10;
@@ -79,17 +81,20 @@ export class GroupCommit {
     this.#deps = deps;
   }
 
-  /** Whether a group is open, so that a commit is still to come. */
+  /** True if a group is open, so that a commit is still to come. */
   get isOpen(): boolean {
     return this.#group !== undefined;
   }
 
-  /** Whether the caller runs inside of a transaction. */
+  /** True if the caller runs inside of a transaction. */
   get isWithinTransaction(): boolean {
     return this.#running.length > 0;
   }
 
-  /** Runs a transaction in the open or a new group. A nested transaction joins the outer one. */
+  /**
+   * Runs a transaction in the open or a new group. A nested transaction joins the outer
+   * transaction.
+   */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
     if (this.isWithinTransaction) return work();
     const group = this.#group ?? this.#begin();
@@ -257,7 +262,7 @@ export class GroupCommit {
     }
   }
 
-  /** Closes a group: settles its waiters, runs its effects or, on an error, rollback callbacks. */
+  /** Closes a group: resolves its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Refusal | undefined): void {
     this.#group = undefined;
     if (error) group.durable?.reject(error);

@@ -14,7 +14,7 @@ import { WriteFailures } from "kit/data/write_failures.ts";
 type Synchronous<T> = T extends PromiseLike<unknown> ? never : T;
 
 /**
- * How long a write waits while another process writes to the file. Readers, such as a backup, do
+ * Maximum wait of a write while another process writes to the file. Readers, such as a backup, do
  * not block writes in WAL mode.
  */
 const BUSY_MS_MAX = 5000;
@@ -142,7 +142,7 @@ export class Database implements Disposable, Reader {
 
   /**
    * A number that rises whenever rows of a table may have changed, by a write or by a rollback.
-   * What was read from the table is current as long as the number is the same.
+   * Rows read at a number are current as long as the number is the same.
    */
   revisionOf(table: string): number {
     return this.#statements.writesTo(table) + this.#rollbacks;
@@ -320,7 +320,7 @@ export class Database implements Disposable, Reader {
   }
 }
 
-/** Frames in the write-ahead log, and how many of them are in the database file. */
+/** Number of frames in the write-ahead log, and number of those in the database file. */
 const Checkpoint = z.object({ log: z.number(), checkpointed: z.number() });
 
 const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(), {
@@ -363,8 +363,8 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
   return {
     row,
     select,
-    insert: (tx: Tx, one: z.output<S>): number => tx.insert(insert, z.encode(row, one)),
-    update: (tx: Tx, one: z.output<S>): number => tx.run(update, z.encode(row, one)),
+    insert: (tx: Tx, values: z.output<S>): number => tx.insert(insert, z.encode(row, values)),
+    update: (tx: Tx, values: z.output<S>): number => tx.run(update, z.encode(row, values)),
     get: (db: Reader, id: string): z.output<S> | undefined =>
       db.get(row, `${select} where ${key} = :id`, { id }),
     /** Returns the records that the rest of a `select` finds: its conditions, order and limit. */

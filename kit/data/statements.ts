@@ -7,7 +7,7 @@ import type * as z from "zod";
 export type Params = Record<string, SQLInputValue>;
 
 /** A compiled statement, and the names of its numbered parameters in order. */
-interface Prepared {
+interface PreparedStatement {
   readonly statement: StatementSync;
   readonly names: readonly string[];
   /** The table that the statement writes to; undefined if its text does not begin with that. */
@@ -19,10 +19,10 @@ const WRITE = /^\s*(?:(?:insert|replace)(?: or \w+)? into|update(?: or \w+)?|del
 
 export class Statements {
   readonly #sqlite: DatabaseSync;
-  readonly #prepared = new Map<string, Prepared>();
-  /** How often each table was written to. */
+  readonly #prepared = new Map<string, PreparedStatement>();
+  /** Number of writes to each table. */
   readonly #writes = new Map<string, number>();
-  /** How often a statement was run whose table is unknown. */
+  /** Number of statements run whose table is unknown. */
   #unknownWrites = 0;
 
   constructor(sqlite: DatabaseSync) {
@@ -69,7 +69,7 @@ export class Statements {
     this.#writes.set(table, (this.#writes.get(table) ?? 0) + 1);
   }
 
-  /** How many writes may have changed a table. */
+  /** Number of writes that may have changed a table. */
   writesTo(table: string): number {
     return (this.#writes.get(table) ?? 0) + this.#unknownWrites;
   }
@@ -81,7 +81,7 @@ export class Statements {
   }
 
   /** The stores' SQL texts are constants, so this map is bounded. */
-  #prepare(sql: string): Prepared {
+  #prepare(sql: string): PreparedStatement {
     return this.#prepared.getOrInsertComputed(sql, () => {
       const { numbered, names } = toNumberedSql(sql);
       const written = WRITE.exec(sql)?.[1];

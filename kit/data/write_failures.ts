@@ -1,4 +1,4 @@
-/** Whether the database can be written: what it reports, what it repeats, and how it recovers. */
+/** Failed writes of the database: reports them, repeats them, and recovers. */
 
 import * as z from "zod";
 import { type Clock, stopwatch } from "kit/core/clock.ts";
@@ -8,9 +8,9 @@ import { messageOf } from "kit/core/text.ts";
 
 /** A disk on which a commit takes this long is slow: every request waits for it. */
 const SLOW_MS = 500;
-/** How long a slow commit is reported. */
+/** Time for which a slow commit is reported. */
 const SLOW_REPORTED_MS = 60_000;
-/** How many transactions may wait to be run again. Any further one is dropped. */
+/** Maximum number of transactions that wait to be run again. Further ones are dropped. */
 const UNSTORED_MAX = 100_000;
 
 export interface StorageReport {
@@ -20,14 +20,14 @@ export interface StorageReport {
   readonly reason: string | null;
 }
 
-/** The database, as far as it is used here. */
+/** The part of the database that is used here. */
 interface Transactions<Tx> {
   transactLazily(work: (tx: Tx) => void): void;
   afterCommit(effect: () => void): void;
   afterRollback(callback: () => void): void;
 }
 
-/** What a transaction needs to write the header of the file. */
+/** The part of a transaction that writes the header of the file. */
 interface HeaderTx {
   value(value: z.ZodNumber, sql: string): number | undefined;
   run(sql: string): number;
@@ -39,7 +39,7 @@ export class WriteFailures<Tx extends HeaderTx> {
   readonly #log: Log;
   #failing: { since: number; elapsedMs: () => number; reason: string; count: number } | undefined;
   #slow: { at: number; elapsedMs: () => number; took_ms: number } | undefined;
-  /** What could not be stored yet although it has happened. */
+  /** Writes of events that have happened but could not be stored yet. */
   readonly #unstored = new Set<(tx: Tx) => void>();
 
   constructor(

@@ -75,7 +75,7 @@ export async function readBody(
   try {
     bytes = await (limiter ? limiter.read(request, read) : read(request));
   } catch (error) {
-    throw toAborted(error);
+    throw toAbortRefusal(error);
   }
   if (!bytes) throw new CommonProblem("body_too_large", { bytes_max });
   const text = decodeUtf8(bytes);
@@ -88,11 +88,11 @@ export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw toAborted(error);
+    throw toAbortRefusal(error);
   }
 }
 
-function toAborted(error: unknown): Refusal {
+function toAbortRefusal(error: unknown): Refusal {
   return error instanceof Refusal
     ? error
     : new CommonProblem("bad_json", { reason: "it was aborted" });

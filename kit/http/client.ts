@@ -49,7 +49,7 @@ export interface PlainRequest {
   readonly signal?: AbortSignal;
 }
 
-/** What a call reads of a response. */
+/** The parts of a response that a call reads. */
 export type PlainResponse = Pick<Response, "ok" | "status" | "json">;
 
 export function client(
@@ -85,7 +85,7 @@ function urlFor(base: string, contract: Contract, input: object): URL {
   const { params = {}, query = {} } = input as Record<string, Record<string, string | undefined>>;
   const path = contract.path.replace(
     /:(\w+)/g,
-    // A lone surrogate has no UTF-8; with a replacement in its place the id is unknown.
+    // A lone surrogate has no UTF-8; its replacement makes the id unknown.
     (_, key: string) => encodeURIComponent((params[key] ?? "").toWellFormed()),
   );
   const url = new URL(`.${path}`, base.endsWith("/") ? base : `${base}/`);

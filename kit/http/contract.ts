@@ -3,7 +3,7 @@
 import * as z from "zod";
 
 /**
- * Who may call a route of the daemon (contract 10). The guard enforces this:
+ * Callers that may use a route of the daemon (contract 10). The guard enforces this:
  * - `public`: everyone;
  * - `user`: programs of the daemon's own user, without the token;
  * - `caller`: callers with the token, and callers that do not need it: the dashboard's pages, and
@@ -13,7 +13,7 @@ import * as z from "zod";
  */
 export type Access = "public" | "user" | "caller" | "token" | "checked";
 
-/** Whether a route is available through the relay; `admin` only with `relay.allow_admin`. */
+/** Access to a route through the relay; `admin` only with `relay.allow_admin`. */
 export type Tunnel = "open" | "admin" | "never";
 
 export type RequestPart = "params" | "query" | "body";
@@ -27,7 +27,7 @@ export interface Actor {
   readonly field?: `${RequestPart}.${string}`;
   /**
    * The actor if the field is absent: the recipient of the ask that the request names, the peer of
-   * its pane, the recipients of the deliveries that it settles, or the peer that made the record.
+   * its pane, the recipients of the deliveries that it resolves, or the peer that made the record.
    */
   readonly otherwise?: "recipient" | "pane" | "drained" | "maker";
   /** True if it takes messages out of the peer's queue, which a caller without proof may not do. */
@@ -68,7 +68,7 @@ export interface Contract {
   readonly responseType?: string;
   /** Responses by their status, besides those of `returns` and `fails`. */
   readonly otherResponses?: Readonly<Record<number, OtherResponse>>;
-  /** Where the response leads with status 303, in place of a 200. */
+  /** The page that the response leads to, with status 303 instead of 200. */
   readonly redirects_to?: `/${string}`;
 }
 

@@ -9,7 +9,7 @@ interface ExampleContext {
   readonly samples: Samples;
   /** The named schemas that `$ref` points to. */
   readonly schemas: Readonly<Record<string, unknown>>;
-  /** Whether fields that may be absent are in the example, too, if they have a sample. */
+  /** True if the example also has optional fields that have a sample. */
   readonly complete: boolean;
 }
 
@@ -81,7 +81,7 @@ function resolve(schema: JsonSchema, { schemas }: ExampleContext): JsonSchema {
   return isSchema(named) ? named : {};
 }
 
-/** Whether a sample is of the schema's type, and is one of its choices if it has any. */
+/** True if a sample is of the schema's type, and is among its choices if it has any. */
 function fits(
   sample: unknown,
   schema: JsonSchema,
@@ -99,7 +99,7 @@ function fits(
 
 /** The type that is not null. */
 function typeOf({ type }: JsonSchema): unknown {
-  return Array.isArray(type) ? type.find((one) => one !== "null") : type;
+  return Array.isArray(type) ? type.find((name) => name !== "null") : type;
 }
 
 /** The first alternative that is not null. */

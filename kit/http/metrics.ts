@@ -15,7 +15,7 @@ export interface Definition {
 }
 
 /** A metric whose values are counted elsewhere, one for each value of its label. */
-interface Labelled extends Pick<Definition, "name" | "help"> {
+interface LabelledDefinition extends Pick<Definition, "name" | "help"> {
   readonly label: string;
 }
 
@@ -33,7 +33,7 @@ export class Metrics {
   }
 
   /** Defines a gauge with one label. `read` returns a value for each value of the label. */
-  gauges(labelled: Labelled, read: () => Readonly<Record<string, number>>): void {
+  gauges(labelled: LabelledDefinition, read: () => Readonly<Record<string, number>>): void {
     this.#addLabelled("gauge", labelled, read);
   }
 
@@ -50,7 +50,7 @@ export class Metrics {
   }
 
   /** Defines a counter with one label whose totals are counted elsewhere. */
-  totals(labelled: Labelled, read: () => Readonly<Record<string, number>>): void {
+  totals(labelled: LabelledDefinition, read: () => Readonly<Record<string, number>>): void {
     this.#addLabelled("counter", labelled, read);
   }
 
@@ -82,7 +82,7 @@ export class Metrics {
 
   #addLabelled(
     type: "counter" | "gauge",
-    { name, help, label }: Labelled,
+    { name, help, label }: LabelledDefinition,
     read: () => Readonly<Record<string, number>>,
   ): void {
     const samples = () =>

@@ -8,7 +8,7 @@ import { type ProblemRow, Refusal } from "kit/core/problem.ts";
 
 type ListedProblem = Pick<ProblemRow, "status" | "publicCode">;
 
-/** What a description says besides its contracts. */
+/** Parts of an API description that its contracts do not have. */
 export interface ApiInfo {
   readonly title: string;
   readonly version: string;
@@ -21,7 +21,7 @@ export interface ApiInfo {
   readonly samples: Samples;
   /** The table that has every problem of the contracts. */
   readonly problems: Readonly<Record<string, ListedProblem>>;
-  /** Example bodies by the id of the route, in place of those made of samples. */
+  /** Example bodies by the id of the route, instead of bodies made of samples. */
   readonly bodies: Readonly<Record<string, unknown>>;
 }
 
@@ -184,7 +184,7 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
   };
 }
 
-/** JSON of another media type is an object; everything else is a text to the description. */
+/** JSON of another media type is an object; the description shows any other body as text. */
 function rawTypeOf(media_type: string): "object" | "string" {
   return media_type.endsWith("+json") ? "object" : "string";
 }
@@ -290,7 +290,7 @@ function refusesEmpty(body: z.ZodType): boolean {
   }
 }
 
-/** The request body. An empty one is read as `{}`. */
+/** The request body. An empty body is read as `{}`. */
 function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
   const schema = jsonSchema(body, "body", draft.schemas);
   const example = exampleBody(contract, draft);

@@ -11,11 +11,11 @@ import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
 export interface Caller {
   /** The remote address of the socket. Undefined without a socket (tests, the tunnel). */
   readonly remote: Deno.NetAddr | undefined;
-  /** Whether the request comes from a signed-in page of the daemon or of the relay. */
+  /** True if the request comes from a signed-in page of the daemon or of the relay. */
   readonly human: boolean;
-  /** Whether the caller holds the token or needs none. False only for `public` and `checked`. */
+  /** True if the caller holds the token or needs none. False only for `public` and `checked`. */
   readonly authorized: boolean;
-  /** Whether the caller sent the configured token. */
+  /** True if the caller sent the configured token. */
   readonly holds_token: boolean;
   /** Absent if a program on this machine sends the request. */
   readonly via?: "page" | "relay" | "machine";
@@ -46,7 +46,7 @@ export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
    * Runs the work of an idempotent route. If the request has an `Idempotency-Key`, the work and the
    * storing of the key are one transaction, so a refusal stores nothing. Without a key, the work is
-   * just called. Whatever must be awaited is awaited before this call.
+   * just called. Await any promise before this call.
    */
   commit: (work: () => HandlerResult<C>) => HandlerResult<C>;
 };
@@ -179,9 +179,9 @@ function actingCaller(
 }
 
 /**
- * The writes of one request. It waits for their commit from before any other request can run,
- * because another transaction of the same turn may fail the group of both: afterwards, nobody can
- * tell whose writes were lost.
+ * The writes of one request. It begins to wait for their commit before any other request can run.
+ * Another transaction of the same turn may fail the group of both; afterwards, it is unknown whose
+ * writes were lost.
  */
 class PendingWrites {
   readonly #guard: RouteGuard;
@@ -213,7 +213,7 @@ class PendingWrites {
     this.#add(this.#guard.whenDurable({ soon: false }));
     const outcome = await result;
     this.#add(this.#guard.whenDurable());
-    for (const each of this.#commits) await each;
+    for (const commit of this.#commits) await commit;
     return outcome;
   }
 
@@ -224,7 +224,7 @@ class PendingWrites {
   }
 }
 
-/** What a handler gets. It is a class, because the runtime makes the signal when it is read. */
+/** Input of a handler. It is a class, because the runtime makes the signal when it is read. */
 class RequestInput {
   readonly #raw: Request;
   caller: Caller;

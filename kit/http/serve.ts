@@ -36,7 +36,7 @@ export function serve(routes: readonly Route[], guard: RouteGuard): FetchHandler
       guard.admit(request, remote);
       // Most requests are for a path without parameters, which needs no search.
       const route = literalPaths.get(pathOf(request.url))?.get(routedMethod(request));
-      if (route) return await run(route, toRouted(request), remote, guard);
+      if (route) return await run(route, toRoutedRequest(request), remote, guard);
       return await app.fetch(request, { remote });
     } catch (error) {
       return await toErrorResponse(error, guard, request);
@@ -72,7 +72,7 @@ function pathOf(url: string): string {
 }
 
 /** A request whose path has no parameters and no query. */
-function toRouted(raw: Request): RoutedRequest {
+function toRoutedRequest(raw: Request): RoutedRequest {
   return { raw, param: () => ({}), query: () => ({}) };
 }
 

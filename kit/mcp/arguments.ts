@@ -21,7 +21,7 @@ export function readArguments<I extends z.ZodObject>(input: I, given: unknown): 
     again = input.safeParse(corrected);
   }
   if (again.success) return again.data;
-  // The error names the value that was sent, not the corrected one.
+  // The error names the sent value, not the corrected value.
   const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
   const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
   throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
@@ -32,9 +32,9 @@ function correct(args: unknown, issue: z.core.$ZodIssue): unknown {
   const [key, ...inner] = issue.path;
   if (typeof args !== "object" || args === null || typeof key !== "string") return args;
   if (inner.length > 0 || !Object.hasOwn(args, key)) return args;
-  const { [key]: value, ...others } = args as Readonly<Record<string, unknown>>;
-  if (value === null) return others;
-  return { ...others, [key]: toExpected(value, key, issue) };
+  const { [key]: value, ...rest } = args as Readonly<Record<string, unknown>>;
+  if (value === null) return rest;
+  return { ...rest, [key]: toExpected(value, key, issue) };
 }
 
 function toExpected(value: unknown, key: string, issue: z.core.$ZodIssue): unknown {

@@ -130,8 +130,8 @@ function withoutNulls(message: unknown): unknown {
   };
   if (params === null) return rest;
   if (params?.["arguments"] !== null) return message;
-  const { arguments: _, ...others } = params;
-  return { ...rest, params: others };
+  const { arguments: _, ...withoutArguments } = params;
+  return { ...rest, params: withoutArguments };
 }
 
 /** A parse error. Its id is null because no id could be read (JSON-RPC 2.0, section 5). */

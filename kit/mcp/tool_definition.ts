@@ -18,7 +18,7 @@ export const SEND_HINTS: Hints = { ...READ_HINTS, readOnlyHint: false, idempoten
 /** For a tool that sets a state. A repeated call has no further effect. */
 export const UPDATE_HINTS: Hints = { ...SEND_HINTS, idempotentHint: true };
 
-/** What a model is shown about a tool. */
+/** Description of a tool, as a model sees it. */
 export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string;
   readonly title: string;

@@ -10,23 +10,23 @@ import type { CollectorOptions } from "./collector.ts";
 import { toOtlp } from "./otlp.ts";
 import type { Attributes, Span } from "./span.ts";
 
-/** How many spans wait for the collector. Further ones are dropped and counted. */
+/** Maximum number of spans that wait for the collector. Further spans are dropped and counted. */
 export const QUEUED_SPANS_MAX = 4096;
 const BATCH_SPANS_MAX = 512;
-/** How long the collector may take to answer. */
+/** Maximum time for the collector to answer. */
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_BYTES_MAX = 65_536;
 /** The pause after a failed attempt. It doubles up to the maximum. */
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 60_000;
 const DROPS_LOGGED_EVERY_MS = 60_000;
-/** How long the shutdown waits for the spans that are left. */
+/** Maximum time that the shutdown waits for the remaining spans. */
 const CLOSE_MS_MAX = 2000;
 
 /** The statuses after which the same batch may be sent again (OTLP 1, "Failures"). */
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** What a collector answers if it has not taken all spans. */
+/** Answer of a collector that has not taken all spans. */
 const Answer = z.object({
   partialSuccess: z.object({ rejectedSpans: z.coerce.number().int().min(0) }),
 });
@@ -39,13 +39,13 @@ export interface SpanExporterDeps extends CollectorOptions {
   send(request: Request): Promise<Response>;
 }
 
-/** What became of a batch: it was taken, will be sent again, or was refused for good. */
+/** Result of a batch: it was taken, will be sent again, or was refused for good. */
 type Outcome = { state: "taken"; rejected: number } | { state: "failed" | "refused"; why: string };
 
 export class SpanExporter {
   readonly #deps: SpanExporterDeps;
   readonly #queue: Span[] = [];
-  /** Spans that the collector took, and those that it will never get, since the start. */
+  /** Spans that the collector took, and spans that it will never get, since the start. */
   readonly counts = { sent: 0, dropped: 0 };
   #logged = { at: Number.NEGATIVE_INFINITY, dropped: 0 };
   #lastFailure: string | undefined;
@@ -75,7 +75,7 @@ export class SpanExporter {
     this.#start(now);
   }
 
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a short time. */
   async close(): Promise<void> {
     const { clock } = this.#deps;
     this.tick(clock.monotonic());
@@ -150,7 +150,7 @@ async function toOutcome(response: Response): Promise<Outcome> {
     const state = RETRYABLE_STATUSES.has(status) ? "failed" : "refused";
     return { state, why: `the collector answered ${status}` };
   }
-  // A collector that answers with something else than OTLP has taken the spans, as far as known.
+  // A collector that answers in another format than OTLP has probably taken the spans.
   const bytes = await readUpTo(response.body, ANSWER_BYTES_MAX);
   const answer = Answer.safeParse(tryJson(bytes && decodeUtf8(bytes) || ""));
   return { state: "taken", rejected: answer.data?.partialSuccess.rejectedSpans ?? 0 };

@@ -30,7 +30,7 @@ function toOtlpSpan(span: Span) {
     name: span.name,
     kind: KINDS[span.kind],
     startTimeUnixNano: toNanoseconds(span.started_at),
-    // A step may be stored before the one that it follows; a span must not end before it starts.
+    // A step may be stored before the step that it follows; a span must not end before it starts.
     endTimeUnixNano: toNanoseconds(Math.max(span.started_at, span.ended_at)),
     attributes: toKeyValues(span.attributes),
     ...(link && { links: [{ traceId: link.trace_id, spanId: link.span_id }] }),

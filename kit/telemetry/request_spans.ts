@@ -5,7 +5,7 @@ import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { isRecorded, type Span, type SpanRef, toTraceContext } from "./span.ts";
 
-/** How many ended requests wait to be recorded. Further ones are not recorded. */
+/** Maximum number of ended requests that wait to be recorded. Further requests are dropped. */
 const ENDED_REQUESTS_MAX = 4096;
 
 /** A request that is being answered, or has just been. */
@@ -62,8 +62,8 @@ export interface RequestSpansOptions {
   /** The part of all traces that is recorded, 0 to 1. */
   readonly ratio: number;
   /**
-   * Whether every request joins its caller's trace; by default it does. If not, only a request does
-   * that sends something on.
+   * True, the default, if every request joins its caller's trace. If false, only a request that
+   * sends something on joins it.
    */
   readonly joins_callers?: boolean;
 }
@@ -85,13 +85,15 @@ export class RequestSpans {
     this.#joinsCallers = joins_callers;
   }
 
-  /** The request that the caller works for. Work that goes on after the response is for none. */
+  /**
+   * The request that the caller works for. Undefined for work that continues after the response.
+   */
   get current(): RequestSpan | undefined {
     const request = this.#current.getStore();
     return request?.ended_at === undefined ? request : undefined;
   }
 
-  /** Wraps a handler. A request that another one makes in this process is part of that one. */
+  /** Wraps a handler. A request that another request makes in this process is part of it. */
   traced<A extends readonly unknown[]>(handle: Handler<A>): Handler<A> {
     return (request, ...more) => {
       if (this.current) return handle(request, ...more);
@@ -111,7 +113,7 @@ export class RequestSpans {
     };
   }
 
-  /** The current request reached a route. The first one is its own. */
+  /** The current request reached a route. The first route is its own. */
   routed(path: string): void {
     if (this.current) this.current.route ??= path;
   }
@@ -121,7 +123,9 @@ export class RequestSpans {
     if (this.current) this.current.refusal = code;
   }
 
-  /** The traceparent that what the current request sends carries, given the one that it got. */
+  /**
+   * The traceparent for messages of the current request, given the traceparent that it received.
+   */
   continued(traceparent: string | undefined): string | undefined {
     const request = this.current;
     if (!request || traceparent === undefined) return traceparent;
@@ -129,7 +133,7 @@ export class RequestSpans {
     return joined ? `00-${joined.trace_id}-${request.span_id}-01` : traceparent;
   }
 
-  /** The current request as a parent. One that belongs to no trace begins one. */
+  /** The current request as a parent. A request without a trace begins a trace. */
   begun(): SpanRef | undefined {
     const request = this.current;
     if (!request) return undefined;

@@ -43,7 +43,7 @@ export function toTraceContext(traceparent: string | null): TraceContext | undef
 }
 
 /**
- * Whether a trace is recorded: its caller records it, and its id is within the ratio (0 to 1). The
+ * True if a trace is recorded: its caller records it, and its id is within the ratio (0 to 1). The
  * decision depends on the trace alone, so that every process with the same ratio agrees.
  */
 export function isRecorded({ trace_id, sampled }: TraceContext, ratio: number): boolean {

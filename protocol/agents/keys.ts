@@ -1,4 +1,4 @@
-/** What can be typed into a pane: texts, pastes and keys that write nothing. Safe in a browser. */
+/** Input for a pane: texts, pastes and keys that write nothing. Safe in a browser. */
 
 export const KEY_NAMES = [
   "Enter",

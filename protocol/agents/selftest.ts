@@ -9,7 +9,7 @@ import { Backend, TransportName } from "protocol/agents/contract.ts";
 /** The result for one transport. */
 export const Verdict = z.object({
   degraded: z.boolean(),
-  /** What failed, as a sentence; null if nothing did. */
+  /** The failure, as a sentence; null if the step passed. */
   why: z.string().nullable(),
 });
 
@@ -44,7 +44,7 @@ export const listSelftests = contract({
   }),
 });
 
-/** The file as it is read. An older release wrote the transports as `rungs`. */
+/** The stored form. An older release wrote the transports as `rungs`. */
 const StoredVerdicts = z.object({
   agents: z.partialRecord(Backend, z.preprocess(upgradeAgent, TestedAgent)),
 });

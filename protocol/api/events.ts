@@ -123,9 +123,9 @@ const Spread = z.object({ p50: z.number(), p99: z.number() });
 export type Spread = z.output<typeof Spread>;
 
 const DeliveryFigures = z.object({
-  /** How long it took until a transport had sent the message; null if none was sent. */
+  /** Time until a transport had sent the message; null if none was sent. */
   sent_ms: Spread.nullable(),
-  /** How long it took until its peer had seen it; null if none was seen. */
+  /** Time until its peer had seen it; null if none was seen. */
   seen_ms: Spread.nullable(),
 });
 
@@ -145,14 +145,14 @@ export const getFigures = contract({
     /** Messages that wait for a transport now. */
     queued: z.number().int(),
     database_bytes: z.number().int(),
-    /** Minutes of which something is known, oldest first. */
+    /** Minutes with data, oldest first. */
     minutes: z.array(DeliveryFigures.extend({
       at: Instant,
       sent: z.number().int(),
       seen: z.number().int(),
       /** Messages that failed, expired or were dropped. */
       lost: z.number().int(),
-      /** How many messages waited in this minute; null if that was not sampled. */
+      /** Number of messages that waited in this minute; null if that was not sampled. */
       queued: z.number().int().nullable(),
     })),
   }),

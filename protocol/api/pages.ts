@@ -83,7 +83,7 @@ export const createTicket = contract({
 });
 
 const PageState = z.object({
-  /** Whether requests of this page count as the human's. */
+  /** True if requests of this page count as the human's. */
   human: z.boolean(),
   /** The human's name; null if none is registered. */
   human_name: z.string().nullable(),

@@ -12,7 +12,7 @@ import {
   Text,
   TextOrEmpty,
 } from "kit/core/schema.ts";
-import { Attaching, Attachments } from "protocol/messages/attachments.ts";
+import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
 import { AuthorKind, GivenMetadata } from "protocol/peers/record.ts";
 import { Question } from "protocol/messages/question.ts";
@@ -115,7 +115,7 @@ export type Ask = z.output<typeof Ask>;
 const askFields = {
   from_peer: Sender.describe("The sender: a peer's id or name"),
   text: Text.describe("The question"),
-  attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+  attachments: AttachmentRefs.optional().describe("Uploaded files, by their ids"),
   reply_to: z.string().optional().describe("The earlier ask that this one continues"),
   circle: Name.optional().describe("Look up the name in this circle only"),
   bypass_circle: z.boolean().optional().describe(
@@ -246,7 +246,7 @@ export const ackAsk = contract({
       "The answer; without it, the ask is only acknowledged",
     ),
     option_id: z.string().max(255).optional().describe("The chosen option, as in `POST /answer`"),
-    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    attachments: AttachmentRefs.optional().describe("Uploaded files, by their ids"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
   actor: { field: "body.from_peer", otherwise: "recipient" },

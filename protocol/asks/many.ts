@@ -72,7 +72,7 @@ export const getMany = contract({
   params: z.object({ parent_id: z.string() }),
   returns: z.object({
     parent_id: z.string(),
-    /** Whether none, some or all of the children are closed. */
+    /** `pending`, `partial` or `complete`: none, some or all of the children are closed. */
     state: z.enum(["pending", "partial", "complete"]),
     children: z.array(Child),
   }),

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { Attaching } from "protocol/messages/attachments.ts";
+import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { GivenMetadata } from "protocol/peers/record.ts";
 import { CloseReasons, GivenQuestion, Origin, Outcome } from "protocol/asks/contract.ts";
@@ -29,7 +29,7 @@ export const answerAsk = contract({
     outcome: z.enum(["answered", "acknowledged", "denied", "declined", "cancelled"]).optional()
       .describe("How the question ends; by default it follows from the option or the text"),
     message: Text.optional().describe("A remark in addition to the answer"),
-    attachments: Attaching.optional().describe("Uploaded files, by their ids"),
+    attachments: AttachmentRefs.optional().describe("Uploaded files, by their ids"),
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
   actor: { field: "body.from_peer", otherwise: "recipient" },

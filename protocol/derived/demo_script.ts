@@ -1,6 +1,6 @@
 /** The script of the demo's two agents, which `mesh demo` and the dashboard play. */
 
-/** What a demo agent sends: its first message, and its responses to received messages. */
+/** Messages of a demo agent: its first message, and its responses to received messages. */
 export interface DemoScript {
   readonly firstMessage?: DemoMessage;
   readonly replyText?: string;

@@ -1,8 +1,8 @@
-/** How an ask ended, for a person who was about to answer it. */
+/** Describes the end of an ask to a person who was about to answer it. */
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 
-type Ended = Pick<Ask, "outcome" | "close_reason" | "responder">;
+type AskEnding = Pick<Ask, "outcome" | "close_reason" | "responder">;
 
 /** A sentence without the time. */
 export function endingOf(ask: Ask): string {
@@ -12,7 +12,7 @@ export function endingOf(ask: Ask): string {
 
 /** The same for the ask of an inbox item. */
 export function endingOfItem(
-  item: Ended & Pick<InboxItem, "from" | "question" | "option_id">,
+  item: AskEnding & Pick<InboxItem, "from" | "question" | "option_id">,
 ): string {
   return sentence(item, { asker: item.from, said: titleOf(item.question, item.option_id) ?? null });
 }
@@ -27,7 +27,7 @@ function titleOf(question: Ask["question"], option_id: string | null | undefined
 }
 
 function sentence(
-  { outcome, close_reason, responder }: Ended,
+  { outcome, close_reason, responder }: AskEnding,
   { asker, said }: { asker: string; said: string | null },
 ): string {
   const who = responder ?? "The daemon";
@@ -35,9 +35,9 @@ function sentence(
     case "acknowledged":
       return `${who} acknowledged it.`;
     case "answered":
-      return said ? `${who} answered: ${shortened(said)}` : `${who} answered it.`;
+      return said ? `${who} answered: ${shorten(said)}` : `${who} answered it.`;
     case "declined":
-      return said ? `${who} declined it: ${shortened(said)}` : `${who} declined it.`;
+      return said ? `${who} declined it: ${shorten(said)}` : `${who} declined it.`;
     case "cancelled":
       return `It was cancelled by ${responder ?? asker}.`;
     case "timed_out":
@@ -69,6 +69,6 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 const CHARS_MAX = 200;
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length > CHARS_MAX ? `${text.slice(0, CHARS_MAX)}…` : text;
 }

@@ -1,4 +1,4 @@
-/** Which jobs a peer executes. */
+/** Finds the jobs that a peer executes. */
 
 import type { JobInList } from "protocol/wire.ts";
 

@@ -1,4 +1,4 @@
-/** Which peers are subagents that another peer started; the page and the commands ask. */
+/** Finds peers that are subagents of another peer, for the page and the commands. */
 
 import type { Peer } from "protocol/wire.ts";
 

@@ -1,9 +1,9 @@
-/** What waits for the human, and who waits behind it. */
+/** Open asks to the human, and the agents that cannot go on until they are answered. */
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 
 /** The asks that cannot be answered before `ask` is, as far as the daemon knows. */
-export interface Blocked {
+export interface BlockedAgents {
   readonly names: readonly string[];
   /** When the longest of all these waits began; an instant. */
   readonly since: string;
@@ -13,14 +13,14 @@ export interface Blocked {
 export interface WaitingAsk {
   readonly item: InboxItem;
   readonly ask: Ask;
-  readonly behind: Blocked;
+  readonly behind: BlockedAgents;
 }
 
 /**
  * Names who cannot go on until `ask` is answered: its asker, the askers of open asks to that asker,
  * and so on. `open` is all open asks.
  */
-export function blockedBehind(ask: Ask, open: readonly Ask[]): Blocked {
+export function blockedBehind(ask: Ask, open: readonly Ask[]): BlockedAgents {
   const names = new Set<string>();
   let since = ask.created_at;
   const passed = new Set<string | null>([null, ask.to_peer_id]);
@@ -38,15 +38,17 @@ export function blockedBehind(ask: Ask, open: readonly Ask[]): Blocked {
   return { names: [...names], since };
 }
 
-/** Agents that stand still first, then asks that hold up others, each the longest wait first. */
+/**
+ * Agents that cannot continue first, then asks that block others; the longest wait first in each.
+ */
 export function byUrgency(
-  a: { readonly ask: Ask; readonly behind: Blocked },
-  b: { readonly ask: Ask; readonly behind: Blocked },
+  a: { readonly ask: Ask; readonly behind: BlockedAgents },
+  b: { readonly ask: Ask; readonly behind: BlockedAgents },
 ): number {
   return rank(a) - rank(b) || a.behind.since.localeCompare(b.behind.since);
 }
 
-function rank({ ask, behind }: { readonly ask: Ask; readonly behind: Blocked }): number {
+function rank({ ask, behind }: { readonly ask: Ask; readonly behind: BlockedAgents }): number {
   if (ask.question?.blocking) return 0;
   if (behind.names.length > 0) return 1;
   return ask.question ? 2 : 3;

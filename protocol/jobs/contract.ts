@@ -5,11 +5,11 @@ import { NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
-  absent,
-  given,
+  forbids,
   Instant,
   Name,
   queryInteger,
+  requires,
   Sender,
   shortText,
   Text,
@@ -36,7 +36,7 @@ export const TERMINAL_STATES: readonly z.output<typeof JobState>[] = [
   "unavailable",
 ];
 
-/** Whether a fire resumes the session of the previous fire. */
+/** Session of a fire: a new one, or the session of the previous fire. */
 export const Continuity = Execution.shape.continuity;
 
 /** The effect of an interrupted turn on its job. */
@@ -90,20 +90,20 @@ const JobBodyFields = z.object({
 /** The rules of `conflictsOf`, as a JSON schema. */
 const CONFLICTS = {
   allOf: [
-    { anyOf: [given("prompt"), given("title")] },
+    { anyOf: [requires("prompt"), requires("title")] },
     {
       anyOf: [
         {
           allOf: [
-            given("assigned_peer"),
-            absent("path", "backend", "profile"),
+            requires("assigned_peer"),
+            forbids("path", "backend", "profile"),
             { properties: { process_scope: { enum: ["persistent", null] } } },
           ],
         },
-        { allOf: [given("path", "backend"), absent("assigned_peer")] },
+        { allOf: [requires("path", "backend"), forbids("assigned_peer")] },
       ],
     },
-    { anyOf: [absent("cron"), absent("due_at", "deadline_at", "expires_at")] },
+    { anyOf: [forbids("cron"), forbids("due_at", "deadline_at", "expires_at")] },
   ],
 };
 

@@ -67,7 +67,7 @@ const Progress = z.object({
 });
 
 /** The fields that templates and jobs share. */
-const Owned = z.object({
+const OwnedJob = z.object({
   title: z.string(),
   kind: z.string(),
   owner_peer_id: nullableString,
@@ -83,7 +83,7 @@ const Owned = z.object({
   updated_at: Instant,
 });
 
-export const Job = Owned.extend({
+export const Job = OwnedJob.extend({
   job_id: z.string(),
   work_id: z.string(),
   state: JobState,
@@ -114,7 +114,7 @@ export const Job = Owned.extend({
 }).meta({ id: "Job" });
 export type Job = z.output<typeof Job>;
 
-export const Template = Owned.extend({
+export const Template = OwnedJob.extend({
   calendar_id: z.string(),
   state: TemplateState,
   cron: z.string(),

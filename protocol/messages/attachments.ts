@@ -6,7 +6,7 @@ import { contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { tagAttributes } from "protocol/messages/frame_markers.ts";
 
-/** How many files one message may carry. */
+/** Maximum number of files of one message. */
 export const ATTACHMENTS_MAX = 20;
 
 /**
@@ -40,10 +40,10 @@ export function toWire(attachments: Attachments): z.input<typeof Attachments> {
   return z.encode(Attachments, attachments);
 }
 
-type Shown = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
+type TagFields = Pick<Attachment, "id" | "filename" | "size" | "content_type" | "path">;
 
 /** The tag that shows an attachment in a message's frame (contract 5), as one escaped line. */
-export function toTag({ id, filename, content_type, size, path }: Shown): string {
+export function toTag({ id, filename, content_type, size, path }: TagFields): string {
   return `<attachment ${tagAttributes({ id, name: filename, type: content_type, size, path })}/>`;
 }
 
@@ -53,10 +53,10 @@ const Id = z.string().max(64);
  * The attachments of a request: ids, or objects that have an `id`, such as the response to an
  * upload.
  */
-export const Attaching = z.array(
+export const AttachmentRefs = z.array(
   z.union([Id, z.object({ id: Id })], "Give an id such as att-…, or an object with an id"),
-).max(ATTACHMENTS_MAX).transform((given) => [
-  ...new Set(given.map((one) => typeof one === "string" ? one : one.id)),
+).max(ATTACHMENTS_MAX).transform((refs) => [
+  ...new Set(refs.map((ref) => typeof ref === "string" ? ref : ref.id)),
 ]);
 
 export const uploadAttachment = contract({

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR, Ok } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { given, Instant, queryInteger } from "kit/core/schema.ts";
+import { Instant, queryInteger, requires } from "kit/core/schema.ts";
 import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
@@ -32,7 +32,7 @@ export const Delivery = z.object({
   voice: AuthorKind,
   unverified: z.boolean().describe("Whether its voice is `unverified`"),
   sent_by: nullableString.describe("The person who sent it in the sender's name; null for none"),
-  /** Whether it may be read within a running turn: its sender says so, or the human sent it. */
+  /** True if it may be read within a running turn: its sender says so, or the human sent it. */
   urgent: z.boolean(),
   text: z.string(),
   attachments: Attachments,
@@ -74,7 +74,7 @@ export const TARGET_FAILS = [
   "to_self",
 ] as const;
 
-/** How long after `sent` a delivery without a proof is reported as unproved (architecture 3). */
+/** Time after `sent` until a delivery without proof is reported as unproved (architecture 3). */
 export const PROOF_MS_MAX = 30_000;
 
 /** The field of a request that marks its message as urgent. */
@@ -83,9 +83,11 @@ export const Urgent = z.boolean().optional().describe(
     "human sends is urgent unless this is false",
 );
 
-/** A W3C trace context. A malformed one counts as absent, so that the daemon chooses the trace. */
+/**
+ * A W3C trace context. A malformed context counts as absent, so that the daemon chooses the trace.
+ */
 export const Traceparent = z.string().nullish().catch(undefined)
-  .transform((given) => typeof given === "string" ? readTrace(given) : undefined);
+  .transform((requires) => typeof requires === "string" ? readTrace(requires) : undefined);
 
 /** The fields that an ask has in addition to those of its delivery, set when the ask opens. */
 export interface AskFields {
@@ -165,7 +167,7 @@ export const settleDeliveries = contract({
   }).refine(({ drain_id, delivery_ids }) => (drain_id ?? delivery_ids) !== undefined, {
     message: "Give the drain_id or the delivery_ids",
   }).meta({
-    allOf: [{ anyOf: [given("drain_id"), given("delivery_ids")] }],
+    allOf: [{ anyOf: [requires("drain_id"), requires("delivery_ids")] }],
   }),
   actor: { otherwise: "drained", drains: true },
   returns: Ok,

@@ -23,7 +23,7 @@ export const deliveryMachine = stateMachine("delivery", [
   ["failed",      "offered",    "queued"    ], // A surface is offered an item again (contract 4).
   ["queued",      "expired",    "expired"   ],
   ["queued",      "dropped",    "dropped"   ],
-  // The other machine has told how the message ended there.
+  // The other machine has reported how the message ended there.
   ["queued",      "failed_there",  "failed" ],
   ["sent",        "failed_there",  "failed" ],
   ["accepted",    "failed_there",  "failed" ],

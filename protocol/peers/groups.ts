@@ -5,7 +5,7 @@ import { contract } from "protocol/contract.ts";
 import { Name, shortText } from "kit/core/schema.ts";
 import { onePeer, Peer, Tag, Tags } from "protocol/peers/record.ts";
 
-/** How many peers one `@tag` may mean, as many as one ask to many may have. */
+/** Maximum number of peers of one `@tag`: the limit of an ask to many peers. */
 export const GROUP_PEERS_MAX = 100;
 /** As large as the settings for all peers may be. */
 const QUEUE_MAX = 1_000_000;

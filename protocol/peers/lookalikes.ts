@@ -39,7 +39,7 @@ const LATIN_LETTERS: ReadonlyMap<string, string> = new Map(
 /** Pairs of letters that look like one letter. */
 const LETTER_PAIRS = [["rn", "m"], ["vv", "w"], ["cl", "d"]] as const;
 
-/** The skeleton of a name: confusable names have the same one (after UTS #39). */
+/** The skeleton of a name: confusable names have the same skeleton (after UTS #39). */
 export function skeletonOf(name: string): string {
   const plain = name.normalize("NFKD").replaceAll(/[\p{Cf}\p{M}\s]/gu, "").toLowerCase();
   const latin = [...plain].map((letter) => LATIN_LETTERS.get(letter) ?? letter).join("");
@@ -52,8 +52,8 @@ const SEPARATORS = /[._-]+/g;
 const NUMBER = /(?<![._-])[._-]+\d+$/;
 
 /** True if a reader may confuse two names: `s.am`, `sam_` and `sam-2` look like `sam`. */
-export function looksLike(name: string, other: string): boolean {
-  return readingOf(name) === readingOf(other);
+export function looksLike(name: string, known: string): boolean {
+  return readingOf(name) === readingOf(known);
 }
 
 /** Returns a check if a reader may confuse a name with any of these. */
@@ -66,7 +66,9 @@ function readingOf(name: string): string {
   return readingOfPeer(name.replace(NUMBER, "")) || readingOfPeer(name);
 }
 
-/** How a peer's name reads. A number makes another name, as a second peer of a name gets one. */
+/**
+ * The reading of a peer's name. A number makes another name, as a second peer of a name gets one.
+ */
 export function readingOfPeer(name: string): string {
   return skeletonOf(name.replaceAll(SEPARATORS, ""));
 }

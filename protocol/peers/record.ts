@@ -9,7 +9,7 @@ import { peerMachine } from "protocol/peers/states.ts";
 export const Role = z.enum(["agent", "orchestrator", "service", "human"]);
 export type Role = z.infer<typeof Role>;
 
-/** Which peers in tmux share a circle: those of a session, of a window, or of the machine. */
+/** Boundary of a circle of peers in tmux: a session, a window, or the machine. */
 export const CircleBoundary = z.enum(["session", "window", "machine"]);
 export type CircleBoundary = z.output<typeof CircleBoundary>;
 
@@ -111,16 +111,16 @@ export const Peer = z.object({
   last_seen: Instant.nullable(),
   description: nullableString,
   tags: z.array(z.string()),
-  /** Whether it is reminded of open asks as it stops; null follows the setting asks.reminders. */
+  /** True if it is reminded of open asks as it stops; null follows the setting asks.reminders. */
   reminders: z.boolean().nullable(),
-  /** How many messages may wait for it; null follows the setting daemon.queue.max_per_peer. */
+  /** Maximum number of waiting messages; null follows the setting daemon.queue.max_per_peer. */
   queue_max: z.number().int().nullable(),
   /**
-   * How many messages a minute one sender may send to it, 0 for any number; null follows the
-   * setting daemon.limits.pair_per_minute.
+   * Maximum number of messages a minute from one sender, 0 for any number; null follows the setting
+   * daemon.limits.pair_per_minute.
    */
   pair_per_minute: z.number().int().nullable(),
-  /** Whether its hooks hand it messages, for example in the context of a prompt. */
+  /** True if its hooks hand it messages, for example in the context of a prompt. */
   hook_messages: z.boolean(),
   metadata: Metadata,
   agent_pid: z.number().int().nullable(),
@@ -211,7 +211,7 @@ export const Registered = z.object({
   circle: z.string(),
   role: Role,
   mesh_session_id: z.string(),
-  /** For a new peer, and for one that proved its identity; else null. */
+  /** For a new peer, and for a peer that proved its identity; null otherwise. */
   birth_certificate: z.string().nullable(),
 });
 
@@ -247,7 +247,7 @@ export const Address = z.object({
 });
 export type Address = z.output<typeof Address>;
 
-/** Whether a peer is the human of this machine, whose messages go to the inbox. */
+/** True if a peer is the human of this machine, whose messages go to the inbox. */
 export function isLocalHuman({ role, daemon_id }: Pick<Address, "role" | "daemon_id">): boolean {
   return role === "human" && daemon_id === null;
 }
@@ -279,7 +279,7 @@ export const Restart = z.object({
 }).meta({ id: "Restart" });
 export type Restart = z.output<typeof Restart>;
 
-/** Whether and how a peer can be restarted, as part of its record (specification 2). */
+/** Ability to restart, as part of a peer's record (specification 2). */
 export const RestartBlock = z.object({
   restartable: z.boolean(),
   /** Why it cannot be restarted; null if it can. */

@@ -31,7 +31,7 @@ export interface MachineRequest {
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
   /** Aborts the request and the body of its response, at both ends of the tunnel. */
   readonly signal?: AbortSignal;
-  /** How long to wait for the head of the response. The body may take longer. */
+  /** Maximum time to the head of the response. The body may take longer. */
   readonly timeout_ms: number;
   /** If set, the whole body is read within `timeout_ms`, up to this size. */
   readonly whole_bytes_max?: number;

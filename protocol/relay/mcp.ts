@@ -11,7 +11,7 @@ export const READ = "agents:read";
 /** The scope that allows an app to send messages to agents. */
 export const WRITE = "agents:write";
 
-/** What an access token allows. */
+/** Rights of an access token. */
 export const Bearer = z.object({
   grant_id: z.string(),
   /** The namespace of the machines that the app can reach: the digest of a relay secret. */

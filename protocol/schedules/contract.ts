@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
-import { absent, given, Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
+import { forbids, Instant, Name, queryInteger, requires, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "protocol/schedules/states.ts";
@@ -11,12 +11,9 @@ import { When } from "protocol/schedules/when.ts";
 
 const nullableString = z.string().nullable();
 
-/**
- * How many schedules may be active at once. The limit stops an agent that creates schedules in a
- * loop.
- */
+/** Maximum number of active schedules. It stops an agent that creates schedules in a loop. */
 export const ACTIVE_MAX = 10_000;
-/** How many schedules one list returns at most, so that all active ones fit. */
+/** Maximum number of schedules in one list, so that all active schedules fit. */
 const LIST_MAX = ACTIVE_MAX;
 
 export const ScheduleKind = z.enum(["notify", "ask"]);
@@ -39,14 +36,15 @@ export const Schedule = z.object({
   timezone: nullableString,
   circle: nullableString,
   state: ScheduleState,
-  /** Null once the schedule is settled. */
+  /** Null once the schedule has ended. */
   next_fire_at: Instant.nullable(),
   last_fired_at: Instant.nullable(),
   /** Null if the sender is no registered peer. */
   from_peer_id: nullableString,
   from_peer_name: z.string(),
   /**
-   * Whether the last message was accepted for delivery. Its trace shows what happened after that.
+   * `fired` if the last message was accepted for delivery. Its trace shows what happened after
+   * that.
    */
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: nullableString,
@@ -87,8 +85,8 @@ export const createSchedule = contract({
   }).meta({
     allOf: [{
       anyOf: [
-        { allOf: [given("fire_at"), absent("cron")] },
-        { allOf: [given("cron"), absent("fire_at")] },
+        { allOf: [requires("fire_at"), forbids("cron")] },
+        { allOf: [requires("cron"), forbids("fire_at")] },
       ],
     }],
   }),
@@ -152,10 +150,10 @@ export const editSchedule = contract({
     allOf: [
       {
         anyOf: ["to_peer", "text", "kind", "fire_at", "cron", "timezone"].map((name) =>
-          given(name)
+          requires(name)
         ),
       },
-      { anyOf: [absent("fire_at"), absent("cron")] },
+      { anyOf: [forbids("fire_at"), forbids("cron")] },
     ],
   }),
   actor: { otherwise: "maker" },

@@ -7,10 +7,10 @@ import { parseFromNow } from "kit/core/duration.ts";
 /** A parsed `fire_at`: an instant, or milliseconds from now. */
 export type When = { readonly at: number } | { readonly in_ms: number };
 
-/** How far in the past `fire_at` may be, because clocks differ and requests take time. */
+/** Maximum age of `fire_at`, because clocks differ and requests take time. */
 const LATE_MS_MAX = 60_000;
 const YEAR_MS = 366 * 86_400_000;
-/** How far ahead `fire_at` may be. A later time is probably a typing error. */
+/** Maximum distance of `fire_at`. A later time is probably a typing error. */
 const AHEAD_MS_MAX = 10 * YEAR_MS;
 
 const ALLOWED =

@@ -52,7 +52,7 @@ export const spawnConfig = contract({
   }),
 });
 
-/** How many folders one answer has. */
+/** Maximum number of folders in one answer. */
 export const FOLDERS_MAX = 50;
 
 export const listFolders = contract({
@@ -66,7 +66,7 @@ export const listFolders = contract({
   returns: z.object({
     /** Paths in the form of `prefix`; hidden folders last. */
     folders: z.array(z.string()),
-    /** Whether there are more than the answer has. */
+    /** True if there are more folders than the answer has. */
     truncated: z.boolean(),
   }),
   fails: ["path_not_allowed"],

@@ -1,4 +1,4 @@
-/** The routes that start an agent with an earlier session, or with a copy of one, as data. */
+/** The routes that start an agent with an earlier session, or with a copy of a session, as data. */
 
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
@@ -29,8 +29,8 @@ export const forkSession = contract({
     /** The agent's own id of the session that was copied. */
     session_id: z.string(),
     /**
-     * What the source did meanwhile: of a turn that is still going on, the copy has only what was
-     * in the agent's files.
+     * State of the source's turn when the copy was made. A copy of a running turn has only the part
+     * that was in the agent's files.
      */
     source_turn_state: TurnState.nullable(),
   }),
@@ -53,9 +53,9 @@ export const forkSession = contract({
   ],
 });
 export type ForkRequest = z.output<typeof forkSession.body>;
-export type Forked = z.output<typeof forkSession.returns>;
+export type ForkResult = z.output<typeof forkSession.returns>;
 
-/** How many sessions one answer lists. */
+/** Maximum number of sessions in one answer. */
 export const SESSIONS_MAX = 50;
 
 export const EndedSession = z.object({
@@ -94,7 +94,7 @@ export const listSessions = contract({
     /** False if older sessions may be missing, because only the latest files are looked into. */
     complete: z.boolean(),
     /**
-     * Whether titles are neither shown nor searched. They are for a proved person, for agents of
+     * True if titles are neither shown nor searched. They are for a proved person, for agents of
      * this machine with transcripts: peers, and for nobody with transcripts: off.
      */
     titles_hidden: z.boolean(),
@@ -147,4 +147,4 @@ export const resumeSession = contract({
   ],
 });
 export type ResumeRequest = z.output<typeof resumeSession.body>;
-export type Resumed = z.output<typeof resumeSession.returns>;
+export type ResumeResult = z.output<typeof resumeSession.returns>;

@@ -3,7 +3,7 @@
  * written, and when it holds. It loads no schema.
  */
 
-/** What a condition reads of a peer. */
+/** The fields of a peer that a condition reads. */
 export interface PeerActivity {
   readonly status: string;
   readonly turn_state: string | null;
@@ -11,23 +11,23 @@ export interface PeerActivity {
 
 // deno-fmt-ignore
 export const PEER_STATES: Readonly<Record<string, (peer: PeerActivity) => boolean>> = {
-  idle:    (peer) => isOnline(peer) && doing(peer) === "idle",
-  working: (peer) => isOnline(peer) && doing(peer) === "working",
-  blocked: (peer) => isOnline(peer) && doing(peer) === "awaiting_input",
+  idle:    (peer) => isOnline(peer) && activityOf(peer) === "idle",
+  working: (peer) => isOnline(peer) && activityOf(peer) === "working",
+  blocked: (peer) => isOnline(peer) && activityOf(peer) === "awaiting_input",
   online:  (peer) => isOnline(peer),
   offline: (peer) => !isOnline(peer),
 };
 
-/** Ends of a turn, which are no states that last: only a subscription is told of them. */
+/** Ends of a turn. They are not lasting states, so only a subscription can use them. */
 export const FINISHED = "finished";
 /** An error ended the turn. */
 export const FAILED = "failed";
 
 const PEER_FORM = `peer:NAME ${Object.keys(PEER_STATES).join("|")}`;
 const RECORD_FORMS = "job:ID ended, ask:ID closed";
-/** What `mesh wait` may wait for. */
+/** Conditions that `mesh wait` accepts. */
 export const STATE_FORMS = `${PEER_FORM}, ${RECORD_FORMS}`;
-/** What a subscription may be for. */
+/** Conditions that a subscription accepts. */
 export const FORMS = `${PEER_FORM}|${FINISHED}|${FAILED}, ${RECORD_FORMS}, file:NAME/GLOB edited`;
 
 export type ConditionKind = "peer" | "job" | "ask" | "file";
@@ -77,7 +77,7 @@ export function isOnline({ status }: Pick<PeerActivity, "status">): boolean {
   return status === "online" || status === "busy";
 }
 
-/** What an online peer does, by its turns or, without any, by its status. */
-export function doing({ status, turn_state }: PeerActivity): string {
+/** Activity of an online peer, by its turns or, without any, by its status. */
+export function activityOf({ status, turn_state }: PeerActivity): string {
   return turn_state ?? (status === "busy" ? "working" : "idle");
 }

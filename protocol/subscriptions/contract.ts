@@ -10,11 +10,11 @@ import { subscriptionMachine } from "protocol/subscriptions/states.ts";
 
 const nullableString = z.string().nullable();
 
-/** How many subscriptions of one subscriber may be active at once. */
+/** Maximum number of active subscriptions of one subscriber. */
 export const PER_PEER_MAX = 20;
-/** How many subscriptions may be active at once. Each tick checks all of them. */
+/** Maximum number of active subscriptions. Each tick checks all of them. */
 export const ACTIVE_MAX = 1000;
-/** How many subscriptions one list returns at most. */
+/** Maximum number of subscriptions in one list. */
 const LIST_MAX = 1000;
 /** A subscription's text is short, as the proof follows it in the message. */
 const TEXT_CHARS_MAX = 10_000;
@@ -45,15 +45,15 @@ export const Subscription = z.object({
   /** The text of the message; null for a message of the proof alone. */
   text: nullableString,
   circle: nullableString,
-  /** Until when each occurrence is told; null for a subscription that is told once. */
+  /** End of the time in which each occurrence is reported; null for a single report. */
   until: Instant.nullable(),
   state: SubscriptionState,
-  /** How many messages were sent. */
+  /** Number of messages sent. */
   fires: z.number().int(),
   last_fired_at: Instant.nullable(),
   last_outcome: z.enum(["fired", "failed"]).nullable(),
   last_error: nullableString,
-  /** What was observed, by whom, and when. */
+  /** The observation, its observer, and its time. */
   last_proof: nullableString,
   /** The id of the last message, for `GET /traces/{trace_id}`. */
   last_message_id: nullableString,

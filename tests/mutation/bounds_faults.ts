@@ -162,7 +162,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     file: "kit/mcp/arguments.ts",
     tests: ["tests/kit/mcp"],
     faults: [
-      ["null is not left out", "if (value === null) return others;", ""],
+      ["null is not left out", "if (value === null) return rest;", ""],
       [
         "any number that is too large is clamped",
         'issue.code === "too_big" && key.endsWith("_seconds")',

@@ -52,7 +52,7 @@ export const DATA_TARGETS: readonly Target[] = [
     faults: [
       [
         "rows that fill no batch are forgotten",
-        "for (const { values } of rows.slice(at)) one.run(...values);",
+        "for (const { values } of rows.slice(at)) single.run(...values);",
         "",
       ],
       [

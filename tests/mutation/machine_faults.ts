@@ -98,7 +98,7 @@ const TRUST_TARGETS: readonly Target[] = [
       ],
       [
         "a known machine takes a name with rights",
-        "if (this.#takesReserved(pinned, card)) return refused(refusals.nameReserved(card, pinned));",
+        "if (this.#takesReserved(pinned, card)) return refuse(refusals.nameReserved(card, pinned));",
         "",
       ],
     ],
@@ -268,7 +268,7 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "an entry that is too large for the bus holds up all others",
-        "if (others.length === 0) this.#refuse(first);",
+        "if (rest.length === 0) this.#refuse(first);",
         "",
       ],
     ],

@@ -89,7 +89,7 @@ const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a peer whose answer came too late does not hear of it",
-        "} else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));",
+        "} else this.#closings.applyLate(tx, machine, parseBody(ENTRIES.late, body));",
         "}",
       ],
       [
@@ -290,7 +290,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a machine that is refused is not told",
-        "for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);",
+        "for (const { to, notice } of this.refusals.takeDue()) this.#sendNotice(to, notice);",
         "",
       ],
     ],
@@ -306,8 +306,8 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "a refusal is told with every entry",
-        "can_hear && now - told_at >= TELL_MS",
-        "can_hear && told_at < now",
+        "can_hear && now - notified_at >= NOTICE_MS",
+        "can_hear && notified_at < now",
       ],
     ],
   },

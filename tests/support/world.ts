@@ -169,7 +169,7 @@ const noTerminals: Terminals = {
   isAvailable: () => Promise.resolve(false),
   openWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   splitWindow: () => Promise.resolve({ ok: false, reason: "no tmux" }),
-  look: () => Promise.resolve(undefined),
+  getPane: () => Promise.resolve(undefined),
   isGone: () => Promise.resolve(false),
   close: () => Promise.resolve(),
   closeIfSame: () => Promise.resolve(false),
@@ -282,7 +282,7 @@ function platformOf(
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
-    paneOf: options.paneOf ?? ((socket, pane_id) => terminals.look(socket, pane_id)),
+    paneOf: options.paneOf ?? ((socket, pane_id) => terminals.getPane(socket, pane_id)),
     callers: callersOf(options),
   };
 }

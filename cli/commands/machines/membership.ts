@@ -3,7 +3,7 @@
 import { randomIds } from "kit/core/clock.ts";
 import { UnusableBusFile } from "../../../daemon/app/membership/files.ts";
 import {
-  type JoinedAs,
+  type JoinReport,
   type Membership,
   SettingsRefused,
   writeMembership,
@@ -35,7 +35,7 @@ export async function daemonIdOf(context: CommandContext): Promise<string> {
 }
 
 /** Writes files and settings; what they refuse becomes an error of the command. */
-export async function join({ env }: CommandContext, membership: Membership): Promise<JoinedAs> {
+export async function join({ env }: CommandContext, membership: Membership): Promise<JoinReport> {
   return await withPlainErrors(() => writeMembership(env, randomIds, membership));
 }
 

@@ -16,7 +16,7 @@ import { formatAge } from "../../output/time.ts";
 import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
 
 type Found = WireResponse<typeof listSessions>;
-type Resumed = WireResponse<typeof resumeSession>;
+type ResumeResult = WireResponse<typeof resumeSession>;
 
 export const STARTING_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -85,7 +85,7 @@ function isList(args: Args): boolean {
 }
 
 /** Starts the one session that matches; otherwise returns those that do. */
-async function resume(context: CommandContext, args: Args): Promise<Found | Resumed> {
+async function resume(context: CommandContext, args: Args): Promise<Found | ResumeResult> {
   const path = args.get("path");
   const found = await context.call(listSessions, {
     query: {

@@ -16,7 +16,7 @@ import {
 import { styled } from "../../output/terminal.ts";
 import { TERMINAL_STATES } from "protocol/jobs/contract.ts";
 import {
-  doing,
+  activityOf,
   isOnline,
   parseCondition,
   PEER_STATES,
@@ -158,5 +158,5 @@ function jobEnded({ call }: CommandContext, id: string): Condition {
 }
 
 function stateOf(peer: Peer): string {
-  return isOnline(peer) ? doing(peer) : peer.status;
+  return isOnline(peer) ? activityOf(peer) : peer.status;
 }

@@ -21,11 +21,11 @@ export interface ActorsDeps {
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
   readonly identityLookup: Pick<IdentityLookup, "get" | "looksLikeIdentified">;
-  /** The recipient of an ask; undefined for an unknown one. */
+  /** The recipient of an ask; undefined for an unknown ask. */
   recipientOf(correlation_id: string): string | undefined;
-  /** The peer that made a schedule or a subscription; undefined for an unknown one. */
+  /** The peer that made a schedule or a subscription; undefined for an unknown record. */
   makerOf(id: string): string | undefined;
-  /** The recipients of the deliveries that a receipt settles. */
+  /** The recipients of the deliveries that a receipt resolves. */
   drainedPeers(receipt: Omit<SettleDeliveries, "status">): string[];
 }
 
@@ -44,8 +44,8 @@ export class Actors {
   }
 
   /**
-   * The caller with what is proved. Throws `not_your_identity` if it is proved to be another
-   * registered peer, or if it would take messages from a queue without a proof.
+   * The caller with its proof. Throws `not_your_identity` if it is proved to be another registered
+   * peer, or if it would take messages from a queue without a proof.
    */
   check(actor: Actor, parts: RequestParts): Caller | Promise<Caller> {
     const { caller, headers } = parts;
@@ -57,7 +57,7 @@ export class Actors {
       .then((peer_id) => this.#decide(actor, parts, peer_id));
   }
 
-  /** True if the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be a registered peer other than this peer. */
   isAnother(peer: ActingPeer, caller: Pick<Caller, "remote">): boolean {
     return this.#compare(peer, caller) === "another";
   }

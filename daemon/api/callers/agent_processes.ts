@@ -18,13 +18,13 @@ export interface AgentProcessesDeps {
     parentOf(pid: number): number | undefined;
     startTimeOf(pid: number): string | undefined;
   };
-  /** Whether people use a process directly, so that it does not count as an agent's process. */
+  /** True if people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
   readonly pid: number;
 }
 
-/** When this many processes are remembered, those that have ended are removed. */
+/** Number of remembered processes at which processes that have ended are removed. */
 const CLEANUP_AT = 256;
 /** Maximum number of processes that are known not to be above the daemon. */
 const NOT_ABOVE_MAX = 10_000;
@@ -125,8 +125,8 @@ export class AgentProcesses {
   }
 
   /**
-   * True for `#daemonAncestors`. A process that is none of them never becomes one: the system gives
-   * the children of a process that has ended to one of its ancestors.
+   * True for `#daemonAncestors`. Other processes never become an ancestor: the system gives the
+   * children of a process that has ended to one of its ancestors.
    */
   #isAboveDaemon(pid: number): boolean {
     const started = this.#deps.processes.startTimeOf(pid);

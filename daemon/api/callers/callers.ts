@@ -1,4 +1,4 @@
-/** Who sends a request, where the kernel can prove it (contract 2, 6 and 10). */
+/** Identifies the sender of a request, where the kernel can prove it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
@@ -34,13 +34,13 @@ export class Callers {
     this.#deps = deps;
   }
 
-  /** Whether this platform can tell callers apart by their user. */
+  /** True if this platform can tell callers apart by their user. */
   get canIdentify(): boolean {
     return this.#deps.sockets.canIdentify;
   }
 
   /**
-   * Whether a socket is proved to belong to the daemon's user or to root. Always true on platforms
+   * True if a socket is proved to belong to the daemon's user or to root. Always true on platforms
    * that cannot tell.
    */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
@@ -51,7 +51,7 @@ export class Callers {
   }
 
   /**
-   * Whether the kernel proves that this process, or one of its descendants, sends the request.
+   * True if the kernel proves that this process, or one of its descendants, sends the request.
    * `max` limits how many descendants are checked.
    */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">, max?: number): boolean {
@@ -104,7 +104,7 @@ export class Callers {
   }
 
   /**
-   * Whether a registered agent, or a process it started, sends the request. All descendants are
+   * True if a registered agent, or a process it started, sends the request. All descendants are
    * checked, so that an agent with many child processes is recognized, too.
    */
   isAgent(caller: Pick<Caller, "remote">): boolean {
@@ -114,7 +114,7 @@ export class Callers {
   }
 
   /**
-   * Whether the human sends the request, either from a page that a person signed in to, or from the
+   * True if the human sends the request, either from a page that a person signed in to, or from the
    * CLI at a terminal that a person opened. False in both cases if an agent's process sends it.
    */
   isHuman(caller: Caller, headers: Headers): boolean {
@@ -127,7 +127,7 @@ export class Callers {
   }
 
   /**
-   * Whether an answer in the human's name counts as the human's (contract 2). A surface, which is a
+   * True if an answer in the human's name counts as the human's (contract 2). A surface, which is a
    * program that is not an agent's, vouches for its author. A page vouches for nobody: it counts
    * like any other message of the page, whichever surface it names.
    */
@@ -136,7 +136,7 @@ export class Callers {
     return isPage ? this.isHuman(caller, headers) : !this.isAgent(caller);
   }
 
-  /** Whether the caller may open a page that speaks as the human. */
+  /** True if the caller may open a page that speaks as the human. */
   mayOpenPage(caller: Caller, headers: Headers): boolean {
     if (this.isHuman(caller, headers)) return true;
     // On a platform that cannot prove terminals, the token distinguishes the human from other

@@ -55,7 +55,8 @@ export class CallingPeers implements IdentifyDeps {
     { names_session }: { readonly names_session: boolean },
   ): boolean {
     const identifiesCalls = this.#deps.transports.adapterOf(backend)?.sessionOfCall !== undefined;
-    // The session may be that of another agent, such as one that this agent started in its shell.
+    // The session may belong to another agent, such as an agent that this agent started in its
+    // shell.
     return !identifiesCalls && !(names_session && definitionOf(backend)?.hooks);
   }
 
@@ -78,10 +79,10 @@ export class CallingPeers implements IdentifyDeps {
   ): CallingPeer | undefined {
     const { identityLookup, processes } = this.#deps;
     const byProcess = identityLookup.peerOfProcesses(lineageOf(processes, pid));
-    if (byProcess) return toCalling(byProcess.peer, "process");
+    if (byProcess) return toCallingPeer(byProcess.peer, "process");
     const bySession = session && this.peerOfCall({ pid, session })?.peer;
-    if (bySession) return toCalling(bySession, "session");
-    return toCalling(pane && identityLookup.peerOfPane(pane), "pane");
+    if (bySession) return toCallingPeer(bySession, "session");
+    return toCallingPeer(pane && identityLookup.peerOfPane(pane), "pane");
   }
 
   /** The peer, if the certificate names it and the peer's record still matches the certificate. */
@@ -100,7 +101,7 @@ export class CallingPeers implements IdentifyDeps {
   }
 }
 
-function toCalling(
+function toCallingPeer(
   peer: { readonly peer_id: string | null; readonly name: string } | undefined,
   proof: CallingPeer["proof"],
 ): CallingPeer | undefined {

@@ -1,4 +1,4 @@
-/** The metrics that are read from the database and the process when somebody asks for them. */
+/** The metrics that are read from the database and the process on request. */
 
 import { VERSION } from "kit/core/version.ts";
 import type { Metrics } from "kit/http/metrics.ts";
@@ -20,7 +20,7 @@ export interface GaugeSources {
   walBytes(): number;
   memory(): { readonly rss: number; readonly heapUsed: number };
   tunnel(): Health["relay"]["status"];
-  /** How far the bus between machines is connected, and what waits for other machines. */
+  /** State of the bus between machines, and the entries that wait for other machines. */
   bus(): { readonly status: BusState; readonly waiting: number };
   /** Spans by outcome; empty without a collector. */
   spans(): Readonly<Record<string, number>>;
@@ -133,5 +133,5 @@ function secondsSince(at: number | null, now: number): number {
 
 /** 1 for the state of a connection, 0 for the others. */
 function toFlags(status: (typeof CONNECTION_STATES)[number]): Record<string, number> {
-  return Object.fromEntries(CONNECTION_STATES.map((one) => [one, one === status ? 1 : 0]));
+  return Object.fromEntries(CONNECTION_STATES.map((state) => [state, state === status ? 1 : 0]));
 }

@@ -5,10 +5,10 @@ import type { Spread } from "protocol/api/events.ts";
 
 const MINUTE_MS = 60_000;
 export const MINUTES = 60;
-/** Times below this many milliseconds are kept as they are, longer ones to 1/16 of their size. */
+/** Times below this many milliseconds are exact; longer times are rounded to 1/16 of their size. */
 const EXACT_MS_MAX = 32;
 
-/** What happened in one minute. */
+/** Counts of one minute. */
 interface Minute {
   /** Minutes since 1970: the time of day at the start plus the time that has passed since. */
   readonly number: number;
@@ -16,23 +16,23 @@ interface Minute {
   seen: number;
   /** Messages that failed, expired or were dropped. */
   lost: number;
-  /** How many messages waited when the minute began; undefined before the first sample. */
+  /** Number of messages that waited when the minute began; undefined before the first sample. */
   queued: number | undefined;
   readonly sent_ms: DeliveryTimes;
   readonly seen_ms: DeliveryTimes;
 }
 
-/** How often each delivery time occurred. A bounded number of different times is kept. */
+/** Count of each delivery time. A bounded number of different times is kept. */
 export class DeliveryTimes {
   readonly #counts = new Map<number, number>();
 
   add(ms: number): void {
-    const rounded = rounding(Math.max(0, ms));
+    const rounded = roundTime(Math.max(0, ms));
     this.#counts.set(rounded, (this.#counts.get(rounded) ?? 0) + 1);
   }
 
-  addAll(other: DeliveryTimes): void {
-    for (const [ms, count] of other.#counts) {
+  addAll(times: DeliveryTimes): void {
+    for (const [ms, count] of times.#counts) {
       this.#counts.set(ms, (this.#counts.get(ms) ?? 0) + count);
     }
   }
@@ -76,7 +76,7 @@ export class Hour {
     minute.queued ??= queued();
   }
 
-  /** The minutes of which something is known, oldest first, and the whole hour. */
+  /** The minutes with data, oldest first, and the whole hour. */
   figures() {
     const now = this.#current().number;
     // The difference between the clock and the run's own time, after the clock was set.
@@ -127,7 +127,7 @@ export class Hour {
   }
 }
 
-function rounding(ms: number): number {
+function roundTime(ms: number): number {
   if (ms < EXACT_MS_MAX) return Math.round(ms);
   const step = 2 ** (Math.floor(Math.log2(ms)) - 4);
   return Math.round(ms / step) * step;

@@ -10,7 +10,7 @@ const DELIVERY_BUCKETS_SECONDS =
 const COMMIT_BUCKETS_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 const DELAY_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 
-/** What the human gets waits for a person, so that its times say nothing about delivery. */
+/** Messages to the human wait for a person, so their times say nothing about delivery. */
 const TO_HUMAN = "inbox_item";
 
 /** How a call of a hook ended. */

@@ -28,7 +28,7 @@ export const STATEMENTS = {
     where dropped_at is null and closed = 0 group by status`,
 } as const;
 
-/** Waiting messages by kind; 0 for a kind of which none waits. */
+/** Number of waiting messages by kind; 0 for a kind without any. */
 export function queuedByKind(db: Reader): Record<string, number> {
   return toCounts(Kind.options, db.all(NamedCount, STATEMENTS.queued_by_kind));
 }

@@ -1,4 +1,4 @@
-/** The event stream: stored events, then live ones, as server-sent events. Drops slow readers. */
+/** The event stream: stored events, then live events, as server-sent events. Drops slow readers. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -7,7 +7,7 @@ import type { DeliveryStep, MeshEvent, TurnChange } from "protocol/events.ts";
 
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ": keep-alive\n\n";
-/** How many live events may wait for a slow reader before its stream ends. */
+/** Maximum number of live events that wait for a slow reader before its stream ends. */
 const WAITING_MAX = 1000;
 const BACKFILL_BATCH = 500;
 
@@ -21,8 +21,8 @@ export interface StreamOptions {
   /** Ends the stream when the daemon shuts down. */
   readonly signal: AbortSignal;
   /**
-   * Whether a quiet stream also sends the event `alive`: a page cannot see comments, so it could
-   * not tell a quiet stream from a lost one.
+   * True if a quiet stream also sends the event `alive`: a page cannot see comments, so it could
+   * not tell a quiet stream from a lost connection.
    */
   readonly sendsAlive?: boolean;
   /** Called once the runtime has taken the chunk of an event. */

@@ -40,9 +40,9 @@ export function shortIdRoutes(deps: ShortIdsDeps): Route[] {
       const found = query.of === "peer"
         ? peersOf(deps, short, { prefix, digits })
         : recordsOf(deps, { prefix, digits });
-      const [first, ...others] = found;
+      const [first, ...rest] = found;
       if (first === undefined) throw new Problem("unknown_id", { short });
-      if (others.length > 0) throw new Problem("ambiguous_id", { short, matches: found });
+      if (rest.length > 0) throw new Problem("ambiguous_id", { short, matches: found });
       return { id: first.id };
     }),
   ];
@@ -69,16 +69,19 @@ function peersOf({ db }: ShortIdsDeps, short: string, { prefix = "peer", digits 
     ? [...peerRows.startingWith(db, id), ...remoteRows.startingWith(db, id)]
     : [];
   const named = peerRows.byName(db, short);
-  const other = named.filter(({ peer_id }) => begins.every((one) => one.peer_id !== peer_id));
-  return [...begins, ...other].map(({ peer_id, name, circle }): Match => ({
+  const ids = new Set(begins.map(({ peer_id }) => peer_id));
+  const unlisted = named.filter(({ peer_id }) => !ids.has(peer_id));
+  return [...begins, ...unlisted].map(({ peer_id, name, circle }): Match => ({
     id: peer_id,
     label: `${name} in ${circle}`,
   }));
 }
 
 function recordsOf({ db, messages }: ShortIdsDeps, { prefix, digits }: ShortId): Match[] {
-  const ranges = Object.entries(STARTING).filter(([one]) => prefix === undefined || prefix === one);
-  const found = ranges.flatMap(([one, idsFrom]) => idsFrom(db, `${one}-${digits}`));
+  const ranges = Object.entries(STARTING).filter(([start]) =>
+    prefix === undefined || prefix === start
+  );
+  const found = ranges.flatMap(([start, idsFrom]) => idsFrom(db, `${start}-${digits}`));
   const starting = messages.startingWith(digits).map(({ message_id, delivery_id }) =>
     prefix === undefined
       ? message_id

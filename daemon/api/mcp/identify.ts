@@ -8,7 +8,7 @@ import type { CallEvidence } from "../../features/agents/adapter.ts";
 export interface McpCaller {
   readonly peer_id: string | null;
   readonly name: string;
-  /** What identified the caller: `session` (by an adapter), `process`, `certificate` or `none`. */
+  /** The proof of the caller: `session` (by an adapter), `process`, `certificate` or `none`. */
   readonly proof: string;
 }
 

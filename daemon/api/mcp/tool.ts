@@ -11,12 +11,12 @@ import type { McpCaller } from "./identify.ts";
 
 export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
 
-/** What the tools need of the daemon. */
+/** The parts of the daemon that the tools use. */
 export interface ToolHost {
   /** Calls the daemon's own routes in this process. */
   readonly call: Call;
   /**
-   * Whether unknown callers may end peers and use the other tools for trusted callers
+   * True if unknown callers may end peers and use the other tools for trusted callers
    * (`daemon.mcp.allow_admin_tools`).
    */
   readonly allow_admin_tools?: boolean;
@@ -30,7 +30,7 @@ export interface ToolContext {
   /** Calls the daemon's routes in the trace of the tool's call, until that call is cancelled. */
   readonly call: Call;
   /**
-   * Whether the caller may spawn, kill and restart peers. False for unknown callers, unless
+   * True if the caller may spawn, kill and restart peers. False for unknown callers, unless
    * `allow_admin_tools` is set.
    */
   readonly trusted: boolean;
@@ -43,7 +43,7 @@ export interface ToolResult<D> {
 }
 
 interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends ToolDefinition<I, O> {
-  /** Whether the tool refuses callers that are not trusted. */
+  /** True if the tool refuses callers that are not trusted. */
   readonly trustedOnly?: boolean;
   run(args: z.output<I>, toolContext: ToolContext): Promise<ToolResult<z.input<O>>>;
 }

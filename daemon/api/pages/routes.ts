@@ -13,7 +13,7 @@ import type { Callers } from "../callers/callers.ts";
 import * as contracts from "protocol/api/pages.ts";
 import type { Pages } from "./pages.ts";
 
-/** The dashboard's files are loaded when a browser asks for one: they are half of the daemon. */
+/** The dashboard's files are loaded at a browser's first request: they are half of the daemon. */
 const loadFiles = () => import("../../../dashboard/files/files.ts");
 const loadPage = () => import("../../../dashboard/files/page.ts");
 
@@ -75,7 +75,7 @@ function toDashboard(): Response {
 }
 
 /**
- * Whether the page was opened directly, and not by a link on another site. When browsers follow
+ * True if the page was opened directly, and not by a link on another site. When browsers follow
  * such a link, they omit strict cookies.
  */
 function isTopLevel({ headers }: Request): boolean {

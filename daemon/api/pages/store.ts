@@ -14,7 +14,7 @@ export function insert(
   );
 }
 
-/** Whether a page speaks as the human, as 0 or 1; undefined if it is unknown or has expired. */
+/** 1 if a page speaks as the human, 0 if not; undefined if it is unknown or has expired. */
 export function find(db: Reader, digest: string, now: number): number | undefined {
   return db.value(
     z.number(),

@@ -1,4 +1,4 @@
-/** What the daemon's API description says besides its contracts. */
+/** Title and texts of the daemon's API description, which its contracts do not have. */
 
 import { VERSION } from "kit/core/version.ts";
 import type { ApiInfo } from "kit/http/openapi.ts";

@@ -31,7 +31,7 @@ type Content = Readonly<
   Record<string, { readonly schema: Readonly<Record<string, unknown>>; readonly example?: unknown }>
 >;
 
-/** Who may call a route, in words. */
+/** Callers of each kind of access, in words. */
 const ACCESS = {
   public: "everybody",
   user: "programs of your user",
@@ -147,13 +147,13 @@ function curlLine(contract: Contract, operation: Operation, origin: string): str
     "curl",
     ...(method === "GET" || (method === "POST" && (body ?? bodyType)) ? [] : [`-X ${method}`]),
     ...(bodyType ? ["-F file=@FILE"] : []),
-    quoted(address),
-    ...(body === undefined ? [] : [`\\\n  -d ${quoted(JSON.stringify(body))}`]),
+    quote(address),
+    ...(body === undefined ? [] : [`\\\n  -d ${quote(JSON.stringify(body))}`]),
   ];
   return words.join(" ");
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -161,7 +161,7 @@ function anchorOf(name: string): string {
   return name.toLowerCase();
 }
 
-/** Marks what is in backticks as code. */
+/** Marks text in backticks as code. */
 function withCode(text: string, isEscaped = false): string {
   const escaped = isEscaped ? text : escapeMarkup(text);
   return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");

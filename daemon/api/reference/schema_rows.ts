@@ -19,7 +19,7 @@ interface Schema {
 /** Fields of objects within objects are shown down to here. */
 const DEPTH_MAX = 3;
 
-/** The fields of an object, one a row; any other schema in one line. */
+/** The fields of an object, one per row; any other schema in one line. */
 export function renderSchema(given: object): string {
   const schema: Schema = given;
   const rows = rowsOf(schema, "", 0);
@@ -51,7 +51,7 @@ function rowsOf(schema: Schema, prefix: string, depth: number): string {
 
 function typeOf(schema: Schema): string {
   const { type, const: value, enum: values, anyOf, oneOf = anyOf, items, $ref } = schema;
-  const code = (one: unknown) => `<code>${escapeMarkup(JSON.stringify(one))}</code>`;
+  const code = (literal: unknown) => `<code>${escapeMarkup(JSON.stringify(literal))}</code>`;
   if ($ref) {
     const name = escapeMarkup($ref.slice($ref.lastIndexOf("/") + 1));
     return `<a href="#schema-${name}">${name}</a>`;

@@ -18,7 +18,7 @@ import type { Health } from "protocol/api/events.ts";
 import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./states.ts";
 
-/** What this daemon supports, as reported by `GET /health` and to the relay. */
+/** Capabilities of this daemon, as reported by `GET /health` and to the relay. */
 export const CAPABILITIES = { ask_pull_delivery: true };
 
 const BACKOFF_MS = { first: 1000, max: 60_000 };

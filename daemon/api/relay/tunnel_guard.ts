@@ -7,7 +7,7 @@ import type { RequestHead } from "kit/net/tunnel/frames.ts";
 
 export interface TunnelPolicy {
   readonly origin: RequestHead["door"];
-  /** Whether callers may reach the routes of administration (`relay.allow_admin`). */
+  /** True if callers may reach the routes of administration (`relay.allow_admin`). */
   readonly allow_admin: boolean;
 }
 

@@ -15,8 +15,8 @@ export type TunnelRoutes = Readonly<
 >;
 
 /**
- * The host name in the URLs of tunnelled requests. They never leave this process, so the name
- * belongs to nobody.
+ * The host name in the URLs of tunnelled requests. They never leave this process, so no host has
+ * this name.
  */
 const BASE_URL = "http://tunnel.invalid";
 
@@ -32,8 +32,8 @@ export interface TunnelRequest {
 }
 
 /**
- * How many requests start in one turn of the event loop. Requests of direct callers are handled
- * between these turns.
+ * Maximum number of requests that start in one turn of the event loop. Requests of direct callers
+ * are handled between these turns.
  */
 const STARTED_PER_TURN = 4;
 

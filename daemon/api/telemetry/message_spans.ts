@@ -11,12 +11,12 @@ export interface TimedStep {
   readonly at: number;
 }
 
-/** States in which nobody will receive the message any more. */
+/** States in which the message will not be received. */
 const LOST: ReadonlySet<string> = new Set(["expired", "dropped"]);
-/** Ids that the daemon made. An asker may choose another one, which could say anything. */
+/** Ids that the daemon made. An id that an asker chose could have any content. */
 const OWN_ID = /^[a-z]+-[0-9a-f]{12}$/;
 
-/** What the spans of a message have in common. The traceparent names the span that sent it. */
+/** Fields that the spans of a message share. The traceparent names the span that sent it. */
 export function messageSpan(
   message: TracedMessage,
   { trace_id, span_id }: TraceContext,
@@ -69,32 +69,34 @@ export function stepSpans(
       begun = step;
       return [];
     }
-    const one = { message, context, step, attempt, begun };
-    const isEnd = step.state === "sent" || isRefusal(one);
+    const attemptStep = { message, context, step, attempt, begun };
+    const isEnd = step.state === "sent" || isRefusal(attemptStep);
     if (isEnd) begun = undefined;
-    return isEnd ? [attemptSpan(one)] : receiptOrEnd(one);
+    return isEnd ? [attemptSpan(attemptStep)] : receiptOrEnd(attemptStep);
   });
 }
 
 /** A step, and the attempt that it belongs to. */
-interface Stepped {
+interface AttemptStep {
   readonly message: TracedMessage;
   readonly context: TraceContext;
   readonly step: TimedStep;
-  /** The number of the attempt, counted from 1; 0 before the first one. */
+  /** The number of the attempt, counted from 1; 0 before the first attempt. */
   readonly attempt: number;
-  /** The begin of the attempt, if it is one of the same steps. */
+  /** The begin of the attempt, if it is among the same steps. */
   readonly begun: TimedStep | undefined;
 }
 
 /** Queued again: either refused before a byte went out, or after it was sent, to be repeated. */
-function isRefusal({ message: { sent_at, attempted_at }, step, attempt, begun }: Stepped): boolean {
+function isRefusal(
+  { message: { sent_at, attempted_at }, step, attempt, begun }: AttemptStep,
+): boolean {
   if (step.state !== "queued" || attempt === 0) return false;
   return begun !== undefined || sent_at === null || sent_at < (attempted_at ?? 0);
 }
 
 /** From the moment that the attempt was stored to the moment that the message was written. */
-function attemptSpan({ message, context, step, attempt, begun }: Stepped): Span {
+function attemptSpan({ message, context, step, attempt, begun }: AttemptStep): Span {
   const { attempts, attempted_at, sent_at } = message;
   const isLast = attempt === attempts;
   const isSent = step.state === "sent";
@@ -115,8 +117,10 @@ function attemptSpan({ message, context, step, attempt, begun }: Stepped): Span 
   });
 }
 
-/** The receiver's report, from the moment that the message was sent; or the end without one. */
-function receiptOrEnd({ message, context, step, attempt }: Stepped): Span[] {
+/**
+ * The receiver's report, from the moment that the message was sent; or the end without a report.
+ */
+function receiptOrEnd({ message, context, step, attempt }: AttemptStep): Span[] {
   const { created_at, attempted_at, sent_at, settled_at, transport } = message;
   const { state } = step;
   const attributes: Attributes = {

@@ -1,4 +1,4 @@
-/** SQL that reads what the spans of a message need; never its text. */
+/** SQL that reads the data for the spans of a message, without its text. */
 
 import type * as z from "zod";
 import { type Reader, rowOf } from "kit/data/sqlite.ts";

@@ -22,11 +22,11 @@ import {
 } from "./message_spans.ts";
 import { type TracedMessage, tracedMessage } from "./store.ts";
 
-/** How many deliveries with new steps may wait to be read. Steps of further ones are dropped. */
+/** Maximum number of unread deliveries with new steps. Steps of further deliveries are dropped. */
 const PENDING_MAX = 10_000;
-/** How many of them are read at once, which takes some milliseconds. */
+/** Number of deliveries read at once, which takes some milliseconds. */
 const READ_MAX = 200;
-/** How many requests of one message are noted between two reads. */
+/** Maximum number of requests of one message that are noted between two reads. */
 const REPORTS_MAX = 4;
 /** After so many reads without a commit, the transaction of a noted step was rolled back. */
 const UNCOMMITTED_PASSES_MAX = 2;
@@ -36,7 +36,7 @@ interface NotedRequests {
   /** The request of the first step, which sent the message if it is new. */
   readonly first: RequestSpan | undefined;
   readonly later: Set<RequestSpan>;
-  /** How many reads found no committed step. */
+  /** Number of reads that found no committed step. */
   passes: number;
 }
 
@@ -112,7 +112,7 @@ export class Telemetry {
     this.exporter.tick(now);
   }
 
-  /** Sends what is left, for a short time. */
+  /** Sends the remaining spans, for a short time. */
   close(): Promise<void> {
     return this.#ending ??= this.#end();
   }
@@ -148,7 +148,9 @@ export class Telemetry {
     if (schedule?.traceparent) this.#scheduled.add(schedule.traceparent);
   }
 
-  /** Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last one. */
+  /**
+   * Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last delivery.
+   */
   #readSteps(): void {
     let count = 0;
     for (const [delivery_id, steps] of this.#steps) {
@@ -180,8 +182,8 @@ export class Telemetry {
     if (isNew) this.#recordNew(message, { context, request, committed_at: steps[0]?.at ?? 0 });
     const reporting = [...isNew ? [] : [request], ...noted?.later ?? []];
     const parent_id = attemptSpanId(context, message, message.attempts);
-    for (const one of reporting) {
-      if (one && one.trace_id === undefined) one.join(context.trace_id, parent_id);
+    for (const span of reporting) {
+      if (span && span.trace_id === undefined) span.join(context.trace_id, parent_id);
     }
     for (const span of stepSpans(message, context, steps)) this.exporter.add(span);
   }

@@ -8,8 +8,8 @@ import { PeerSockets, type PeerSocketsDeps, type SocketCaller } from "./peer_soc
 import { ProtocolSession, upgrade } from "./protocol_session.ts";
 
 /**
- * How many sockets may be open that have not sent the token yet. Even a silent socket may buffer a
- * message of 64 MiB, the runtime's limit.
+ * Maximum number of open sockets that have not sent the token yet. Even a silent socket may buffer
+ * a message of 64 MiB, the runtime's limit.
  */
 const STRANGERS_MAX = 8;
 

@@ -113,7 +113,7 @@ export class Handshake {
   }
 
   /**
-   * What the connection's certificate says. If the connection also claims a `peer_id`, the
+   * Claims of the connection's certificate. If the connection also claims a `peer_id`, the
    * certificate must name the same peer.
    */
   async #claimsOf(connect: Connect): Promise<Claims | undefined> {
@@ -150,7 +150,7 @@ export class Handshake {
 }
 
 /**
- * Whether a connection is an agent's own plugin. Its kind of agent must use plugins, it must speak
+ * True if a connection is an agent's own plugin. Its kind of agent must use plugins, it must speak
  * for one process, and it must be neither the human nor a surface. The hooks' token opens only such
  * connections.
  */

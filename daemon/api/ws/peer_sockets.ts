@@ -1,4 +1,4 @@
-/** What the sockets of `/ws` do for their peers: they attach, report, and run verbs. */
+/** Sockets of `/ws`: they attach peers, report their events, and run verbs for them. */
 
 import { ApiError, type Call } from "kit/http/client.ts";
 import type { Caller } from "kit/http/route.ts";
@@ -24,12 +24,12 @@ import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";
 export interface PeerSocketsDeps extends HandshakeDeps {
   /** Calls a route of this daemon. */
   readonly call: Call;
-  /** As `call`, for what is proved to come from the human. */
+  /** As `call`, for requests that are proved to come from the human. */
   readonly callAsHuman: Call;
   readonly delivery: Delivery;
   readonly dispatcher: Dispatcher;
   readonly guard: Guard;
-  /** Whether this is the token of hooks and plugins. */
+  /** True if this is the token of hooks and plugins. */
   isHookToken(token: string | undefined): boolean;
   readonly questions: Questions;
   readonly reachability: Reachability;
@@ -43,7 +43,7 @@ export interface PeerSocketsDeps extends HandshakeDeps {
 export interface SocketCaller extends Pick<Caller, "authorized" | "remote"> {
   /** Called when the first frame contains the token. */
   readonly onAuthenticated?: () => void;
-  /** Whether an answer of this caller counts as the human's; by default, unless it is an agent. */
+  /** True if an answer of this caller counts as the human's; by default, unless it is an agent. */
   readonly isHumanAnswer?: () => boolean;
 }
 
@@ -71,7 +71,7 @@ export class PeerSockets {
   }
 
   /**
-   * What a connection may do. A `caller` may do everything, and a `reporter` may only report its
+   * Rights of a connection. A `caller` may do everything, and a `reporter` may only report its
    * agent's events. If undefined, the connection is refused.
    */
   authorize(

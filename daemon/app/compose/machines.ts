@@ -1,7 +1,7 @@
 /** Builds the network of machines, for a daemon with a bus. */
 
 import type { Machines } from "../../machines/machines.ts";
-import { cardMadeAt, forgetLeft, leftBefore, noteIdentityRefused } from "../identity.ts";
+import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import type { AskFeatures } from "./asks.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -16,7 +16,7 @@ export function openMachines(
     access: machines.access,
     daemon_id: identity.daemon_id,
     cardMadeAt: (card) => cardMadeAt(ctx, card),
-    identityRefused: (started_at) => noteIdentityRefused(ctx, started_at),
+    identityRefused: (started_at) => recordIdentityRefusal(ctx, started_at),
     left_before: leftBefore(ctx),
     forgetLeft: () => forgetLeft(ctx),
     effects: effects.messages,

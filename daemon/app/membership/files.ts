@@ -1,4 +1,4 @@
-/** The files of a machine that joined a network: its secrets, and whom it trusts as the bus. */
+/** The files of a machine that joined a network: its secrets, and the authority of its bus. */
 
 import { join } from "kit/core/path.ts";
 import type { Ids } from "kit/core/clock.ts";
@@ -37,7 +37,7 @@ export function busPaths(env: Env) {
     user_seed: join(directory, "user.nk"),
     /** The certificate of the authority that signs the server's. */
     ca: join(directory, "ca.pem"),
-    /** What `mesh machines serve` keeps. */
+    /** Folder of `mesh machines serve`. */
     server: join(directory, "server"),
   } as const;
 }
@@ -92,7 +92,7 @@ export function ensureMachineKeys(env: Env, ids: Pick<Ids, "secret">): MachineKe
   return keys;
 }
 
-/** What proves this machine to the server: a seed, or a credentials file of an operator. */
+/** Credentials for the server: a seed, or a credentials file of an operator. */
 export type UserCredentials = { readonly seed: string } | { readonly creds_path: string };
 
 /** The public key of this machine's own user; undefined if it has none. Throws `UnusableBusFile`. */
@@ -109,7 +109,9 @@ export async function readUserKey(
   );
 }
 
-/** The credentials of the settings, else this machine's own user. Throws `UnusableBusFile`. */
+/**
+ * The credentials of the settings; without them, this machine's own user. Throws `UnusableBusFile`.
+ */
 export async function readCredentials(
   env: Env,
   creds: string | undefined,

@@ -1,4 +1,4 @@
-/** Joining a network and leaving it: the files and the settings that make a machine one of it. */
+/** Joining and leaving a network: the files and the settings that make a machine its member. */
 
 import type { Ids } from "kit/core/clock.ts";
 import { Refusal } from "kit/core/problem.ts";
@@ -16,13 +16,16 @@ import {
   writeBusFile,
 } from "./files.ts";
 
-/** What a machine joins with. */
+/** Settings and secrets with which a machine joins. */
 export interface Membership {
   readonly url: string;
   /** Of this machine in the network. */
   readonly name: string;
   readonly network_secret: string;
-  /** The certificate of the server's authority, in PEM; undefined: one that the system trusts. */
+  /**
+   * The certificate of the server's authority, in PEM; undefined: an authority that the system
+   * trusts.
+   */
   readonly ca: string | undefined;
   /** The path of a credentials file; undefined: a user of its own, made on the spot. */
   readonly creds: string | undefined;
@@ -31,7 +34,7 @@ export interface Membership {
 }
 
 /** How this machine proves itself: to other machines, and to the server. */
-export interface JoinedAs {
+export interface JoinReport {
   readonly fingerprint: string;
   /** The public key for the operator to allow; null with a credentials file. */
   readonly user_key: string | null;
@@ -52,7 +55,7 @@ export async function writeMembership(
   env: Env,
   ids: Pick<Ids, "secret">,
   membership: Membership,
-): Promise<JoinedAs> {
+): Promise<JoinReport> {
   const { url, name, network_secret, ca, creds, share } = membership;
   const secret = mustBeSecret(network_secret);
   const existing = await readUserKey(env); // A damaged file is found before anything is written.
@@ -73,10 +76,10 @@ export async function writeMembership(
   return { fingerprint, user_key: user.public_key, written_to };
 }
 
-/** What a machine that leaves has taken out of its configuration, for the report. */
-export interface Left {
+/** Report of a machine that has left: what was taken out of its configuration. */
+export interface LeaveReport {
   readonly written_to: string;
-  /** Whether it had joined. */
+  /** True if it had joined. */
   readonly was_joined: boolean;
 }
 
@@ -86,7 +89,7 @@ const KEYS = ["url", "creds", "ca", "name", "allow", "allow_admin", "human_home"
  * Removes the settings, then the secrets. The machine's own keys stay, so that it can come back as
  * the machine that the others know.
  */
-export function removeMembership(env: Env): Left {
+export function removeMembership(env: Env): LeaveReport {
   let was_joined = false;
   const written_to = changeSettings(env, (file) => {
     for (const key of KEYS) {
@@ -98,14 +101,14 @@ export function removeMembership(env: Env): Left {
   return { written_to, was_joined };
 }
 
-/** The network secret of this machine; a new one begins a network. */
+/** The network secret of this machine; makes a new secret for a new network. */
 export function ensureNetworkSecret(env: Env, ids: Pick<Ids, "secret">): string {
   return readNetworkSecret(env) ?? makeNetworkSecret(ids);
 }
 
 export { makeNetworkSecret };
 
-/** Says what is wrong with a secret without quoting it. */
+/** Explains a malformed secret without quoting it. */
 function mustBeSecret(text: string): string {
   try {
     return parseNetworkSecret(text);

@@ -1,4 +1,4 @@
-/** What the daemon needs to be a machine of the network, read from its settings and files. */
+/** Reads from settings and files what makes the daemon a machine of the network. */
 
 import type { MachineKeys } from "../../machines/trust/keys.ts";
 import type { Env } from "../../host/paths.ts";

@@ -1,5 +1,5 @@
 /**
- * The network of machines on this machine: its secrets and the bus, loaded only where one is set.
+ * The network of machines on this machine: its secrets and the bus, loaded only if a bus is set.
  */
 
 import { messageOf } from "kit/core/text.ts";

@@ -10,7 +10,7 @@ export const BUS_PORT = 4222;
 const ADDRESS = /^(nats|tls):\/\/(\[[0-9a-f:.]+\]|[\w.-]+)(?::(\d{1,5}))?\/?$/i;
 const ALLOWED = "tls://HOST:PORT, or nats://HOST:PORT; several with commas; no user, no path";
 
-/** The host of each server in the text of `mesh.bus.url`; undefined if one is not an address. */
+/** The host of each server in the text of `mesh.bus.url`; undefined if an address is malformed. */
 function serversIn(text: string): { scheme: string; host: string }[] | undefined {
   const found = text.split(",").map((part) => {
     const [, scheme, host, port] = ADDRESS.exec(part.trim()) ?? [];
@@ -27,7 +27,7 @@ export const BusUrl = z.string().refine((text) => serversIn(text) !== undefined,
 export const MachineName = Name.refine((name) => !/^dm-/i.test(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dm-…");
 
-/** The name of a machine whose settings do not name it: its host name, as far as it is a name. */
+/** The name of a machine whose settings do not name it: the valid part of its host name. */
 export function nameOfHost(hostname: string): string {
   const [label = ""] = hostname.split(".");
   const name = label.split(/[^\w]+/).filter((part) => part !== "").join("-").slice(0, 64);
@@ -35,7 +35,7 @@ export function nameOfHost(hostname: string): string {
   return named.success ? named.data : "machine";
 }
 
-/** What the settings of the bus say, each absent where it is a mistake. */
+/** Settings of the bus. A setting with a mistake is absent. */
 export interface BusSettings {
   readonly "mesh.bus.url"?: string | undefined;
   readonly "mesh.bus.ca"?: string | undefined;
@@ -50,7 +50,7 @@ export function busMistakes(settings: BusSettings): string[] {
   return url === undefined ? withoutUrl(settings) : withoutTls(url, settings["mesh.bus.ca"]);
 }
 
-/** The settings that mean nothing without a bus, so that one of them hides a forgotten address. */
+/** The settings that need a bus. Without a bus, such a setting shows a forgotten address. */
 function withoutUrl(settings: BusSettings): string[] {
   const given = {
     "mesh.bus.ca": settings["mesh.bus.ca"] !== undefined,

@@ -13,7 +13,7 @@ import type {
   PreparedKeys,
   TerminalServer,
   TerminalServers,
-  Typed,
+  TypeResult,
 } from "../../host/terminals/terminal_server.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { AgentPeer } from "./adapter.ts";
@@ -145,7 +145,7 @@ export function typeIfUnchanged(
   { pane, view, foreground }: InspectedPane,
   prepared: PreparedKeys,
   { draft_may_change = false }: { readonly draft_may_change?: boolean } = {},
-): Promise<Typed> {
+): Promise<TypeResult> {
   return prepared.typeIf({
     pane,
     foreground,

@@ -10,7 +10,7 @@ import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Restarts } from "../spawn/restarts/restarts.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
-import type { Switched, SwitchRequest } from "protocol/handoffs.ts";
+import type { SwitchRequest, SwitchResult } from "protocol/handoffs.ts";
 import type { Handoffs } from "./handoffs.ts";
 
 export interface SwitchesDeps {
@@ -36,7 +36,7 @@ export class Switches {
     argument: string,
     { backend: to_backend, profile, last, note, force, ...request }: SwitchRequest,
     requester: Reader,
-  ): Promise<Switched> {
+  ): Promise<SwitchResult> {
     const { directory, handoffs, restarts } = this.#deps;
     const { peer_id } = directory.find(argument, directory.scopeOf(request));
     const before = this.#mustGet(peer_id);
@@ -45,7 +45,7 @@ export class Switches {
     }
     let attachment_id: string | null = null;
     let session = before.runtime_session_id;
-    let left_out: Switched["left_out"] = [];
+    let left_out: SwitchResult["left_out"] = [];
     const makeSeed = async () => {
       const of = this.#mustGet(peer_id);
       session = of.runtime_session_id;

@@ -14,7 +14,7 @@ import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
-import type { Linked, Orphan, PaneLink, Rehooked } from "protocol/lifecycle.ts";
+import type { LinkResult, Orphan, PaneLink, RehookResult } from "protocol/lifecycle.ts";
 
 /** The pane in which an agent was started. */
 export type SpawnedPane = Pick<PaneFacts, "pane_id" | "tmux_socket"> & {
@@ -44,7 +44,7 @@ export class Linking {
     pane_id: string,
     { backend, tmux_socket, name, circle }: PaneLink,
     peer_id?: string,
-  ): Promise<Linked> {
+  ): Promise<LinkResult> {
     const pane = await this.#mustFindPane(pane_id, tmux_socket);
     this.#mustBeUnowned(pane);
     const requested = { backend, ...(name && { name }), ...(circle && { circle }) };
@@ -58,7 +58,7 @@ export class Linking {
   async linkSpawned(
     { pane_id, tmux_socket, backend }: SpawnedPane,
     { is_silent, peer_id }: { is_silent: boolean; peer_id: string | undefined },
-  ): Promise<Linked> {
+  ): Promise<LinkResult> {
     const pane = await this.#mustFindPane(pane_id, tmux_socket);
     this.#mustBeUnowned(pane);
     const accepts = (probes: readonly Probe[]) =>
@@ -69,7 +69,7 @@ export class Linking {
   /**
    * Links a peer to the pane on its record, because its agent may have been started there again.
    */
-  async linkPeer(peer_id: string): Promise<Linked> {
+  async linkPeer(peer_id: string): Promise<LinkResult> {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
     this.#mustBeUnowned(pane, peer_id);
@@ -84,9 +84,9 @@ export class Linking {
   /**
    * Reports whether a transport reaches a peer. With `apply`, brings an offline peer back online.
    */
-  async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<Rehooked> {
+  async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<RehookResult> {
     const { dispatcher, peers, reachability, transports } = this.#deps;
-    const result = (fields: Partial<Rehooked>): Rehooked => ({
+    const result = (fields: Partial<RehookResult>): RehookResult => ({
       ok: true,
       acted: false,
       peer_id,
@@ -128,7 +128,7 @@ export class Linking {
     requested: Pick<Registration, "backend" | "circle" | "name" | "path">,
     proven_peer_id: string | undefined,
     accepts = (probes: readonly Probe[]) => probes.some(isReady),
-  ): Promise<Linked> {
+  ): Promise<LinkResult> {
     const { peers, processes, transports } = this.#deps;
     const { pane_id, tmux_socket, session, foreground } = pane;
     if (!foreground) return notLinked("no_process");
@@ -279,7 +279,7 @@ const HINTS: Readonly<Record<string, string>> = {
   screen_unknown: "the screen is not one of this backend; check that the backend is right",
 };
 
-function notLinked(reason: string): Linked {
+function notLinked(reason: string): LinkResult {
   const hint = HINTS[reason] ?? "nothing was registered; resolve the reason, then link again";
   return { linked: false, reason, hint };
 }

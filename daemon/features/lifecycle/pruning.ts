@@ -6,7 +6,7 @@ import type { Peers } from "../peers/peers.ts";
 import { isSubagent } from "../peers/subagents/subagent.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { KeptReason, Pruned } from "protocol/lifecycle.ts";
+import type { KeptReason, PruneResult } from "protocol/lifecycle.ts";
 
 /** Questions of pruning to every other feature. */
 export interface PruningPorts {
@@ -31,11 +31,11 @@ export class Pruning {
   }
 
   /** Closes what nothing waits for; with `dry_run`, only reports it. */
-  prune({ dry_run }: { dry_run: boolean }): Pruned {
+  prune({ dry_run }: { dry_run: boolean }): PruneResult {
     const { db } = this.#ctx;
     return db.transact(() => {
-      const closed: Pruned["closed"] = [];
-      const kept: Pruned["kept"] = [];
+      const closed: PruneResult["closed"] = [];
+      const kept: PruneResult["kept"] = [];
       // Subagents that have ended go by themselves.
       const offline = rows.all(db).filter((peer) => peer.status === "offline" && !isSubagent(peer));
       for (const peer of offline) {

@@ -5,7 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { type ProcessId, type Signal, terminate } from "../../host/processes.ts";
 import { isLive } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
-import type { Killed } from "protocol/lifecycle.ts";
+import type { KillResult } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
 /** How long a process may take to end after SIGTERM, and then after SIGKILL. */
@@ -25,7 +25,7 @@ export class Termination {
    * Ends the peer's process and retires the peer. Refuses a process that is not proved to be the
    * peer's.
    */
-  async kill(peer_id: string): Promise<Killed> {
+  async kill(peer_id: string): Promise<KillResult> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);
     const signal = await this.#terminate(peer_id, process);

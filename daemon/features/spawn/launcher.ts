@@ -138,7 +138,7 @@ export class Launcher {
     if (!pane_id) return undefined;
     const ownSocket = pane_id === ownPeer?.pane_id ? ownPeer.tmux_socket : null;
     const socket = tmux_socket ?? ownSocket ?? terminals.socket;
-    const pane = await terminals.look(socket, pane_id);
+    const pane = await terminals.getPane(socket, pane_id);
     return pane && { socket, pane };
   }
 

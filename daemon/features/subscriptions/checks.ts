@@ -11,7 +11,7 @@ import type { PeerState } from "../peers/changes.ts";
 import { BY_SUBAGENT } from "../peers/turns.ts";
 import { noteOccurrence } from "./changes.ts";
 import {
-  doing,
+  activityOf,
   FAILED,
   FINISHED,
   isOnline,
@@ -83,7 +83,7 @@ export class ConditionChecks {
       if (!isReturning(after)) this.#occurred(peer_id, "offline", offlineProof(after));
       return;
     }
-    const ended = isInTurn(before) && doing(after) === "idle";
+    const ended = isInTurn(before) && activityOf(after) === "idle";
     if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
   }
 
@@ -183,12 +183,12 @@ function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
 
 /** Whether a turn is in progress: a dialog in a subagent is open without one, too. */
 function isInTurn(peer: PeerState): boolean {
-  return doing(peer) !== "idle" && peer.turn_by !== BY_SUBAGENT;
+  return activityOf(peer) !== "idle" && peer.turn_by !== BY_SUBAGENT;
 }
 
 /** What an online peer does now, since when, and who reported it. */
 function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: PeerState): string {
-  const activity = doing(peer);
+  const activity = activityOf(peer);
   const text = activity === "awaiting_input" ? "waits for its user" : `is ${activity}`;
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;

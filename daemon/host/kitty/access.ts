@@ -1,11 +1,13 @@
-/** Whether the kitty at an address can be used as a terminal, without looking at its windows. */
+/**
+ * Checks that the kitty at an address can be used as a terminal, without looking at its windows.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { socketPathOf } from "../terminals/addresses.ts";
 import { checkTerminal } from "../trusted_socket.ts";
 import { callKitty } from "./remote_control.ts";
 
-/** Any command would do; this one's answer has nothing of what runs in the windows. */
+/** Any command would do; the answer of this command shows nothing that runs in the windows. */
 const HARMLESS = { cmd: "get-colors", payload: {} };
 
 export type KittyAccess =

@@ -6,15 +6,15 @@
 
 import * as z from "zod";
 
-/** What the kitten is asked to do. */
+/** A command for the kitten. */
 export type Order =
   | {
-    readonly do: "look";
-    /** The window to look at; null for all of them. */
+    readonly do: "read";
+    /** The window to read; null for all of them. */
     readonly window: number | null;
-    /** Whether to read the screen as well. */
+    /** True to read the screen as well. */
     readonly rows: boolean;
-    /** How many rows above the screen to read, at most. */
+    /** Maximum number of rows to read above the screen. */
     readonly above: number;
   }
   | {
@@ -49,7 +49,7 @@ const KittyWindow = z.object({
 });
 export type KittyWindow = z.output<typeof KittyWindow>;
 
-export const Looked = z.object({ windows: z.array(KittyWindow) });
+export const KittyWindows = z.object({ windows: z.array(KittyWindow) });
 export const TypedAnswer = z.object({ typed: z.enum(["done", "changed", "unmarked"]) });
 
 /**
@@ -83,7 +83,7 @@ def row_of(line):
     return LINKS.sub('', line.as_ansi()).replace('\t', ' ')
 
 
-def look(window, order):
+def read(window, order):
     screen = window.screen
     found = {
         'id': window.id, 'pid': window.child.pid, 'foreground': foreground(window),
@@ -153,7 +153,7 @@ def handle_result(args, answer, target_window_id, boss):
     order = json.loads(args[1])
     windows = [window for id, window in boss.window_id_map.items()
                if order['window'] is None or order['window'] == id]
-    if order['do'] == 'look':
-        return json.dumps({'windows': [look(window, order) for window in windows]})
+    if order['do'] == 'read':
+        return json.dumps({'windows': [read(window, order) for window in windows]})
     return json.dumps({'typed': type_keys(windows[0], order) if windows else 'changed'})
 `;

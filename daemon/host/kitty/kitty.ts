@@ -8,20 +8,20 @@ import type {
   PreparedKeys,
   TerminalServer,
   TerminalServers,
-  Typed,
+  TypeResult,
 } from "../terminals/terminal_server.ts";
 import { type Failure, failure, type Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";
 import { checkTerminal } from "../trusted_socket.ts";
-import { type KittyWindow, Looked, type Order, TypedAnswer } from "./kitten.ts";
+import { type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
 import { KittenFile } from "./kitten_file.ts";
 import { callKitty, parseJson } from "./remote_control.ts";
 import type { KittyOptions } from "./options.ts";
 
-/** How many kitty processes may be known at once. */
+/** Maximum number of known kitty processes. */
 export const KITTIES_MAX = 32;
-/** How many commands of one kitty may wait for an answer. */
+/** Maximum number of commands that wait for an answer of one kitty. */
 export const COMMANDS_MAX = 64;
 
 export class KittyServers implements TerminalServers {
@@ -93,29 +93,29 @@ class KittyServer implements TerminalServer {
   }
 
   async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
-    const looked = await this.#look({ window: null, rows: false, above: 0 });
-    return looked.ok ? { ok: true, panes: looked.windows.map(toPane) } : looked;
+    const read = await this.#readWindows({ window: null, rows: false, above: 0 });
+    return read.ok ? { ok: true, panes: read.windows.map(toPane) } : read;
   }
 
   async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
-    const looked = await this.#lookAt(pane_id, { rows: false, above: 0 });
-    return looked.ok ? { ok: true, pane: looked.window && toPane(looked.window) } : looked;
+    const read = await this.#readWindow(pane_id, { rows: false, above: 0 });
+    return read.ok ? { ok: true, pane: read.window && toPane(read.window) } : read;
   }
 
   async capture(pane_id: string, history_rows = 0): Promise<Result> {
-    const looked = await this.#lookAt(pane_id, { rows: true, above: history_rows });
-    if (!looked.ok) return looked;
-    if (!looked.window) return failure("error", `kitty has no window ${pane_id}`);
-    const { rows = [], above = [] } = looked.window;
+    const read = await this.#readWindow(pane_id, { rows: true, above: history_rows });
+    if (!read.ok) return read;
+    if (!read.window) return failure("error", `kitty has no window ${pane_id}`);
+    const { rows = [], above = [] } = read.window;
     return { ok: true, lines: [...above, ...rows].map(toRow) };
   }
 
   async screen(
     pane_id: string,
   ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure> {
-    const looked = await this.#lookAt(pane_id, { rows: true, above: 0 });
-    if (!looked.ok) return looked;
-    const { window } = looked;
+    const read = await this.#readWindow(pane_id, { rows: true, above: 0 });
+    if (!read.ok) return read;
+    const { window } = read;
     const seen = window && { pane: toPane(window), rows: (window.rows ?? []).map(toRow) };
     return { ok: true, seen };
   }
@@ -129,7 +129,7 @@ class KittyServer implements TerminalServer {
     return this.#exclusive.run(pane_id, work);
   }
 
-  async #typeIf(guard: PaneGuard, keys: readonly Keystroke[]): Promise<Typed> {
+  async #typeIf(guard: PaneGuard, keys: readonly Keystroke[]): Promise<TypeResult> {
     const { pane, foreground, dialog, cursor_row } = guard;
     const cursor = cursor_row === undefined
       ? null
@@ -148,21 +148,21 @@ class KittyServer implements TerminalServer {
     return answer.success ? answer.data.typed : failure("lost", "The answer is not the kitten's");
   }
 
-  async #lookAt(
+  async #readWindow(
     pane_id: string,
     what: { readonly rows: boolean; readonly above: number },
   ): Promise<{ ok: true; window: KittyWindow | undefined } | Failure> {
     if (!this.isPaneId(pane_id)) return { ok: true, window: undefined };
-    const looked = await this.#look({ window: Number(pane_id), ...what });
-    return looked.ok ? { ok: true, window: looked.windows[0] } : looked;
+    const read = await this.#readWindows({ window: Number(pane_id), ...what });
+    return read.ok ? { ok: true, window: read.windows[0] } : read;
   }
 
-  async #look(
+  async #readWindows(
     what: { readonly window: number | null; readonly rows: boolean; readonly above: number },
   ): Promise<{ ok: true; windows: readonly KittyWindow[] } | Failure> {
-    const called = await this.#call({ do: "look", ...what });
+    const called = await this.#call({ do: "read", ...what });
     if (!called.ok) return called;
-    const answer = Looked.safeParse(called.data);
+    const answer = KittyWindows.safeParse(called.data);
     if (!answer.success) return failure("error", "The answer is not the kitten's");
     return { ok: true, windows: answer.data.windows };
   }

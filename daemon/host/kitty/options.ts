@@ -1,4 +1,4 @@
-/** What the connections to kitty need of the daemon. */
+/** Dependencies of the connections to kitty. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";

@@ -70,7 +70,7 @@ export async function callKitty(
 
 function commandBytes({ cmd, payload }: RemoteCommand): Uint8Array {
   const text = JSON.stringify({ cmd, version: PROTOCOL_VERSION, payload });
-  return joined([BEGIN, new TextEncoder().encode(text), END]);
+  return concat([BEGIN, new TextEncoder().encode(text), END]);
 }
 
 async function exchange(
@@ -88,7 +88,7 @@ async function exchange(
       received.push(chunk.slice(0, count));
       size += count;
       if (size > ANSWER_BYTES_MAX) return failure("lost", "The answer of kitty is too long");
-      if (endsInEnd(received)) return readAnswer(joined(received));
+      if (endsInEnd(received)) return readAnswer(concat(received));
     }
   } catch (error) {
     return failure("lost", messageOf(error));
@@ -97,7 +97,7 @@ async function exchange(
 
 /** The end may come in two parts. */
 function endsInEnd(received: readonly Uint8Array[]): boolean {
-  const tail = joined(received.slice(-2));
+  const tail = concat(received.slice(-2));
   return END.every((byte, at) => tail[tail.length - END.length + at] === byte);
 }
 
@@ -118,7 +118,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function concat(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {

@@ -1,4 +1,4 @@
-/** What this machine knows about the daemon's callers: sockets, users, terminals, tmux clients. */
+/** Facts about the daemon's callers: sockets, users, terminals, tmux clients. */
 
 import { clientEnvironment } from "../tmux/connection.ts";
 import { checkSocket } from "../trusted_socket.ts";
@@ -14,7 +14,7 @@ export function callerFacts(search_path: string) {
     sockets: machineSockets(),
     /** The user that the daemon runs as; null if the platform has none. */
     uid: Deno.uid(),
-    /** Whether a person, not an agent, opened the terminal that this process runs in. */
+    /** True if a person, not an agent, opened the terminal that this process runs in. */
     isPersonAtTerminal: (pid: number, agents: readonly KnownAgent[]): boolean =>
       isPersonAtTerminal(pid, { agents, clientsOf }),
     isUserFacing,

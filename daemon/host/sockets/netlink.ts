@@ -56,7 +56,7 @@ const MESSAGE_LAYOUT = {
 } as const;
 /** The prefix of an IPv4-mapped IPv6 address. */
 const MAPPED = [...Array<number>(10).fill(0), 0xff, 0xff];
-/** How many late answers to earlier requests are skipped before a lookup fails. */
+/** Number of late answers to earlier requests that are skipped before a lookup fails. */
 const STALE_ANSWERS_MAX = 8;
 
 type Libc = Deno.DynamicLibrary<typeof SYMBOLS>["symbols"];

@@ -24,7 +24,7 @@ export interface TcpConnection {
 
 /** Lookups of connections to the daemon. */
 export interface Sockets {
-  /** Whether this platform reports the owner of a TCP socket. Linux does, macOS does not. */
+  /** True if this platform reports the owner of a TCP socket. Linux does, macOS does not. */
   readonly canIdentify: boolean;
   /** The client's end. Undefined if it is closed, is on another machine, or cannot be found. */
   find(connection: TcpConnection): SocketEnd | undefined;
@@ -48,7 +48,7 @@ const RECENT_MAX = 32;
 /** Number of the newest pids, of processes and threads, that are searched before all others. */
 const NEWEST_MAX = 16;
 
-/** How many processes of one tree are searched for a socket by default. */
+/** Default number of processes of one tree that are searched for a socket. */
 const TREE_PROCESSES_MAX = 512;
 
 export function machineSockets(): Sockets {
@@ -95,8 +95,8 @@ class LinuxSockets implements Sockets {
         ? this.#kernel.find(client, { ...server, port: local_port })
         : undefined;
     }
-    const [first, ...others] = listKernelSockets(client, local_port);
-    return others.length === 0 ? first : undefined;
+    const [first, ...rest] = listKernelSockets(client, local_port);
+    return rest.length === 0 ? first : undefined;
   }
 
   holderWithin(
@@ -106,7 +106,7 @@ class LinuxSockets implements Sockets {
   ): number | undefined {
     const socketEnd = this.find(connection);
     if (!socketEnd) return undefined;
-    return treeOf(pid, max).find((each) => descriptorOf(each, socketEnd.inode) !== undefined);
+    return treeOf(pid, max).find((process) => descriptorOf(process, socketEnd.inode) !== undefined);
   }
 
   holderOf(connection: TcpConnection): number | undefined {
@@ -126,8 +126,8 @@ class LinuxSockets implements Sockets {
   #searchAll(inode: number): Descriptor | undefined {
     const found = findAmong(this.#recent.map(({ pid }) => pid), inode) ??
       findAmong(processIds(), inode);
-    const others = this.#recent.filter(({ pid }) => pid !== found?.pid);
-    if (found) this.#recent = [found, ...others].slice(0, RECENT_MAX);
+    const older = this.#recent.filter(({ pid }) => pid !== found?.pid);
+    if (found) this.#recent = [found, ...older].slice(0, RECENT_MAX);
     return found;
   }
 }
@@ -152,7 +152,7 @@ interface Descriptor {
   readonly fd: string;
 }
 
-/** Keeps parsed addresses, as almost all requests come from the same one. */
+/** Keeps parsed addresses, as almost all requests come from the same address. */
 class ParsedAddresses {
   readonly #parsed = new Map<string, InetAddress | undefined>();
 
@@ -165,7 +165,9 @@ class ParsedAddresses {
   }
 }
 
-/** The process's descriptor of a socket. The newest ones usually have the highest numbers. */
+/**
+ * The process's descriptor of a socket. The newest descriptors usually have the highest numbers.
+ */
 function descriptorOf(pid: number, inode: number): string | undefined {
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;

@@ -36,7 +36,7 @@ export interface TerminalOptions {
   clientsOf(tmux_socket: string): readonly TmuxClient[];
 }
 
-/** How many ancestors are checked. A process with more ancestors does not count as a person's. */
+/** Maximum number of ancestors checked. A process with more does not count as a person's. */
 const ANCESTORS_MAX = 64;
 
 /** Variables that running agents set for the processes that they start. */
@@ -73,13 +73,13 @@ function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.split(/\s+/));
 }
 
-/** Whether a process is a login, a terminal emulator, a multiplexer or systemd, by its name. */
+/** True if a process is a login, a terminal emulator, a multiplexer or systemd, by its name. */
 export function isUserFacing(pid: number): boolean {
   const name = commandOf(pid) ?? "";
   return [LOGINS, EMULATORS, MULTIPLEXERS].some((names) => names.has(name)) || name === "systemd";
 }
 
-/** Whether a person opened the terminal of this process. False if this cannot be determined. */
+/** True if a person opened the terminal of this process. False if this cannot be determined. */
 export function isPersonAtTerminal(pid: number, options: TerminalOptions): boolean {
   const { agents } = options;
   const terminal = terminalOf(pid);
@@ -100,7 +100,7 @@ export function isPersonAtTerminal(pid: number, options: TerminalOptions): boole
 }
 
 /**
- * Whether a person opened the terminal. `above` lists the ancestors of the session's leader; the
+ * True if a person opened the terminal. `above` lists the ancestors of the session's leader; the
  * process that opened the terminal is one of them.
  */
 function isOpenedByPerson(
@@ -111,7 +111,9 @@ function isOpenedByPerson(
   for (const pid of above) {
     if (pid === 1) return false;
     const name = commandOf(pid) ?? "";
-    if (LOGINS.has(name)) return uidOf(pid) === 0 || above.some((one) => isRootLogin(one));
+    if (LOGINS.has(name)) {
+      return uidOf(pid) === 0 || above.some((ancestor) => isRootLogin(ancestor));
+    }
     if (EMULATORS.has(name)) return !hasAgentVariable(pid);
     if (MULTIPLEXERS.has(name)) return isUserMultiplexer(pid, leader, options);
   }
@@ -124,7 +126,7 @@ function isRootLogin(pid: number): boolean {
 }
 
 /**
- * Whether a terminal server counts as a person's. A server leaves its process tree, so its starter
+ * True if a terminal server counts as a person's. A server leaves its process tree, so its starter
  * is unknown. The server counts if no registered agent was running when the server started, or if a
  * person is attached to it from another terminal.
  */
@@ -164,7 +166,7 @@ function hasAgentVariable(pid: number): boolean {
   return AGENT_VARIABLES.some((name) => environment?.has(name));
 }
 
-/** Whether a process was started in the pane of a registered peer. */
+/** True if a process was started in the pane of a registered peer. */
 function isPaneOfAgent(pid: number, agents: readonly KnownAgent[]): boolean {
   const pane = paneOf(variablesOf(pid));
   return pane !== undefined &&

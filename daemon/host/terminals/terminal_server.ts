@@ -1,6 +1,5 @@
 /**
- * What a terminal must offer so that its panes can be observed and typed into
- * (docs/adding-a-terminal.md).
+ * Interface of a terminal whose panes can be observed and typed into (docs/adding-a-terminal.md).
  */
 
 import type { Failure, Result } from "../tmux/connection.ts";
@@ -18,7 +17,7 @@ export interface TerminalServers {
 export interface TerminalServer {
   readonly kind: TerminalKind;
   readonly cache: PaneCache;
-  /** Whether a text has the form of this terminal's pane ids. */
+  /** True if a text has the form of this terminal's pane ids. */
   isPaneId(text: string): boolean;
   panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
   /** One pane; undefined if there is none with this id. */
@@ -43,15 +42,15 @@ export interface TerminalServer {
  * paste as an entry of its own. Nothing was typed then, nor after a failure other than `lost` and
  * `timeout`, and, in tmux, `error`.
  */
-export type Typed = "done" | "changed" | "unmarked" | Failure;
+export type TypeResult = "done" | "changed" | "unmarked" | Failure;
 
 export interface PreparedKeys {
   /**
    * Types all keys into a pane if the pane is still as the guard says. The terminal itself must
    * compare and type in one step, so that nothing can change in between.
    */
-  typeIf(guard: PaneGuard): Promise<Typed>;
-  /** Frees what was prepared, after keys that were not typed. */
+  typeIf(guard: PaneGuard): Promise<TypeResult>;
+  /** Frees prepared keys that were not typed. */
   discard(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import { pause } from "kit/core/timeout.ts";
 import type { Log } from "kit/core/log.ts";
 import { Splitter } from "kit/core/text.ts";
 
-/** How many commands may wait for an answer. A healthy server answers in well under 1 ms. */
+/** Maximum number of commands that wait. A healthy server answers in well under 1 ms. */
 const COMMANDS_MAX = 256;
 /** Bytes of commands that may wait for an answer. Message texts do not count: files hold them. */
 const COMMAND_BYTES_MAX = 1_048_576;

@@ -9,15 +9,15 @@ export interface Pane {
   /** The process that tmux started in the pane. */
   readonly pane_pid: number;
   readonly dead: boolean;
-  /** Whether the pane is in copy mode or another mode in which tmux itself reads the keys. */
+  /** True if the pane is in copy mode or another mode in which tmux itself reads the keys. */
   readonly in_mode: boolean;
-  /** Whether tmux also passes on the keys to the other panes of the window. */
+  /** True if tmux also passes on the keys to the other panes of the window. */
   readonly synchronized: boolean;
   readonly width: number;
   readonly height: number;
   readonly cursor_x: number;
   readonly cursor_y: number;
-  /** Whether the program in the pane shows the cursor. */
+  /** True if the program in the pane shows the cursor. */
   readonly cursor_shown: boolean;
   /** When the pane's window last had output: seconds, by tmux's clock. */
   readonly written_s: number;
@@ -97,7 +97,8 @@ export function parsePane(line = ""): ListedPane | undefined {
 
 /**
  * Each pane once, although a window may be linked into several sessions. The pane belongs to the
- * session in which it was made, which its process has in its environment, else to the oldest one.
+ * session in which it was made, which its process has in its environment. Without that, it belongs
+ * to the oldest session.
  */
 export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
   return [...Map.groupBy(listed, ({ pane_id }) => pane_id).values()].flatMap((same) => {
@@ -106,7 +107,7 @@ export function uniquePanes(listed: readonly ListedPane[]): ListedPane[] {
     const home = environmentOf(only.pane_pid)?.get("TMUX")?.split(",").at(-1);
     const number = ({ session_id }: ListedPane) => Number(session_id.slice(1));
     return same.find(({ session_id }) => session_id === `$${home}`) ??
-      same.reduce((oldest, each) => number(each) < number(oldest) ? each : oldest);
+      same.reduce((oldest, pane) => number(pane) < number(oldest) ? pane : oldest);
   });
 }
 

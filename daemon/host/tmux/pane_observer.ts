@@ -7,7 +7,7 @@ import { kindOf } from "../terminals/addresses.ts";
 import type { TerminalServers } from "../terminals/terminal_server.ts";
 import type { Pane } from "./pane.ts";
 
-/** The process that reads what is typed into a pane. */
+/** The process that reads the keys typed into a pane. */
 export interface ForegroundProcess {
   readonly pid: number;
   /** Start time of `pid`. */
@@ -29,7 +29,7 @@ export type PaneObservation =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
-/** As `PaneObservation`, with only what the terminal knows. */
+/** As `PaneObservation`, with only the facts that the terminal knows. */
 type FoundPane =
   | { readonly state: "found"; readonly pane: Pane }
   | { readonly state: "missing" | "unknown" };
@@ -97,7 +97,7 @@ export function paneObserverOf(
       if (!read.seen) return { state: "missing" };
       return { state: "found", pane: toFacts(socket, read.seen.pane), rows: read.seen.rows };
     },
-    /** Whether a process runs in the pane. */
+    /** True if a process runs in the pane. */
     holds: (pane: PaneFacts, pid: number): boolean => isDescendant(pid, pane.pane_pid),
   };
 }

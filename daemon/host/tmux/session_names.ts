@@ -23,11 +23,11 @@ export class SessionNames {
    * first seen. A new group begins with its own name, which stays when its sessions are renamed.
    */
   nameAll<S extends ReportedSession>(reported: readonly S[]): S[] {
-    const known = reported.filter((each) => this.#names.has(sessionKey(each)));
-    for (const each of [...known, ...reported]) this.#learn(each);
-    return reported.map((each) => ({
-      ...each,
-      session: this.#names.get(sessionKey(each)) ?? each.session,
+    const known = reported.filter((pane) => this.#names.has(sessionKey(pane)));
+    for (const pane of [...known, ...reported]) this.#learn(pane);
+    return reported.map((pane) => ({
+      ...pane,
+      session: this.#names.get(sessionKey(pane)) ?? pane.session,
     }));
   }
 

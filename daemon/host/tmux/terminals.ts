@@ -52,7 +52,7 @@ const WITHHELD = [
 
 const MESH_PATHS: readonly string[] = ["MESH_STATE", "MESH_CONFIG"];
 
-/** Whether a variable is removed from the environment of programs that the daemon starts. */
+/** True if a variable is removed from the environment of programs that the daemon starts. */
 export function isWithheld(variable: string): boolean {
   return WITHHELD.some((pattern) => pattern.test(variable));
 }
@@ -79,7 +79,7 @@ export class Panes {
     this.socket = ownSocket(env);
   }
 
-  /** Whether tmux is installed. */
+  /** True if tmux is installed. */
   async isAvailable(): Promise<boolean> {
     try {
       const { success } = await new Deno.Command("tmux", {
@@ -112,27 +112,27 @@ export class Panes {
       if (!listed.ok && listed.reason !== "no_server") return toRefusal(listed);
       if (!listed.ok) return await this.#startServer(tmux, session, launch);
       const launchArgs = await this.#launchArgs(tmux, launch);
-      const present = listed.sessions.find((each) => isNamed(each.session));
+      const present = listed.sessions.find(({ session }) => isNamed(session));
       const target = present
         ? ["new-window", "-d", "-t", `${present.session_id}:`]
         : ["new-session", "-d", "-E", "-s", session, ...WINDOW_SIZE];
-      return toOpened(tmux, await tmux.run([...target, ...PRINT_PANE, ...launchArgs]));
+      return toOpenResult(tmux, await tmux.run([...target, ...PRINT_PANE, ...launchArgs]));
     });
   }
 
   /** Opens a new pane by splitting the window of a pane. */
   async splitWindow(socket: string, pane_id: string, launch: Launch): Promise<OpenResult> {
     const tmux = this.#options.tmuxServers.at(socket);
-    if (!await this.look(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
+    if (!await this.getPane(socket, pane_id)) return { ok: false, reason: `no pane ${pane_id}` };
     const launchArgs = await this.#launchArgs(tmux, launch);
     const target = ["split-window", "-d", "-t", pane_id];
     const split = await tmux.run([...target, ...PRINT_PANE, ...launchArgs]);
     if (split.ok) await tmux.run(["select-layout", "-t", pane_id, "tiled"]);
-    return toOpened(tmux, split);
+    return toOpenResult(tmux, split);
   }
 
   /** The pane's current record; undefined if tmux does not know it or does not answer. */
-  async look(socket: string, pane_id: string): Promise<Pane | undefined> {
+  async getPane(socket: string, pane_id: string): Promise<Pane | undefined> {
     const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     return shown.ok ? shown.pane : undefined;
   }
@@ -146,10 +146,10 @@ export class Panes {
     const listed = await this.#options.tmuxServers.at(socket).query(command);
     const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
     const [pane_id] = line ? line.split(" ") : [];
-    return pane_id === undefined ? undefined : await this.look(socket, pane_id);
+    return pane_id === undefined ? undefined : await this.getPane(socket, pane_id);
   }
 
-  /** Whether tmux reports the end of a pane or of its program. False if tmux does not answer. */
+  /** True if tmux reports the end of a pane or of its program. False if tmux does not answer. */
   async isGone(socket: string, pane_id: string): Promise<boolean> {
     const shown = await this.#options.tmuxServers.at(socket).pane(pane_id);
     if (!shown.ok) return shown.reason === "error" || shown.reason === "no_server";
@@ -183,12 +183,12 @@ export class Panes {
     const result = await tmux.runIf(pane_id, sameProcessCondition(seen), [action]);
     if (result === "changed") return { ok: false, reason: `pane ${pane_id} has changed` };
     if (result !== "done") return toRefusal(result);
-    const pane = await this.look(socket, pane_id);
+    const pane = await this.getPane(socket, pane_id);
     return pane ? { ok: true, pane } : { ok: false, reason: `pane ${pane_id} closed at once` };
   }
 
   /**
-   * Whether the program is installed, according to the search paths that the daemon can read. Looks
+   * True if the program is installed, according to the search paths that the daemon can read. Looks
    * the program up in the launch's own search path. Without one, uses the tmux server's search path
    * and the daemon's, which may differ.
    */
@@ -201,7 +201,7 @@ export class Panes {
     return await isInstalled(launch, [line.replace(/^PATH=/, ""), this.#options.env["PATH"] ?? ""]);
   }
 
-  /** Whether a process is a pane's process or a descendant of it. */
+  /** True if a process is a pane's process or a descendant of it. */
   isWithin(pid: number, pane_pid: number): boolean {
     return isDescendant(pid, pane_pid);
   }
@@ -212,7 +212,7 @@ export class Panes {
   }
 
   /**
-   * Whether the pane runs a process that is neither this one, nor an ancestor or descendant of it.
+   * True if the pane runs another process besides this process, its ancestors and its descendants.
    */
   async isShared(pid: number, pane_pid: number): Promise<boolean> {
     if (pid === pane_pid) return false;
@@ -224,9 +224,9 @@ export class Panes {
     }).output();
     return new TextDecoder().decode(stdout).split("\n").some((line) => {
       const [, text, state = ""] = /^\s*(\d+)\s+(\S+)/.exec(line) ?? [];
-      const other = Number(text);
-      return text !== undefined && !state.startsWith("Z") && isDescendant(other, pane_pid) &&
-        !isDescendant(pid, other) && !isDescendant(other, pid);
+      const running = Number(text);
+      return text !== undefined && !state.startsWith("Z") && isDescendant(running, pane_pid) &&
+        !isDescendant(pid, running) && !isDescendant(running, pid);
     });
   }
 
@@ -257,7 +257,7 @@ export class Panes {
     }).output();
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
     if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
-    return toOpened(tmux, { ok: true, lines: text(stdout).split("\n") });
+    return toOpenResult(tmux, { ok: true, lines: text(stdout).split("\n") });
   }
 
   /** Passes on the daemon's paths, so that the agent's hooks find this daemon. */
@@ -313,7 +313,7 @@ function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{||:#{==:#{pane_pid},${pane_pid}},${hasEnded}}}`;
 }
 
-function toOpened(
+function toOpenResult(
   tmux: Tmux,
   run: { ok: true; lines: readonly string[] } | Failure,
 ): OpenResult {

@@ -31,7 +31,7 @@ import { type ReportedSession, SessionNames } from "./session_names.ts";
 import { prepareKeys } from "./typing.ts";
 import { checkSocket } from "../trusted_socket.ts";
 
-/** How many servers may be known at once. Each may have a client. */
+/** Maximum number of known servers. Each may have a client. */
 export const SERVERS_MAX = 32;
 /** A client that was idle for this time is ended. */
 export const IDLE_MS_MAX = 10 * 60_000;
@@ -106,8 +106,8 @@ export class TmuxServers implements TerminalServers, AsyncDisposable {
     const since = this.#options.clock.monotonic() - IN_USE_MS_MAX;
     const idle = [...this.#bySocket.values()]
       .filter((tmux) => !tmux.busy && (!tmux.connected || tmux.used_at <= since));
-    const [oldest] = idle.sort((one, other) =>
-      Number(one.connected) - Number(other.connected) || one.used_at - other.used_at
+    const [oldest] = idle.sort((a, b) =>
+      Number(a.connected) - Number(b.connected) || a.used_at - b.used_at
     );
     if (oldest) this.#drop(oldest);
     return oldest !== undefined;
@@ -158,7 +158,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return this.#connection?.open ?? false;
   }
 
-  /** Whether a command waits for its answer or an exclusive operation runs. */
+  /** True if a command waits for its answer or an exclusive operation runs. */
   get busy(): boolean {
     return !this.#exclusive.isIdle || (this.connected && !this.#connection?.idle);
   }

@@ -2,7 +2,7 @@
 
 import type { Keystroke } from "protocol/agents/keys.ts";
 import { type ControlKeyName, isControlKey, type KeyName } from "protocol/agents/keys.ts";
-import type { PaneGuard, PreparedKeys, Typed } from "../terminals/terminal_server.ts";
+import type { PaneGuard, PreparedKeys, TypeResult } from "../terminals/terminal_server.ts";
 import type { Failure, Result } from "./connection.ts";
 
 /** The commands of a tmux server that typing needs. */
@@ -44,9 +44,9 @@ class TmuxKeys implements PreparedKeys {
     this.#buffers = buffers;
   }
 
-  typeIf(guard: PaneGuard): Promise<Typed> {
+  typeIf(guard: PaneGuard): Promise<TypeResult> {
     const conditions = [...samePane(guard), ...sameComposer(guard)];
-    const condition = conditions.reduceRight((rest, one) => `#{&&:${one},${rest}}`);
+    const condition = conditions.reduceRight((rest, first) => `#{&&:${first},${rest}}`);
     const { pane_id } = guard.pane;
     return this.#tmux.runIf(pane_id, condition, commandsFor(this.#keys, this.#buffers, pane_id));
   }
@@ -105,7 +105,7 @@ function tmuxName(key: KeyName | ControlKeyName): string {
 /** Conditions in tmux's format language: the same program reads, and no other dialog is open. */
 function samePane({ pane, dialog }: PaneGuard): string[] {
   return [
-    // tmux silently substitutes another pane for one that is gone, so the id is compared as well.
+    // tmux silently substitutes another pane for a missing pane, so the id is compared as well.
     equal("pane_id", pane.pane_id),
     equal("pane_pid", String(pane.pane_pid)),
     `#{m/r:^${pattern(pane.command)}$,#{pane_current_command}}`,

@@ -3,7 +3,7 @@
  * files.
  */
 
-/** Whether the bus can be reached now, and since when (milliseconds since 1970). */
+/** Connection to the bus, and the time since which it is so (milliseconds since 1970). */
 export interface BusStatus {
   readonly status: "connecting" | "connected" | "down";
   readonly since: number;
@@ -12,7 +12,8 @@ export interface BusStatus {
 }
 
 /**
- * What a bus hands to its owner. Machines are named by daemon ids, proved by the connection's user.
+ * Receives what arrives from the bus. Machines are named by daemon ids, proved by the connection's
+ * user.
  */
 export interface BusListener {
   /**
@@ -33,7 +34,7 @@ export interface BusListener {
   call(from: string, request: Uint8Array): Promise<Uint8Array | null>;
   /** A heartbeat of another machine. */
   heard?(daemonId: string, beat: Uint8Array): void;
-  /** Another machine's entry in the directory; null when it lapsed or was withdrawn. */
+  /** Another machine's entry in the directory; null when it expired or was withdrawn. */
   announced(daemonId: string, entry: Uint8Array | null): void;
   /** The connection changed. */
   changed(status: BusStatus): void;
@@ -50,7 +51,7 @@ export interface NewConnection {
   listen(): void;
 }
 
-/** What the bus holds for one machine. */
+/** Batches that wait at the bus for one machine. */
 export interface BusBacklog {
   /** Batches that wait at the bus for this machine. */
   readonly waiting: number;
@@ -75,7 +76,7 @@ export interface Bus {
   beat(bytes: Uint8Array): Promise<void>;
   /** True if the server permits this machine to send and to receive heartbeats. */
   canBeat(): boolean;
-  /** Writes this machine's entry of the directory, which lapses 60 s later. */
+  /** Writes this machine's entry of the directory, which expires 60 s later. */
   announce(entry: Uint8Array): Promise<void>;
   /** Removes this machine's entry of the directory. */
   withdraw(): Promise<void>;
@@ -108,9 +109,7 @@ export type BusFailure =
   | "no_answer"
   | "failed";
 
-/**
- * Why a bus did not do something. `stored: "no"` only where the bus certainly has not stored it.
- */
+/** Why a bus refused or failed. `stored: "no"` only if the bus certainly has not stored it. */
 export class BusError extends Error {
   readonly reason: BusFailure;
   readonly stored: "no" | "unknown";

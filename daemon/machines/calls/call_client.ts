@@ -39,7 +39,7 @@ export interface CallClientDeps {
   readonly bus: () => Pick<Bus, "call"> | undefined;
   readonly machines: MachineNames;
   readonly seal: MachineSeal;
-  /** How far a machine's clock is ahead of this one's, in milliseconds, as far as it is known. */
+  /** Known difference by which a machine's clock is ahead of this one's, in milliseconds. */
   readonly clockAheadOf: (daemon_id: string) => number | null;
 }
 
@@ -50,7 +50,7 @@ export interface MachineRequest {
   readonly path: `/${string}`;
   readonly headers: Headers;
   readonly body?: Uint8Array;
-  /** Whether it is proved here that a person calls. */
+  /** True if this machine has proved that a person calls. */
   readonly human: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface ClockReading {
   readonly their_time: number;
 }
 
-/** How far the other clock is ahead, if both ways took the same time. */
+/** Difference by which the other clock is ahead, if both ways took the same time. */
 export function aheadBy({ sent_at, received_at, their_time }: ClockReading): number {
   return Math.round(their_time - (sent_at + received_at) / 2);
 }

@@ -20,15 +20,15 @@ import {
 import type { Administrators, NamedMachine } from "./machine_names.ts";
 import { NonceMemory } from "./nonce_memory.ts";
 
-/** How many requests of other machines are executed at a time; further ones are refused. */
+/** Maximum number of calls of other machines executed at once; further calls are refused. */
 export const CALLS_AT_ONCE_MAX = 64;
 /** A host name for the addresses of requests, which never leave this process. */
 const BASE_URL = "http://call.invalid";
 
-/** Who calls: a machine that may administer this one. */
+/** A calling machine, which may administer this machine. */
 export interface MachineCaller {
   readonly daemon_id: string;
-  /** Whether that machine has proved that a person calls there. */
+  /** True if that machine has proved that a person calls there. */
   readonly human: boolean;
 }
 
@@ -69,8 +69,8 @@ export class CallServer {
   }
 
   /**
-   * Answers one call. Rejects with `CallRefused`, which leaves the sender without an answer, for
-   * what the machine did not write for this one, and for a repetition of an earlier call.
+   * Answers one call. Rejects with `CallRefused` for a call that the machine did not write for this
+   * one, and for a repeated call. The sender then gets no answer.
    */
   async receive(from: string, frame: Uint8Array): Promise<Uint8Array> {
     const { seal } = this.#deps;

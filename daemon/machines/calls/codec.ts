@@ -1,4 +1,4 @@
-/** How a call between machines and its answer are written: a nonce in clear, the rest sealed. */
+/** Encoding of a call between machines and of its answer: a nonce in clear, the rest sealed. */
 
 import * as z from "zod";
 import { decodeUtf8 } from "kit/http/body.ts";
@@ -21,13 +21,13 @@ const Headers = z.array(z.tuple([z.string(), z.string()]));
 /** When it was written: of a call and of an answer, by the clock of the machine that is called. */
 const at = Milliseconds;
 
-/** What a call asks for. A ping is answered to every machine whose keys are known. */
+/** Head of a call. A ping is answered to every machine whose keys are known. */
 const CallHead = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("ping"), at }),
   z.object({
     kind: z.literal("request"),
     at,
-    /** Whether the calling machine has proved that a person calls. */
+    /** True if the calling machine has proved that a person calls. */
     human: z.boolean(),
     method: RequestMethod,
     path: z.string().startsWith("/").max(PATH_LENGTH_MAX),

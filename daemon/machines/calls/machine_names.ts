@@ -1,4 +1,4 @@
-/** What calls need to know of the other machines. */
+/** Names of the other machines, and which of them may administer this machine. */
 
 /** A machine whose keys are known. */
 export interface NamedMachine {

@@ -1,23 +1,25 @@
-/** Remembers which calls were answered, so that a stolen bus cannot have one executed again. */
+/** Remembers answered calls, so that a stolen bus cannot have a call executed again. */
 
-/** How far the time of a call may be from this machine's clock. */
+/** Maximum difference between the time of a call and this machine's clock. */
 export const CALL_AGE_MS_MAX = 60_000;
-/** How many calls are remembered at most; they are forgotten when they would be refused as old. */
+/** Maximum number of calls remembered. A call is forgotten when its age alone refuses it. */
 export const NONCES_MAX = 20_000;
 
 export type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
 
 export class NonceMemory {
-  /** When each call that was let through becomes too old, by its key, in the order of arrival. */
+  /** Time at which each accepted call becomes too old, by its key, in the order of arrival. */
   readonly #expiries = new Map<string, number>();
   readonly #started_at: number;
 
-  /** Calls from before the start are refused: what the last run answered is not remembered. */
+  /**
+   * Calls from before the start are refused: the calls that the last run answered are not stored.
+   */
   constructor(started_at: number) {
     this.#started_at = started_at;
   }
 
-  /** Whether a call may be answered. The same call is `repeated` the next time. */
+  /** `new` if a call may be answered. The same call is `repeated` the next time. */
   check(key: string, at: number, now: number): NonceCheck {
     if (Math.abs(now - at) > CALL_AGE_MS_MAX || at < this.#started_at) return "wrong_time";
     if (this.#expiries.has(key)) return "repeated";

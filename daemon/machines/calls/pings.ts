@@ -7,31 +7,37 @@ import { aheadBy, type CallClient, type ClockReading } from "./call_client.ts";
 import type { NamedMachine } from "./machine_names.ts";
 
 export const PING_EVERY_MS = 30_000;
-/** How many pings start in one second: with many machines, a round takes longer than 30 s. */
+/** Maximum number of pings per second: with many machines, a round takes longer than 30 s. */
 export const PINGS_PER_TICK_MAX = 1;
 /**
  * Time for which a round trip is shown, added to the time of one round of pings over all machines.
  */
 export const LATENCY_MS_MAX = 90_000;
-/** How many measurements are kept. Their median counts, so that one slow answer changes nothing. */
+/** Number of measurements kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
 
 export interface Measurements {
   /** Milliseconds of a round trip; null before the first, after a failure, and when it is old. */
   readonly latency_ms: number | null;
-  /** How far the machine's clock is ahead of this one's, in milliseconds; null before the first. */
+  /**
+   * Time by which the machine's clock is ahead of this one's, in milliseconds; null before the
+   * first.
+   */
   readonly clock_ahead_ms: number | null;
 }
 
 const UNMEASURED: Measurements = { latency_ms: null, clock_ahead_ms: null };
 
 export interface PingsDeps {
-  /** The machines that are online while this one is connected to the bus; else none. */
+  /**
+   * The machines that are online while this one is connected to the bus; empty without a
+   * connection.
+   */
   readonly online: () => readonly NamedMachine[];
   readonly client: Pick<CallClient, "ping">;
 }
 
-interface Measured {
+interface PingState {
   readonly latencies_ms: number[];
   readonly ahead_ms: number[];
   answered_at: Monotonic;
@@ -42,14 +48,14 @@ interface Measured {
 export class Pings {
   readonly #ctx: Pick<Context, "clock" | "background">;
   readonly #deps: PingsDeps;
-  readonly #measured = new Map<string, Measured>();
+  readonly #measured = new Map<string, PingState>();
 
   constructor(ctx: Pick<Context, "clock" | "background">, deps: PingsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
-  /** Called once a second. Starts the pings that are due, those waiting longest first. */
+  /** Called once a second. Starts the due pings, the longest waiting first. */
   tick(now: Monotonic): void {
     const online = this.#deps.online();
     if (online.length === 0) return;
@@ -64,7 +70,7 @@ export class Pings {
   /** Measures a machine now, if it is online and was not measured just before. */
   async measure(daemon_id: string): Promise<void> {
     const now = this.#ctx.clock.monotonic();
-    const machine = this.#deps.online().find((other) => other.daemon_id === daemon_id);
+    const machine = this.#deps.online().find((online) => online.daemon_id === daemon_id);
     if (machine && this.#isDue(machine, now)) await this.#start(machine, now);
     else await this.#measured.get(daemon_id)?.running;
   }
@@ -113,7 +119,7 @@ export class Pings {
     );
   }
 
-  async #ping(machine: NamedMachine, measured: Measured): Promise<void> {
+  async #ping(machine: NamedMachine, measured: PingState): Promise<void> {
     try {
       record(measured, await this.#deps.client.ping(machine));
       measured.answered_at = this.#ctx.clock.monotonic();
@@ -125,7 +131,7 @@ export class Pings {
   }
 }
 
-function record({ latencies_ms, ahead_ms }: Measured, reading: ClockReading): void {
+function record({ latencies_ms, ahead_ms }: PingState, reading: ClockReading): void {
   latencies_ms.push(Math.max(0, reading.received_at - reading.sent_at));
   ahead_ms.push(aheadBy(reading));
   if (latencies_ms.length > KEPT) latencies_ms.shift();

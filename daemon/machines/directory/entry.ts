@@ -1,4 +1,4 @@
-/** The entry of a machine in the directory: what it shares of its peers, as text on the bus. */
+/** The entry of a machine in the directory: the peers that it shares, as text on the bus. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -31,11 +31,11 @@ export const Entry = z.object({
 });
 export type Entry = z.output<typeof Entry>;
 
-/** For reading: its peers are parsed one by one, as only a newer mesh may know one's fields. */
+/** For reading: its peers are parsed singly, as only a newer mesh may know the fields of a peer. */
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 
-export type Parsed =
+export type ParsedEntry =
   | { readonly ok: true; readonly entry: Entry; readonly skipped: number }
   | { readonly ok: false; readonly reason: "malformed" | "unknown_version" };
 
@@ -45,7 +45,7 @@ export function toBytes(entry: Omit<Entry, "version">): Uint8Array {
 }
 
 /** Reads an entry. `skipped` counts its peers that cannot be read. */
-export function fromBytes(bytes: Uint8Array): Parsed {
+export function fromBytes(bytes: Uint8Array): ParsedEntry {
   const given = tryJson(new TextDecoder().decode(bytes));
   const parsed = ReadEntry.safeParse(given);
   if (!parsed.success) {

@@ -33,7 +33,7 @@ const SENT_PER_TICK_MAX = 32;
 const ASK_AGAIN_MS = 10_000;
 const ANSWER_MS_MAX = 5000;
 
-/** The maximum number of machines of which refusals are remembered. */
+/** Maximum number of machines with remembered refusals. */
 const REFUSED_MACHINES_MAX = 2000;
 
 /** First byte of a call about the directory. Calls of routes begin with 1. */
@@ -42,7 +42,7 @@ export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 export interface MachineDirectoryDeps extends OwnEntryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
   readonly remotePeers: RemotePeers;
-  readonly trust: Pick<MachineTrust, "meet" | "touch">;
+  readonly trust: Pick<MachineTrust, "receive" | "touch">;
   /** True while this machine takes part in the bus. */
   isConnected(): boolean;
   /** A machine came online or went offline; within the transaction that stores it. */
@@ -71,17 +71,17 @@ interface Lease extends AnnouncingMachine {
   touched_at: Monotonic;
 }
 
-/** What an entry led to. */
-export interface Received {
+/** Changes that an entry caused. */
+export interface EntryEffect {
   readonly cameOnline: boolean;
   /**
-   * How far the machine's clock is ahead of this one's at least, as the entry was made before it
-   * came; null without a new entry. A call measures it.
+   * Minimum time by which the machine's clock is ahead of this one's, as the entry was made before
+   * it came; null without a new entry. A call measures it.
    */
   readonly clock_ahead_ms: number | null;
 }
 
-const NOTHING: Received = { cameOnline: false, clock_ahead_ms: null };
+const NOTHING: EntryEffect = { cameOnline: false, clock_ahead_ms: null };
 
 export class MachineDirectory {
   readonly #ctx: Context;
@@ -106,7 +106,7 @@ export class MachineDirectory {
     this.#own = new OwnEntry(ctx, deps);
   }
 
-  /** Called once a second: sends what is due, and expires leases. */
+  /** Called once a second: sends due announcements, and expires leases. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
     for (const lease of [...this.#online.values()]) {
@@ -117,12 +117,12 @@ export class MachineDirectory {
       this.#sendDue(now);
       this.#sendEntries();
       this.#askForEntries(now);
-      for (const { to, notice } of this.refusals.takeDue()) this.#tell(to, notice);
+      for (const { to, notice } of this.refusals.takeDue()) this.#sendNotice(to, notice);
     }
   }
 
   /** Handles the entry of another machine; null if the bus has removed it. */
-  received(from: string, bytes: Uint8Array | null): Received {
+  received(from: string, bytes: Uint8Array | null): EntryEffect {
     const before = this.#online.get(from);
     if (bytes === null) {
       // Any member can make the bus report this, of any machine. Newer versions announce their end
@@ -160,7 +160,7 @@ export class MachineDirectory {
    * Handles an entry that comes from the bus. If its machine has just started, it may need this
    * machine's own entry from there.
    */
-  announced(from: string, bytes: Uint8Array | null): Received {
+  announced(from: string, bytes: Uint8Array | null): EntryEffect {
     const before = this.#online.get(from)?.run;
     const received = this.received(from, bytes);
     const after = this.#online.get(from)?.run;
@@ -190,7 +190,7 @@ export class MachineDirectory {
     }
     if (kind !== CALL.refusal) return undefined;
     const notice = openAnnouncement(from, this.#deps.network, content, "mesh refusal 1");
-    if (notice) this.refusals.told(notice.card, notice.body);
+    if (notice) this.refusals.receiveNotice(notice.card, notice.body);
     return new Uint8Array();
   }
 
@@ -238,7 +238,7 @@ export class MachineDirectory {
     const { changed, remotePeers, trust } = this.#deps;
     const now = this.#ctx.clock.now();
     return this.#ctx.db.transactLazily((tx) => {
-      const machine = this.#meet(tx, from, card, entry);
+      const machine = this.#receiveCard(tx, from, card, entry);
       if (!machine) return false;
       const { daemon_id, name } = machine;
       const peers = entry.peers.map((peer) => {
@@ -250,8 +250,8 @@ export class MachineDirectory {
         peers,
         entry.human,
       );
-      for (const other of deprived) {
-        this.#leaveOut(other, "peer_id_taken", this.#online.get(other));
+      for (const machine of deprived) {
+        this.#leaveOut(machine, "peer_id_taken", this.#online.get(machine));
       }
       trust.touch(tx, daemon_id);
       const lease = {
@@ -279,8 +279,8 @@ export class MachineDirectory {
     });
   }
 
-  /** The machine of a card, unless it is refused. The card of an online machine was met before. */
-  #meet(
+  /** The machine of a card, unless it is refused. The card of an online machine is known. */
+  #receiveCard(
     tx: Tx,
     from: string,
     card: SignedCard,
@@ -288,10 +288,10 @@ export class MachineDirectory {
   ): AnnouncingMachine | undefined {
     const online = this.#online.get(from);
     if (online?.card === JSON.stringify(card)) return online;
-    const meeting = this.#deps.trust.meet(tx, cardToWire(card));
-    if (meeting.outcome === "self") return undefined;
-    if (meeting.outcome !== "refused") return meeting.machine;
-    const { refusal } = meeting;
+    const received = this.#deps.trust.receive(tx, cardToWire(card));
+    if (received.outcome === "self") return undefined;
+    if (received.outcome !== "refused") return received.machine;
+    const { refusal } = received;
     this.#logOnce(from, refusal.reason, refusal);
     this.refusals.refuse(from, refusal, { name: card.name, can_hear: run !== undefined });
     return undefined;
@@ -355,11 +355,11 @@ export class MachineDirectory {
   }
 
   #askForEntries(now: Monotonic): void {
-    let asked = 0;
+    let requests = 0;
     for (const [daemon_id, asked_at] of [...this.#missing]) {
       if (asked_at !== -Infinity) {
         if (hasPassed(ASK_AGAIN_MS, asked_at, now)) this.#missing.delete(daemon_id);
-      } else if (asked++ < ASKS_PER_TICK_MAX) {
+      } else if (requests++ < ASKS_PER_TICK_MAX) {
         this.#missing.set(daemon_id, now);
         void this.#call(daemon_id, CALL.ask, new Uint8Array()).then((entry) => {
           if (entry?.length) this.#takeSent(daemon_id, entry);
@@ -387,7 +387,7 @@ export class MachineDirectory {
     }
   }
 
-  #tell(to: string, body: Uint8Array): void {
+  #sendNotice(to: string, body: Uint8Array): void {
     const { card, keys, network } = this.#deps;
     const { ids } = this.#ctx;
     const notice = sealAnnouncement({ card, body }, keys, network, ids, "mesh refusal 1");
@@ -419,7 +419,7 @@ export class MachineDirectory {
     { card, can_hear }: { readonly card?: SignedCard; readonly can_hear: boolean } = {
       can_hear: false,
     },
-  ): Received {
+  ): EntryEffect {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
     // Does not refuse a machine that is online: the entry may be a repeat, or come from another

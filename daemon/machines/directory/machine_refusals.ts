@@ -6,14 +6,14 @@ import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Context } from "../../data/context.ts";
 
 /** Interval at which a refused machine is notified. */
-export const TELL_MS = 60_000;
+export const NOTICE_MS = 60_000;
 /** A refusal ends after this time without a repetition or another notice. */
-export const REFUSAL_MS_MAX = 3 * TELL_MS;
+export const REFUSAL_MS_MAX = 3 * NOTICE_MS;
 /** Maximum number of machines that are remembered, for each direction; others are not shown. */
 const MACHINES_MAX = 2000;
 const TEXT_LENGTH_MAX = 500;
 
-/** The reason for which a machine refuses another one, or a part of what that one announces. */
+/** The reason for which a machine refuses another machine, or a part of its announcement. */
 export interface RefusalText {
   readonly reason: string;
   readonly detail: string;
@@ -21,7 +21,7 @@ export interface RefusalText {
 }
 
 export interface MachineRefusal extends RefusalText {
-  /** The refused machine; or, for the other direction, the one that refuses this machine. */
+  /** The refused machine; for the other direction, the machine that refuses this one. */
   readonly daemon_id: string;
   /** Its name; null if it could not be read. */
   readonly name: string | null;
@@ -37,7 +37,7 @@ interface TimedRefusal extends MachineRefusal {
 interface OwnRefusal extends TimedRefusal {
   /** True if the machine's version understands notices of refusals. */
   readonly can_hear: boolean;
-  readonly told_at: number;
+  readonly notified_at: number;
   /** True if only a part of its entry is left out, so that the machine itself is accepted. */
   readonly is_partial: boolean;
 }
@@ -71,13 +71,13 @@ export class MachineRefusals {
   }
 
   /**
-   * True if the machine was refused as a whole within the last minute. An entry that cannot be read
-   * may come from anybody, so it does not count.
+   * True if the machine was refused as a whole within the last minute. An unreadable entry may come
+   * from any machine, so it does not count.
    */
   isRefused(daemon_id: string): boolean {
     const refused = this.#refused.get(daemon_id);
     return !!refused && !refused.is_partial && refused.name !== null &&
-      this.#ctx.clock.monotonic() - refused.renewed_at < TELL_MS;
+      this.#ctx.clock.monotonic() - refused.renewed_at < NOTICE_MS;
   }
 
   /** Records that this machine refuses another one, or a part of its entry. */
@@ -92,7 +92,7 @@ export class MachineRefusals {
   ): void {
     const before = this.#refused.get(daemon_id);
     if (!before && this.#refused.size >= MACHINES_MAX) return;
-    const told_at = before?.reason === text.reason ? before.told_at : -Infinity;
+    const notified_at = before?.reason === text.reason ? before.notified_at : -Infinity;
     const { reason, detail, hint } = text;
     this.#refused.set(daemon_id, {
       daemon_id,
@@ -102,7 +102,7 @@ export class MachineRefusals {
       hint,
       ...this.#times(),
       can_hear,
-      told_at,
+      notified_at,
       is_partial,
     });
   }
@@ -121,12 +121,12 @@ export class MachineRefusals {
   /** The notices that are due now. Counts them as sent. */
   takeDue(): { readonly to: string; readonly notice: Uint8Array }[] {
     const now = this.#ctx.clock.monotonic();
-    const due = [...this.#current(this.#refused)].filter(({ can_hear, told_at }) =>
-      can_hear && now - told_at >= TELL_MS
+    const due = [...this.#current(this.#refused)].filter(({ can_hear, notified_at }) =>
+      can_hear && now - notified_at >= NOTICE_MS
     );
     return due.map((refused) => {
       const { daemon_id: to, reason } = refused;
-      this.#refused.set(to, { ...refused, told_at: now });
+      this.#refused.set(to, { ...refused, notified_at: now });
       const detail = refused.detail.slice(0, TEXT_LENGTH_MAX);
       const hint = refused.hint.slice(0, TEXT_LENGTH_MAX);
       const notice: z.input<typeof Notice> = { to, reason, detail, hint };
@@ -135,7 +135,10 @@ export class MachineRefusals {
   }
 
   /** Handles an authenticated notice of another machine that it refuses this one. */
-  told(by: { readonly daemon_id: string; readonly name: string }, notice: Uint8Array): void {
+  receiveNotice(
+    by: { readonly daemon_id: string; readonly name: string },
+    notice: Uint8Array,
+  ): void {
     const { data } = Notice.safeParse(tryJson(new TextDecoder().decode(notice)));
     if (data?.to !== this.#me) return;
     const { daemon_id, name } = by;

@@ -1,4 +1,6 @@
-/** Announces this machine: its entry when that changes or somebody needs it, else heartbeats. */
+/**
+ * Announces this machine: its entry when it changes or a machine needs it; heartbeats in between.
+ */
 
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -21,7 +23,9 @@ export const RENEW_MS = 20_000;
 /** Interval at which `last_seen` of peers is announced, if nothing else changes. */
 export const SEEN_MS = 10 * 60_000;
 
-/** Time for which the bus keeps the entry for machines that connect; later ones get it directly. */
+/**
+ * Time for which the bus keeps the entry for machines that connect. Later machines get it directly.
+ */
 const SHOWN_MS = 40_000;
 
 export interface OwnEntryDeps {
@@ -45,7 +49,7 @@ interface Content {
 export class OwnEntry {
   readonly #ctx: Context;
   readonly #deps: OwnEntryDeps;
-  /** Never goes back, because other machines refuse an entry that is older than the last one. */
+  /** Never goes back, because other machines refuse an entry that is older than the last entry. */
   readonly #time: ForwardTime;
   /** Digest of the last announcement, without its times. */
   #digest: string | undefined;
@@ -82,14 +86,14 @@ export class OwnEntry {
     this.#sent_at = undefined;
   }
 
-  /** Called if the entry could not be sent, so that no machine has it. */
+  /** Called if the entry could not be sent. No machine has it then. */
   failed(): void {
     this.#digest = undefined;
   }
 
   /**
-   * Sends the entry if it has changed or somebody needs it, else a heartbeat if one is due. Returns
-   * undefined if nothing is due.
+   * Sends the entry if it has changed or a machine needs it. Otherwise sends a heartbeat if one is
+   * due. Returns undefined if nothing is due.
    */
   sendDue(now: Monotonic, isWholeNeeded: () => boolean): Promise<void> | undefined {
     const isNew = this.#sent_at === undefined;

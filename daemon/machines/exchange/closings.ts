@@ -1,6 +1,4 @@
-/**
- * How asks between two machines are closed: the answer travels, and the asker's machine decides.
- */
+/** Closes asks between two machines: the answer travels, and the asker's machine decides. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
@@ -16,8 +14,8 @@ import type { ClosedEntry, LateEntry } from "./entries.ts";
 import { withLines } from "./incoming.ts";
 import * as rows from "./store.ts";
 
-/** Marks a message from another machine whose answer came too late: its recipient was told. */
-const TOLD = "answer_late";
+/** Marks a message from another machine whose answer came too late and was reported. */
+const ANSWER_LATE = "answer_late";
 
 export class Closings {
   readonly #ctx: Context;
@@ -30,25 +28,25 @@ export class Closings {
     this.#deps = deps;
   }
 
-  /** Tells the origin of an ask that was closed here. */
+  /** Reports an ask that was closed here to its origin. */
   closing(tx: Tx, ask: Ask): void {
     const { known } = this.#find(tx, ask);
-    if (known && !known.sent) this.#tell(tx, ask, known);
+    if (known && !known.sent) this.#report(tx, ask, known);
   }
 
-  /** Tells the machine of the recipient of an ask that was closed here. */
+  /** Reports an ask that was closed here to the machine of its recipient. */
   closed(tx: Tx, ask: Ask): void {
     const { message, known } = this.#find(tx, ask);
     // An ask that was taken back before it left was never open there.
     const wasTakenBack = message?.state === "dropped" && message.sent_at === null;
-    if (known?.sent && !wasTakenBack) this.#tell(tx, ask, known);
+    if (known?.sent && !wasTakenBack) this.#report(tx, ask, known);
   }
 
   /** Reports to the other machine again how an ask was closed. */
   again(tx: Tx, known: rows.RemoteMessage): void {
     const message = ledger.findMessageBySeq(tx, known.seq);
     if (message?.kind !== "ask" || message.closed_at === null || !message.correlation_id) return;
-    this.#tell(tx, this.#deps.asks.mustGet(message.correlation_id), known, true);
+    this.#report(tx, this.#deps.asks.mustGet(message.correlation_id), known, true);
   }
 
   #find(tx: Tx, { correlation_id }: Ask) {
@@ -56,7 +54,7 @@ export class Closings {
     return { message, known: message && rows.bySeq(tx, message.seq) };
   }
 
-  #tell(tx: Tx, ask: Ask, known: rows.RemoteMessage, again = false): void {
+  #report(tx: Tx, ask: Ask, known: rows.RemoteMessage, again = false): void {
     const { daemon_id, sent, correlation_id, delivery_id, digest } = known;
     if (correlation_id === null || ask.correlation_id === this.#applied) return;
     const entry: ClosedEntry = {
@@ -71,8 +69,8 @@ export class Closings {
       answer: ask.answer,
       responder: ask.responder,
       voice: ask.reply_voice,
-      attachments: ask.reply_attachments.map((one) =>
-        this.#deps.files.describe(tx, daemon_id, one)
+      attachments: ask.reply_attachments.map((file) =>
+        this.#deps.files.describe(tx, daemon_id, file)
       ),
       at: this.#ctx.clock.now(),
     };
@@ -101,7 +99,7 @@ export class Closings {
     }
   }
 
-  /** Tells the peer whose answer came too late. */
+  /** Notifies the peer whose answer came too late. */
   applyLate(tx: Tx, { daemon_id, name }: KnownMachine, entry: LateEntry): void {
     const { close_reason } = entry;
     const known = rows.byReport(tx, { ...entry, daemon_id, sent: false });
@@ -109,12 +107,12 @@ export class Closings {
     // A machine that repeats itself must not fill the queue of the peer with notices.
     if (!known || known.reported !== null) return;
     if (!message?.correlation_id || message.closed_at === null) return;
-    rows.setReported(tx, known.seq, TOLD);
+    rows.setReported(tx, known.seq, ANSWER_LATE);
     const detail = `${message.from_peer_name} closed it on ${name} before: ${close_reason}`;
     const { delivery_id } = message;
     insertStage(tx, { delivery_id, stage: "answer_late", ts: this.#ctx.clock.now(), detail });
     const what = `The answer to ${message.correlation_id} was not delivered`;
-    this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
+    this.#notifyPeer(message.to_peer_id, `${what}: ${detail}.`);
   }
 
   /**
@@ -128,17 +126,17 @@ export class Closings {
       : rows.byReport(tx, { ...entry, daemon_id, sent: false });
     const message = known && ledger.findMessageBySeq(tx, known.seq);
     if (!known || known.reported !== null || !message?.correlation_id) return;
-    rows.setReported(tx, known.seq, TOLD);
+    rows.setReported(tx, known.seq, ANSWER_LATE);
     const detail = `the asker's machine does not take it: ${sentenceOf(reason)}`;
     const { delivery_id } = message;
     insertStage(tx, { delivery_id, stage: "answer_refused", ts: this.#ctx.clock.now(), detail });
     if (entry.responder === null) return;
     const what = `The answer to ${message.correlation_id} was not delivered`;
-    this.#tellPeer(message.to_peer_id, `${what}: ${detail}.`);
+    this.#notifyPeer(message.to_peer_id, `${what}: ${detail}.`);
   }
 
   /** The peer may be gone by now; the trace says it all the same. */
-  #tellPeer(peer_id: string, text: string): void {
+  #notifyPeer(peer_id: string, text: string): void {
     try {
       this.#ctx.db.transactNested(() => this.#deps.notifications.notifyFromDaemon(peer_id, text));
     } catch (error) {
@@ -146,7 +144,7 @@ export class Closings {
     }
   }
 
-  /** Nobody gets an answer to an ask that is closed, so the one who gave it is told. */
+  /** Notifies the author of an answer to a closed ask, which nobody gets. */
   #cameLate(
     tx: Tx,
     machine: KnownMachine,

@@ -1,4 +1,4 @@
-/** What the exchange of messages between machines uses of other features. */
+/** Dependencies of the exchange of messages between machines. */
 
 import type { Notifications } from "../../features/notifications/notifications.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
@@ -21,7 +21,7 @@ export interface KnownMachine {
   readonly name: string;
   /** It speaks as the human of this machine, too (`mesh.bus.allow_admin`). */
   readonly may_administer: boolean;
-  /** How far its clock is ahead, in milliseconds; null before it was measured. */
+  /** Time by which its clock is ahead, in milliseconds; null before it was measured. */
   readonly clock_ahead_ms: ClockAhead;
 }
 
@@ -57,9 +57,9 @@ export interface ExchangeDeps {
   readonly steps: Steps;
   /** A machine whose keys are known. */
   machine(daemon_id: string): KnownMachine | undefined;
-  /** Whether a peer of this machine is shared with the other machines. */
+  /** True if a peer of this machine is shared with the other machines. */
   isShared(peer: Address): boolean;
-  /** Why a message to the machine waits; null if nothing holds it up. */
+  /** Why a message to the machine waits; null if it does not wait. */
   reasonToWait(daemon_id: string): Reason | null;
   /** The peer of another machine that has this id; undefined if none is known. */
   remotePeer(peer_id: string): Address | undefined;

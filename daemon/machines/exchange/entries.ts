@@ -1,7 +1,4 @@
-/**
- * What machines report to each other about messages: the bodies of link entries, checked when they
- * arrive.
- */
+/** Reports between machines about messages: the bodies of link entries, checked on arrival. */
 
 import * as z from "zod";
 import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.ts";
@@ -14,7 +11,7 @@ import { AuthorKind } from "protocol/peers/record.ts";
 import { SentFiles } from "../files/sent_files.ts";
 
 const Id = z.string().min(1).max(255);
-/** A code, or words of an agent; shown to people and to other agents as one line. */
+/** A code, or an agent's text; shown to people and to other agents as one line. */
 const Line = z.string().max(1000).transform(cleanLine);
 
 /**
@@ -36,13 +33,11 @@ export const MessageEntry = z.object({
   text: Text,
   circle: Name.nullable(),
   question: Question.nullable(),
-  /**
-   * The ask that this one follows up on: its id at the machine where it began, and which that is.
-   */
+  /** The ask that this ask follows up on: the machine where it began, and its id there. */
   reply_to: z.object({ sent: z.boolean(), correlation_id: Id }).nullable(),
   hops: z.number().int().min(0),
   attachments: SentFiles,
-  /** A malformed one is ignored, as in requests. */
+  /** A malformed traceparent is ignored, as in requests. */
   traceparent: z.string().max(255).transform(readTrace),
   created_at: Milliseconds,
   /** Null for an ask, which waits as long as it is open. */
@@ -50,7 +45,7 @@ export const MessageEntry = z.object({
 });
 export type MessageEntry = z.output<typeof MessageEntry>;
 
-/** How far a message is at the machine of its recipient, by the clock of that machine. */
+/** State of a message at the machine of its recipient, by the clock of that machine. */
 export const StepEntry = z.object({
   delivery_id: Id,
   digest: Digest,
@@ -74,7 +69,7 @@ export const ClosedEntry = z.object({
    */
   delivery_id: Id.optional(),
   digest: Digest,
-  /** True for a repeated report: the other machine may have lost the first one. */
+  /** True for a repeated report: the other machine may have lost the first report. */
   again: z.boolean().optional(),
   close_reason: CloseReasons,
   outcome: Outcome,

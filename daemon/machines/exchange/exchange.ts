@@ -1,4 +1,4 @@
-/** The exchange of messages with other machines: what goes out, what comes in, what is reported. */
+/** The exchange of messages with other machines: outgoing and incoming messages, and reports. */
 
 import type { Monotonic } from "kit/core/clock.ts";
 import type * as z from "zod";
@@ -20,9 +20,9 @@ import * as rows from "./store.ts";
 /** Maximum number of messages that are examined after a machine lost its recent state. */
 const SENT_AGAIN_MAX = 10_000;
 
-/** How many rows a pass looks at, and how long it pauses after all of them. */
-const SWEEP_ROWS_MAX = 200;
-const SWEEP_PAUSE_MS = 60_000;
+/** Maximum number of rows that one pass reads, and the pause after the last row. */
+const PASS_ROWS_MAX = 200;
+const PASS_PAUSE_MS = 60_000;
 
 export class Exchange implements LinkHandlers {
   readonly #ctx: Context;
@@ -78,12 +78,12 @@ export class Exchange implements LinkHandlers {
 
   #dispatch(tx: Tx, machine: KnownMachine, kind: EntryKind, body: unknown): void {
     if (kind === "message") {
-      this.#incoming.apply(tx, machine, checked(ENTRIES.message, body));
+      this.#incoming.apply(tx, machine, parseBody(ENTRIES.message, body));
     } else if (kind === "step") {
-      this.outgoing.reported(tx, machine, checked(ENTRIES.step, body));
+      this.outgoing.reported(tx, machine, parseBody(ENTRIES.step, body));
     } else if (kind === "closed") {
-      this.#closings.apply(tx, machine, checked(ENTRIES.closed, body));
-    } else this.#closings.applyLate(tx, machine, checked(ENTRIES.late, body));
+      this.#closings.apply(tx, machine, parseBody(ENTRIES.closed, body));
+    } else this.#closings.applyLate(tx, machine, parseBody(ENTRIES.late, body));
   }
 
   published(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
@@ -134,12 +134,12 @@ export class Exchange implements LinkHandlers {
   tick(now: Monotonic): void {
     if (now < this.#paused_until) return;
     const { db } = this.#ctx;
-    const scanned = rows.scan(db, { after: this.#cursor, limit: SWEEP_ROWS_MAX });
+    const scanned = rows.scan(db, { after: this.#cursor, limit: PASS_ROWS_MAX });
     const gone = scanned.filter((row) => row.gone === 1).map(({ seq }) => seq);
     if (gone.length > 0) db.transact((tx) => rows.remove(tx, gone));
-    const isComplete = scanned.length < SWEEP_ROWS_MAX;
+    const isComplete = scanned.length < PASS_ROWS_MAX;
     this.#cursor = isComplete ? 0 : scanned.at(-1)?.seq ?? 0;
-    if (isComplete) this.#paused_until = now + SWEEP_PAUSE_MS;
+    if (isComplete) this.#paused_until = now + PASS_PAUSE_MS;
   }
 }
 
@@ -147,8 +147,8 @@ function isKnown(kind: string): kind is EntryKind {
   return Object.hasOwn(ENTRIES, kind);
 }
 
-/** The body of an entry. Throws `unknown_entry` for one of another version of the daemon. */
-function checked<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+/** The body of an entry. Throws `unknown_entry` for an entry of another version of the daemon. */
+function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const parsed = schema.safeParse(body);
   if (!parsed.success) throw new EntryRefused("unknown_entry");
   return parsed.data;

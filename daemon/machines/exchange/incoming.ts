@@ -105,7 +105,7 @@ export class IncomingMessages {
     const { ticket } = this.#deps.asks.send({
       ...draft,
       question: entry.question,
-      // The asker's machine tells the asker; here nobody has to be told.
+      // The asker's machine notifies the asker, so nothing is sent here.
       opening: { reply_delivery: "pull", origin: null, parent_id: null, routing: null },
     });
     return ticket.message;
@@ -130,7 +130,10 @@ export class IncomingMessages {
     return message;
   }
 
-  /** The recipient. A machine reaches only what this one shares, and the human if it may. */
+  /**
+   * The recipient. A machine reaches the peers that this machine shares, and the human if
+   * permitted.
+   */
   #mustReach({ may_administer }: KnownMachine, to_peer_id: string): Address {
     const { directory } = this.#deps;
     const to = directory.address(to_peer_id);
@@ -142,8 +145,8 @@ export class IncomingMessages {
   }
 
   /**
-   * The sender. Its name carries the machine's, which the sender cannot choose, and its id must not
-   * be that of a peer of this machine or of a third one.
+   * The sender. Its name carries the machine's, which the sender cannot choose. Its id must not
+   * belong to this machine or to a third machine.
    */
   #senderOf(machine: KnownMachine, { from }: MessageEntry): MessageDraft["from"] {
     const { directory } = this.#deps;
@@ -173,8 +176,8 @@ export class IncomingMessages {
 }
 
 /**
- * True if this is the same message that came before with this id, so it is confirmed and not
- * applied again. The sender may have given the id twice, if its database was restored.
+ * True if the same message came before with this id, so it is confirmed and not applied again. The
+ * sender may have given the id twice, if its database was restored.
  */
 function isRepeat(
   tx: Tx,

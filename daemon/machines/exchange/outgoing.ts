@@ -81,7 +81,7 @@ export class OutgoingMessages implements RemoteDelivery {
     return known && !known.sent ? known.hops : undefined;
   }
 
-  /** The bus has stored the entry of a message. Does nothing if its state is a later one. */
+  /** The bus has stored the entry of a message. Does nothing in a later state. */
   published(tx: Tx, { delivery_id }: Pick<MessageEntry, "delivery_id">): void {
     const message = findStepped(tx, delivery_id);
     if (message) this.#written(tx, message);
@@ -94,16 +94,16 @@ export class OutgoingMessages implements RemoteDelivery {
   }
 
   /**
-   * The other machine refuses the message. What is for the human comes into the inbox of this
-   * machine then: it was accepted here, and the other machine may refuse it only because the human
-   * has not yet allowed messages from this machine there.
+   * The other machine refuses the message. A message for the human then goes to the inbox of this
+   * machine. It was accepted here, and the other machine may refuse it only because the human has
+   * not yet allowed messages from this machine there.
    */
   refused(tx: Tx, entry: Pick<MessageEntry, "delivery_id">, reason: string): void {
     const state = reason === "expired_on_the_way" ? "expired" : "failed";
     if (!this.#keepForHuman(tx, entry, reason)) this.ended(tx, entry, state, reason);
   }
 
-  /** The other machine does not take the message, or it can no longer reach it. */
+  /** The other machine refuses the message, or can no longer be reached. */
   ended(
     tx: Tx,
     { delivery_id }: Pick<MessageEntry, "delivery_id">,
@@ -117,7 +117,7 @@ export class OutgoingMessages implements RemoteDelivery {
     }
   }
 
-  /** Applies what the other machine reports of a message. */
+  /** Applies a report of the other machine about a message. */
   reported(tx: Tx, machine: KnownMachine, entry: StepEntry): void {
     const { daemon_id } = machine;
     const { delivery_id, digest } = entry;
@@ -175,7 +175,7 @@ export class OutgoingMessages implements RemoteDelivery {
     return steps.written(steps.attempted(message, "bus", true));
   }
 
-  /** Returns false for a message that is not for the human, or that nobody needs any more. */
+  /** Returns false for a message that is not for the human, or is no longer needed. */
   #keepForHuman(
     tx: Tx,
     { delivery_id }: Pick<MessageEntry, "delivery_id">,
@@ -187,7 +187,7 @@ export class OutgoingMessages implements RemoteDelivery {
     if (!message || !human || message.closed_at !== null) return false;
     if (remotePeer(message.to_peer_id)?.role !== "human" || !steps.accepted(message)) return false;
     const recipient = { to_peer_id: human.peer_id, to_peer_name: human.name };
-    // An answer is given here now, so the other machine is not told of it.
+    // The answer is given here now, so no report to the other machine is needed.
     rows.remove(tx, [message.seq]);
     ledger.redirect(tx, message.seq, recipient);
     insertStage(tx, {
@@ -229,7 +229,7 @@ export class OutgoingMessages implements RemoteDelivery {
   }
 }
 
-/** When something happened by another machine's clock, if that differs from ours. */
+/** The time of an event by another machine's clock, if that differs from ours. */
 function describeClock(at: number, ahead_ms: number | null): string {
   const time = new Date(at).toISOString().slice(11, 23);
   if (ahead_ms === null) return `, at ${time} UTC by its clock`;

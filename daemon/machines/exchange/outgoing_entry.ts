@@ -9,17 +9,17 @@ import type { MessageEntry } from "./entries.ts";
 import * as rows from "./store.ts";
 
 /** A message on its way to another machine. */
-interface Forwarded {
+interface ForwardContext {
   readonly message: StoredMessage;
   readonly daemon_id: string;
-  /** How many follow-ups came before it, on all machines. */
+  /** Number of earlier follow-ups, on all machines. */
   readonly hops: number;
 }
 
 /** Makes the entry, in the transaction that appends it: its files are counted as used. */
 export function toEntry(
   tx: Tx,
-  { message, daemon_id, hops }: Forwarded,
+  { message, daemon_id, hops }: ForwardContext,
   { directory, files }: Pick<ExchangeDeps, "directory" | "files">,
 ): MessageEntry {
   const { delivery_id, kind, correlation_id, to_peer_id, voice, urgent, text, circle } = message;
@@ -41,7 +41,7 @@ export function toEntry(
     question: message.question as MessageEntry["question"],
     reply_to: replyTo(tx, message, daemon_id),
     hops,
-    attachments: message.attachments.map((one) => files.describe(tx, daemon_id, one)),
+    attachments: message.attachments.map((file) => files.describe(tx, daemon_id, file)),
     traceparent,
     created_at,
     expires_at,

@@ -7,7 +7,7 @@ import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 export const RemoteMessage = z.object({
   seq: z.number(),
   daemon_id: z.string(),
-  /** Whether this machine is the origin. */
+  /** True if this machine is the origin. */
   sent: z.boolean(),
   /** The ids that the origin gave. */
   delivery_id: z.string(),
@@ -27,8 +27,8 @@ const messages = bulkInsert("remote_messages", COLUMNS);
 
 /** Stores a row of a message that has none, from a machine that has sent no such message before. */
 export function insert(tx: Tx, message: RemoteMessage): void {
-  const { sent, ...others } = message;
-  const row = { ...others, sent: Number(sent) };
+  const { sent, ...columns } = message;
+  const row = { ...columns, sent: Number(sent) };
   tx.insertLater(messages, COLUMNS.map((column) => row[column]));
 }
 
@@ -149,12 +149,12 @@ export function queuedFor(db: Reader, to_peer_id: string): number[] {
   );
 }
 
-const Swept = z.object({ seq: z.number(), gone: z.number() });
+const ScannedRow = z.object({ seq: z.number(), gone: z.number() });
 
 /** The next rows after a row number, and whether the message of each was deleted. */
 export function scan(db: Reader, { after, limit }: { after: number; limit: number }) {
   return db.all(
-    Swept,
+    ScannedRow,
     `select r.seq, not exists (select 1 from messages m where m.seq = r.seq) as gone
      from remote_messages r where r.seq > :after order by r.seq limit :limit`,
     { after, limit },

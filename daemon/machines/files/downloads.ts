@@ -5,7 +5,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../bus/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
-import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -25,8 +25,8 @@ import {
 const ROW_MS_MAX = 38 * 86_400_000;
 
 /**
- * How many files of one machine may fail in an hour; then its others are not fetched. Each may take
- * the time that the bus gives a file, and the entries of all machines wait meanwhile.
+ * Failed files of one machine in an hour, after which its other files are not fetched. Each file
+ * may take the time that the bus allows, and the entries of all machines wait meanwhile.
  */
 const FAILURES_MAX = 12;
 const FAILURES_MS = 3_600_000;
@@ -52,7 +52,7 @@ export class Downloads {
   }
 
   /** See `MachineFiles.fetch`. */
-  async fetch(from: string, entries: readonly Carrying[]): Promise<void> {
+  async fetch(from: string, entries: readonly FileEntry[]): Promise<void> {
     const failures: unknown[] = [];
     for (const file of filesOf(entries)) {
       if (!this.#isDue(from, file)) continue;
@@ -138,7 +138,7 @@ export class Downloads {
   }
 }
 
-/** The reason that was sealed in the place of a file; `damaged` for anything else. */
+/** The reason that was sealed instead of a file; `damaged` for any other content. */
 function readReason(bytes: Uint8Array | null): MissingReason {
   return SenderReason.safeParse(bytes && new TextDecoder().decode(bytes)).data ?? "damaged";
 }

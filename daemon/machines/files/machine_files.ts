@@ -4,7 +4,7 @@ import type { Context } from "../../data/context.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { Downloads, type ReceivedFiles } from "./downloads.ts";
-import type { Carrying, SentFile } from "./sent_files.ts";
+import type { FileEntry, SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import type { MachineFilesDeps } from "./transfers.ts";
 import { Uploads } from "./uploads.ts";
@@ -25,7 +25,7 @@ export class MachineFiles {
   }
 
   /**
-   * How an entry for a machine names an attachment. Call it in the transaction that appends the
+   * Describes an attachment in an entry for a machine. Call it in the transaction that appends the
    * entry, once for each entry: a file stays on the bus until each of them was released.
    */
   describe(tx: Tx, to: string, attachment: Attachment): SentFile {
@@ -36,17 +36,17 @@ export class MachineFiles {
    * Uploads the files of these entries that the bus does not have yet. Rejects with a `BusError`
    * as long as the bus cannot be reached; the caller repeats it before it publishes the entries. A
    * file that cannot be read, or that the bus refuses again and again, does not hold the entries
-   * back: the other machine is told the reason in its place.
+   * back: the other machine gets the reason instead.
    */
-  prepare(to: string, entries: readonly Carrying[]): Promise<void> {
+  prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     return this.#uploads.prepare(to, entries);
   }
 
   /**
-   * These entries need their files on the bus no longer: they were confirmed, refused, or expired.
-   * Call it once for each entry, in the transaction that removes it.
+   * Called once for each entry that was confirmed, refused, or expired, in the transaction that
+   * removes it. The entry no longer needs its files on the bus.
    */
-  release(tx: Tx, to: string, entries: readonly Carrying[]): void {
+  release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     this.#uploads.release(tx, to, entries);
   }
 
@@ -55,7 +55,7 @@ export class MachineFiles {
    * outcome for each file is stored. Rejects if it must be repeated, at most twice for each file
    * while there is a connection.
    */
-  fetch(from: string, entries: readonly Carrying[]): Promise<void> {
+  fetch(from: string, entries: readonly FileEntry[]): Promise<void> {
     return this.#downloads.fetch(from, entries);
   }
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { cleanFilename } from "kit/http/filenames.ts";
 import type { SentFile } from "./sent_files.ts";
 
-/** Reasons that only the sending machine knows: it reports them in place of the file. */
+/** Reasons that only the sending machine knows. It reports them instead of the file. */
 export const SenderReason = z.enum(["deleted", "unreadable", "not_taken"]);
 
 /** Reasons are typed by this table, so a reason without a sentence does not compile. */

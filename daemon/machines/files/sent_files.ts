@@ -1,4 +1,4 @@
-/** How an entry for another machine names the files that it carries. */
+/** Descriptions of files in the entries for another machine. */
 
 import * as z from "zod";
 import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";
@@ -19,22 +19,22 @@ export type SentFile = z.output<typeof SentFile>;
 /** The files of one message, for the schemas of entries. */
 export const SentFiles = z.array(SentFile).max(ATTACHMENTS_MAX);
 
-/** The files of a message, and those of the reply that closes an ask. */
+/** The files of a message, and the files of the reply that closes an ask. */
 const Carrier = z.object({
   attachments: SentFiles.default([]),
   reply_attachments: SentFiles.default([]),
 });
 
-/** What is read of an entry here. */
-export interface Carrying {
+/** The fields of an entry that are read here. */
+export interface FileEntry {
   readonly body: unknown;
 }
 
 /**
- * The files that entries name, once for each time that they are named. An entry of which this part
- * is malformed counts as one without files: what applies the entry refuses it.
+ * The files that entries name, once per mention. An entry with a malformed part counts as an entry
+ * without files: applying the entry refuses it.
  */
-export function filesOf(entries: readonly Carrying[]): SentFile[] {
+export function filesOf(entries: readonly FileEntry[]): SentFile[] {
   return entries.flatMap(({ body }) => {
     const { data } = Carrier.safeParse(body);
     return data ? [...data.attachments, ...data.reply_attachments] : [];

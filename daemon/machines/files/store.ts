@@ -4,19 +4,19 @@ import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { MissingReason } from "./missing_files.ts";
 
-const Sent = z.object({
+const SentRow = z.object({
   object: z.string(),
   daemon_id: z.string(),
   attempts: z.number(),
   ready_at: z.number().nullable(),
 });
-export type Sent = z.output<typeof Sent>;
+export type SentRow = z.output<typeof SentRow>;
 
-const Received = z.object({
+const ReceivedRow = z.object({
   attachment: z.string().nullable(),
   reason: MissingReason.nullable(),
 });
-export type Received = z.output<typeof Received>;
+export type ReceivedRow = z.output<typeof ReceivedRow>;
 
 /** A file of a machine, as the machine that receives it knows it. */
 export interface ReceivedKey {
@@ -67,9 +67,9 @@ export function release(tx: Tx, daemon_id: string, object: string): void {
   );
 }
 
-export function getSent(db: Reader, object: string): Sent | undefined {
+export function getSent(db: Reader, object: string): SentRow | undefined {
   const columns = "object, daemon_id, attempts, ready_at";
-  return db.get(Sent, `select ${columns} from machine_files_sent where object = :object`, {
+  return db.get(SentRow, `select ${columns} from machine_files_sent where object = :object`, {
     object,
   });
 }
@@ -90,27 +90,27 @@ export function setReady(
   );
 }
 
-/** Files that no entry needs any more. */
-export function released(db: Reader, limit: number): Sent[] {
+/** Files that no entry needs. */
+export function listUnused(db: Reader, limit: number): SentRow[] {
   const columns = "object, daemon_id, attempts, ready_at";
   const sql = `select ${columns} from machine_files_sent where uses = 0 limit :limit`;
-  return db.all(Sent, sql, { limit });
+  return db.all(SentRow, sql, { limit });
 }
 
 export function removeSent(tx: Tx, object: string): void {
   tx.run("delete from machine_files_sent where object = :object", { object });
 }
 
-export function getReceived(db: Reader, key: ReceivedKey): Received | undefined {
+export function getReceived(db: Reader, key: ReceivedKey): ReceivedRow | undefined {
   return db.get(
-    Received,
+    ReceivedRow,
     `select attachment, reason from machine_files_received
      where daemon_id = :daemon_id and object = :object`,
     { daemon_id: key.daemon_id, object: key.object },
   );
 }
 
-/** Counts an attempt to fetch a file; returns how many there were. */
+/** Counts an attempt to fetch a file; returns the number of attempts. */
 export function countFetch(tx: Tx, key: ReceivedKey, expires_at: number): number {
   const [attempts = 1] = tx.returning(
     z.number(),
@@ -124,7 +124,7 @@ export function countFetch(tx: Tx, key: ReceivedKey, expires_at: number): number
 }
 
 /** Stores the outcome for a file, whose attempts were counted before. */
-export function setReceived(tx: Tx, key: ReceivedKey, outcome: Partial<Received>): void {
+export function setReceived(tx: Tx, key: ReceivedKey, outcome: Partial<ReceivedRow>): void {
   const { attachment = null, reason = null } = outcome;
   tx.run(
     `update machine_files_received set attachment = :attachment, reason = :reason

@@ -1,4 +1,4 @@
-/** What uploads and downloads share: names and limits of files on the bus, and their queue. */
+/** Names, limits and queue of files on the bus, shared by uploads and downloads. */
 
 import type { Context } from "../../data/context.ts";
 import { crypto } from "kit/host/node_library.ts";
@@ -19,9 +19,9 @@ export type Transfers = Context & MachineFilesDeps;
 
 /** A larger file does not cross machines, because a whole file is in memory while it does. */
 export const FILE_BYTES_MAX = 64 << 20;
-/** How much sealing adds to a file, at most. */
+/** Maximum bytes that sealing adds to a file. */
 export const SEAL_BYTES_MAX = 4096;
-/** How often a file is tried that the bus refuses to take or to hand out. */
+/** Maximum number of attempts for a file that the bus refuses to take or to hand out. */
 export const ATTEMPTS_MAX = 3;
 
 /** The name begins with the machine that stored the file, which the server compares. */
@@ -29,7 +29,7 @@ export function nameOnBus(daemon_id: string, object: string): string {
   return `${daemon_id}.${object}`;
 }
 
-/** The contexts of the seal: what is sealed as a reason can never pass for a file. */
+/** The contexts of the seal: a sealed reason can never pass for a file. */
 export const fileContext = (object: string) => `file ${object}`;
 export const reasonContext = (object: string) => `missing file ${object}`;
 
@@ -39,7 +39,7 @@ export function mustGetBus(bus: () => Bus | undefined): Bus {
   throw new BusError("unreachable", "This machine is not connected to the bus", "no");
 }
 
-/** Whether the connection broke, so that nothing is known about the file. */
+/** True if the connection broke, so that nothing is known about the file. */
 export function isBroken({ reason }: BusError): boolean {
   return reason === "unreachable" || reason === "no_answer";
 }

@@ -5,7 +5,7 @@ import { isProblem } from "protocol/problems.ts";
 import { type Bus, BusError } from "../bus/bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import type { SenderReason } from "./missing_files.ts";
-import { type Carrying, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -21,18 +21,18 @@ import {
 } from "./transfers.ts";
 
 const DAY_MS = 86_400_000;
-/** How long the bus keeps a file. */
+/** Time for which the bus keeps a file. */
 const BUS_MS_MAX = 7 * DAY_MS;
 /**
- * How old an upload may be that a further message names. The bus then has the file for 6 more days
+ * Maximum age of an upload that a further message names. The bus then has the file for 6 more days
  * at least, in which the other machine may be off.
  */
 const REUSE_MS_MAX = DAY_MS;
 /** Entries wait for 30 days, and the bus may have their files for another 7. */
 const ROW_MS_MAX = 38 * DAY_MS;
 /**
- * How often an upload may break the connection. A file that never gets through would hold back all
- * messages to its machine.
+ * Number of times that an upload may break the connection. A file that never gets through would
+ * hold back all messages to its machine.
  */
 const BREAKS_MAX = 10;
 const DELETIONS_MAX = 20;
@@ -64,25 +64,25 @@ export class Uploads {
   }
 
   /** See `MachineFiles.release`. */
-  release(tx: Tx, to: string, entries: readonly Carrying[]): void {
+  release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     for (const { object } of filesOf(entries)) rows.release(tx, to, object);
   }
 
   /** See `MachineFiles.prepare`. */
-  async prepare(to: string, entries: readonly Carrying[]): Promise<void> {
+  async prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     for (const file of filesOf(entries)) {
       if (this.#isDue(to, file)) await this.#turns.run(() => this.#prepareOne(to, file));
     }
   }
 
-  /** Deletes files from the bus that arrived, or that no entry names any more. */
+  /** Deletes from the bus the files that arrived or that no entry names. */
   async deleteReleased(): Promise<void> {
     const { db, log, bus } = this.#deps;
     const connected = bus();
     if (this.#isDeleting || connected?.status().status !== "connected") return;
     this.#isDeleting = true;
     try {
-      for (const { object, ready_at } of rows.released(db, DELETIONS_MAX)) {
+      for (const { object, ready_at } of rows.listUnused(db, DELETIONS_MAX)) {
         if (ready_at !== null) await this.#delete(connected, object);
         db.transactLazily((tx) => rows.removeSent(tx, object));
       }

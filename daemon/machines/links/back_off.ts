@@ -25,7 +25,7 @@ export class BackOff {
     return this.#cancel !== undefined;
   }
 
-  /** Whether it has waited since it was reset. */
+  /** True if it has waited since it was reset. */
   get isFailing(): boolean {
     return this.#next_ms > this.#delays.first;
   }
@@ -40,7 +40,7 @@ export class BackOff {
     this.#next_ms = Math.min(this.#next_ms * 2, this.#delays.max);
   }
 
-  /** Stops waiting; the next delay is the first one. */
+  /** Stops waiting, and goes back to the first delay. */
   reset(): void {
     this.#cancel?.();
     this.#cancel = undefined;

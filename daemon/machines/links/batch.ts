@@ -1,4 +1,4 @@
-/** Batches: what one machine publishes to another at once, as JSON that is then sealed. */
+/** Batches: the entries that one machine publishes to another at once, as JSON, then sealed. */
 
 import * as z from "zod";
 import { cleanLine, tryJson } from "kit/core/text.ts";
@@ -11,7 +11,7 @@ export const BATCH_ENTRIES_MAX = 64;
 export const BATCH_BYTES_MAX = 128 * 1024;
 /** The bytes of one entry's body as JSON. */
 export const ENTRY_BYTES_MAX = 1024 * 1024;
-/** What an entry adds to a batch besides its body, at most. */
+/** Maximum bytes that an entry adds to a batch besides its body. */
 const ENTRY_OVERHEAD_BYTES = 256;
 
 /** The kind of the entry that reports a refused entry to its sender. */
@@ -78,19 +78,19 @@ export function isKind(kind: string): boolean {
   return Kind.safeParse(kind).success;
 }
 
-/** Whether a body as JSON may be an entry. */
+/** True if a body as JSON may be an entry. */
 export function fitsEntry(json: string): boolean {
   return json.length * 3 <= ENTRY_BYTES_MAX || utf8.encode(json).length <= ENTRY_BYTES_MAX;
 }
 
 /**
- * How many of these entries fit into one batch, by the bytes of their bodies. The first one always
- * does: one that is larger than a batch travels alone.
+ * Number of these entries that fit into one batch, by the bytes of their bodies. The first always
+ * counts: an entry that is larger than a batch travels alone.
  */
 export function countFitting(bytes: readonly number[]): number {
   let sum = 0;
-  const beyond = bytes.findIndex((one, index) => {
-    sum += one + ENTRY_OVERHEAD_BYTES;
+  const beyond = bytes.findIndex((size, index) => {
+    sum += size + ENTRY_OVERHEAD_BYTES;
     return index === BATCH_ENTRIES_MAX || (index > 0 && sum > BATCH_BYTES_MAX);
   });
   return beyond < 0 ? bytes.length : beyond;

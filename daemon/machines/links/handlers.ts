@@ -1,4 +1,4 @@
-/** What the owner of the links provides, and what it learns of the entries it appended. */
+/** Handlers that the owner of the links provides, and the form of entries. */
 
 import type { Context } from "../../data/context.ts";
 import type { ClockAhead } from "../other_clock.ts";
@@ -16,7 +16,7 @@ export interface LinkEntry {
   readonly at: number;
 }
 
-/** An entry that the owner of the links does not apply: its sender is told the reason. */
+/** An entry that the owner of the links refuses. Its sender gets the reason. */
 export class EntryRefused extends Error {
   override readonly name = "EntryRefused";
   readonly reason: Reason;
@@ -31,18 +31,18 @@ export class EntryRefused extends Error {
 export interface LinkSealing {
   /** Null while no key of the machine is known: the batch waits. */
   seal(to: string, bytes: Uint8Array): Uint8Array | null;
-  /** Null if the bytes are not from that machine, or no key of it is known: they are dropped. */
+  /** Null if the bytes are not from that machine, or its key is unknown: they are dropped. */
   open(from: string, bytes: Uint8Array): Uint8Array | null;
 }
 
 /**
- * Called in the transaction that stores the matching change of the link. If one throws
- * `storage_failed`, that transaction is rolled back and repeated later. Any other error of `apply`
- * refuses the entry, with its reason if it is an `EntryRefused` or a problem. Any other error of
- * the other handlers is logged, and the link goes on.
+ * Called in the transaction that stores the matching change of the link. After `storage_failed`,
+ * that transaction is rolled back and repeated later. Any other error of `apply` refuses the entry,
+ * with its reason if it is an `EntryRefused` or a problem. Any other error of the other handlers is
+ * logged, and the link continues.
  */
 export interface LinkHandlers {
-  /** Applies an entry of another machine. What it wrote is rolled back if it throws. */
+  /** Applies an entry of another machine. Its writes are rolled back if it throws. */
   apply(tx: Tx, from: string, entry: LinkEntry): void;
   /**
    * The bus has stored these entries. Called again for the same entries after a crash, and when
@@ -86,7 +86,7 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   readonly handlers: LinkHandlers;
 }
 
-/** Calls a handler whose errors must not stop the link, unless the database cannot store it. */
+/** Calls a handler. Only an error of the storage stops the link. */
 export function callHandler(
   { db, log }: Pick<LinksDeps, "db" | "log">,
   name: keyof LinkHandlers,

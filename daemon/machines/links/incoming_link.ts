@@ -1,10 +1,9 @@
 /**
- * Takes batches of one machine: applies each entry once and in order, and removes what the other
- * machine has confirmed.
+ * Takes batches of one machine: applies each entry once and in order, and removes the entries that
+ * the other machine has confirmed.
  *
- * The entries with receipts are always the first ones of the other machine's entries, up to some
- * point. So a batch is in order if there is a receipt of the entry before it, even if it repeats
- * entries.
+ * The entries with receipts are always the oldest entries of the other machine, without a gap. A
+ * batch is therefore in order if the entry before it has a receipt, even if it repeats entries.
  */
 
 import type { Monotonic } from "kit/core/clock.ts";
@@ -32,8 +31,8 @@ const RECEIPT_AHEAD_MS_MAX = 365 * DAY_MS;
 const UNMEASURED_MS_MAX = 60_000;
 
 /**
- * Limits of repairs: how many within `LOSSES_MS`, and how many entries may wait at that time. A
- * machine can claim any loss, and an old batch that the bus repeats looks like one.
+ * Limits of repairs: number within `LOSSES_MS`, and number of entries that may wait at that time. A
+ * machine can claim any loss, and an old batch that the bus repeats looks like a loss.
  */
 const LOSSES_MAX = 20;
 const LOSSES_MS = 60_000;
@@ -43,10 +42,10 @@ const LOST_MARGIN_MS = 600_000;
 /** Maximum number of refusals that are repeated after a loss, newest first. */
 const REFUSED_AGAIN_MAX = 10_000;
 
-/** How often it is logged that an entry of the machine is refused. */
+/** Minimum time between two logs that an entry of the machine is refused. */
 const LOG_MS = 10_000;
 
-/** What answers the other machine. */
+/** Sends answers to the other machine. */
 export interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
@@ -79,14 +78,14 @@ export class IncomingLink {
         db.afterCommit(() => outgoing.answer("confirmation"));
       }
     } else if (!batch.resend) {
-      // A request to resend is not answered by another one: two machines that both miss entries
+      // A request to resend is never answered by a request: two machines that both miss entries
       // would ask each other for ever. The next batch with entries, or a probe, finds the loss.
       db.afterCommit(() => outgoing.answer("resend"));
     }
     if (batch.resend) db.afterCommit(() => outgoing.resend(batch.applied));
   }
 
-  /** Whether a batch needs no answer. */
+  /** True if a batch needs no answer. */
   onlyConfirms(db: Reader, { previous, entries, confirm, resend, lost }: Batch): boolean {
     if (entries.length > 0 || confirm || resend || lost) return false;
     return this.#isInOrder(db, previous);
@@ -125,9 +124,9 @@ export class IncomingLink {
   }
 
   /**
-   * The other machine has what it applied before this time. An entry that it applied after its last
-   * known confirmation is unknown here because this database went back. Then its time does not show
-   * what the other machine lost before, and everything counts as lost.
+   * Start of a loss. The other machine has the entries that it applied before this time. An entry
+   * that it applied after its last known confirmation is unknown here because this database went
+   * back. Then its time does not limit an earlier loss there, and everything counts as lost.
    */
   #startOfLoss(db: Reader, applied_at: number | null): number {
     const daemon_id = this.#daemonId;
@@ -186,9 +185,9 @@ export class IncomingLink {
   }
 
   /**
-   * True if the new entries of a batch do not follow the last one that was applied: the sender has
-   * lost the entries in between, because its database was restored. Earlier versions, which do
-   * not send `applied_at`, begin each chain with null.
+   * True if the new entries of a batch do not follow the last applied entry: the sender has lost
+   * the entries in between, because its database was restored. Earlier versions, which do not send
+   * `applied_at`, begin each chain with null.
    */
   #hasForgotten(tx: Tx, batch: Batch, known: ReadonlySet<string>): boolean {
     const { previous, entries, applied_at } = batch;
@@ -201,9 +200,9 @@ export class IncomingLink {
   }
 
   /**
-   * All entries of a batch were applied before. Perhaps the sender's database was restored, and it
-   * does not know the last entry that was applied; then confirm the last one that it knows. A batch
-   * that the bus repeats looks the same; the next entry or probe corrects this.
+   * Called if all entries of a batch were applied before. Perhaps the sender's database was
+   * restored, and it does not know the last applied entry. Then confirms the last entry that it
+   * knows. A batch that the bus repeats looks the same; the next entry or probe corrects this.
    */
   #goBack(tx: Tx, { previous, entries, confirm, applied_at = null }: Batch): void {
     const last = entries.at(-1)?.tag ?? previous;
@@ -256,9 +255,9 @@ export class IncomingLink {
   }
 
   /**
-   * The other machine does not apply one of our entries. The entry keeps its place until it is
-   * confirmed, because the other machine may name it as its last one, or refuse entries before it
-   * later: a repeated refusal comes in any order. A malformed refusal is not refused in turn.
+   * The other machine refuses one of our entries. The entry keeps its place until it is confirmed:
+   * the other machine may name it as its last entry, or refuse earlier entries later, because
+   * repeated refusals come in any order. A malformed refusal gets no refusal.
    */
   #takeRefusal(tx: Tx, { body }: BatchEntry): void {
     const refusal = RefusedBody.safeParse(body).data;

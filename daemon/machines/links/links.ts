@@ -22,15 +22,15 @@ import * as store from "./store.ts";
 
 /** Longer than entries are sent, because the clocks of two machines may differ by some hours. */
 const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
-/** How many receipts one call of `sweep` deletes, and how many entries, which may be 1 MB each. */
-const SWEPT_MAX = 1000;
-const EXPIRED_MAX = 16;
+/** Maximum number of receipts and of entries, up to 1 MB each, that one clean-up deletes. */
+const RECEIPTS_REMOVED_MAX = 1000;
+const ENTRIES_REMOVED_MAX = 16;
 /**
- * How many refused entries a machine may leave unconfirmed. A machine that confirms nothing, and
- * sends more, is not told of them: each would be a row here for 30 days.
+ * Maximum number of refusals that a machine may leave unconfirmed. Each is a row for 30 days, so a
+ * machine that confirms nothing gets no further refusals.
  */
 export const REFUSALS_MAX = 10_000;
-/** How often it is logged that a machine sends what cannot be read. */
+/** Minimum time between two logs that batches of a machine cannot be read. */
 const UNREADABLE_MS = 60_000;
 
 interface Link {
@@ -75,7 +75,7 @@ export class Links {
 
   /**
    * Takes a batch from the bus. Rejects only if it could not be stored, so that the bus repeats it.
-   * What cannot be read is dropped. Entries are on the disk when it resolves.
+   * An unreadable batch is dropped. Entries are on the disk when it resolves.
    */
   async receive(from: string, bytes: Uint8Array): Promise<void> {
     if (this.#isStopped) throw new Problem("shutting_down", {});
@@ -92,7 +92,7 @@ export class Links {
     await db.whenDurable();
   }
 
-  /** The bus can be reached, from the start or again. It may have lost what it stored. */
+  /** The bus can be reached, from the start or again. It may have lost stored batches. */
   busConnected(): void {
     if (this.#isStopped) return;
     this.#isConnected = true;
@@ -119,7 +119,7 @@ export class Links {
     outgoing.connect();
   }
 
-  /** How many entries the other machine has not confirmed, and since when the first one waits. */
+  /** Number of entries that the other machine has not confirmed, and the time of the oldest. */
   waiting(db: Reader, daemonId: string): { entries: number; oldest_at: number | null } {
     return {
       entries: store.countEntries(db, daemonId),
@@ -132,14 +132,14 @@ export class Links {
     return store.lossOf(db, daemonId) ?? null;
   }
 
-  /** How many entries all other machines have not confirmed. */
+  /** Number of entries that any other machine has not confirmed. */
   waitingForAll(db: Reader): number {
     return store.countAllEntries(db);
   }
 
   /**
-   * Drops what waits for a machine. The receipts stay until they are old, because the bus may still
-   * repeat what that machine has sent.
+   * Drops the entries that wait for a machine. The receipts stay until they are old, because the
+   * bus may still repeat batches of that machine.
    */
   forget(tx: Tx, daemonId: string): void {
     store.deleteEntriesOf(tx, daemonId);
@@ -154,7 +154,7 @@ export class Links {
    * Drops some entries older than 30 days, and old receipts. Costs two reads if there are none.
    * A clock that was set back only delays this.
    */
-  sweep(): void {
+  removeExpired(): void {
     const { db, clock } = this.#deps;
     const now = clock.now();
     const oldest = store.oldestAt(db);
@@ -162,8 +162,8 @@ export class Links {
       store.hasReceiptsBefore(db, now - RECEIPT_MS_MAX);
     if (!isDue) return;
     db.transactLazily((tx) => {
-      store.deleteReceiptsBefore(tx, now - RECEIPT_MS_MAX, SWEPT_MAX);
-      for (const entry of store.oldestEntries(tx, EXPIRED_MAX)) {
+      store.deleteReceiptsBefore(tx, now - RECEIPT_MS_MAX, RECEIPTS_REMOVED_MAX);
+      for (const entry of store.oldestEntries(tx, ENTRIES_REMOVED_MAX)) {
         if (now - entry.created_at <= ENTRY_MS_MAX) break;
         this.#expire(tx, entry);
       }
@@ -175,7 +175,7 @@ export class Links {
     const { db, handlers } = this.#deps;
     for (let isMore = true; isMore;) {
       isMore = db.transact((tx) => {
-        const entries = store.oldestEntries(tx, EXPIRED_MAX).filter(({ created_at }) =>
+        const entries = store.oldestEntries(tx, ENTRIES_REMOVED_MAX).filter(({ created_at }) =>
           created_at < at
         );
         for (const entry of entries) {

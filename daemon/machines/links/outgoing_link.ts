@@ -1,16 +1,16 @@
 /**
- * Publishes the entries for one machine in order, one batch at a time, with what that machine needs
- * to know of its own entries.
+ * Publishes the entries for one machine in order, one batch at a time, with confirmations of the
+ * entries of that machine.
  *
- * Batches form a chain: each names the entry before its first one, so that the receiver notices a
+ * Batches form a chain: each names the entry before its first entry, so that the receiver notices a
  * lost batch and asks to resend. At the start, a chain begins after the last confirmed entry, so
- * that each gap is noticed, even if the receiver's database went back in the meantime. When the
- * receiver asks, it begins after the last entry that the receiver has applied.
+ * that each gap is noticed, even if the receiver's database went back in the meantime. After a
+ * request to resend, it begins after the last entry that the receiver has applied.
  *
- * Where nothing else goes out, a probe finds a loss: a batch without entries that names the last
- * one published. The receiver confirms it or asks to resend. A probe costs 300 bytes, so a machine
- * that is off for a week finds its entries in the stream once, and not again for each reconnection;
- * and a bus that lost its store is noticed by the next probe.
+ * A probe finds a loss when nothing else is sent: a batch without entries that names the last
+ * published entry. The receiver confirms it or asks to resend. A probe costs 300 bytes, and the
+ * entries are not sent again for each reconnection: a machine that is off for a week finds them in
+ * the stream once. The next probe also notices a bus that lost its store.
  */
 
 import { messageOf } from "kit/core/text.ts";
@@ -22,7 +22,7 @@ import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
 import { BackOff } from "./back_off.ts";
 
-/** How long a confirmation waits, so that several share a batch, or it travels with entries. */
+/** Delay of a confirmation, so that several share a batch or travel with entries. */
 const ANSWER_MS = 20;
 const RETRY_MS = { first: 1000, max: 60_000 };
 /** A week of probes is 200 batches; an entry that the bus lost is late by an hour at most. */
@@ -30,17 +30,20 @@ export const PROBE_MS = { first: 30_000, max: 3_600_000 };
 /** Number of times that a run reports its position, and the pause between two reports. */
 const POSITIONS = 3;
 const POSITION_MS = 40_000;
-/** How often a request to resend is followed, because each batch behind a lost one causes one. */
+/**
+ * Minimum time between two answers to requests to resend. Each batch behind a lost batch causes a
+ * request.
+ */
 const RESEND_MS_MIN = 5000;
 
 /** The reasons to send a batch besides entries. */
 const NOTHING = { resend: false, confirmation: false, probe: false, position: false, lost: false };
 
-/** Batches of which each continues the one before. */
+/** Batches in which each continues the previous batch. */
 interface Chain {
   /** The last entry that was published; 0 if none was, and all that wait are to be. */
   published: number;
-  /** The tag of the last one that was published, or of the one after which the chain begins. */
+  /** The tag of the last published entry, or of the entry after which the chain begins. */
   previous: string | null;
 }
 
@@ -55,11 +58,11 @@ interface PendingBatch {
 export class OutgoingLink {
   readonly #daemonId: string;
   readonly #deps: LinksDeps;
-  /** Begins with the first batch of a run: what is confirmed before that is not a part of it. */
+  /** Begins with the first batch of a run: earlier confirmations are not a part of it. */
   #chain: Chain | undefined;
   /** The batch that is being published, or is published again after an unclear attempt. */
   #pending: PendingBatch | undefined;
-  /** The last entry that was put into a batch since the start. */
+  /** The last entry of a batch since the start. */
   #handed = 0;
   #isPublishing = false;
   #isConnected = false;
@@ -84,7 +87,7 @@ export class OutgoingLink {
     });
   }
 
-  /** The bus can be reached. It may have lost what it stored. */
+  /** The bus can be reached. It may have lost stored batches. */
   connect(): void {
     this.#isConnected = true;
     this.#due.probe = true;
@@ -132,19 +135,19 @@ export class OutgoingLink {
     this.#cancelPosition?.();
   }
 
-  /** Whether an entry may have been handed to the bus since the start. */
+  /** True if an entry may have been handed to the bus since the start. */
   wasHanded(entry_id: number): boolean {
     return entry_id <= this.#handed;
   }
 
-  /** Publishes what is due, unless a failed attempt must be waited for. */
+  /** Publishes due entries, unless it waits after a failed attempt. */
   wake(): void {
     if (this.#isConnected && !this.#isPublishing && !this.#retry.isWaiting) {
       void this.#publishAll();
     }
   }
 
-  /** Tells the other machine soon what was applied, or that entries are missing. */
+  /** Reports soon to the other machine what was applied, or that entries are missing. */
   answer(what: "confirmation" | "resend"): void {
     this.#due[what] = true;
     this.#cancelAnswer ??= this.#deps.clock.setTimer(ANSWER_MS, () => {
@@ -154,8 +157,9 @@ export class OutgoingLink {
   }
 
   /**
-   * The other machine misses entries after this one, the last that it has applied. Beginning there,
-   * and not after the last confirmed one, ends the requests also where the two differ.
+   * The other machine misses entries after this one, the last that it has applied. The repeat
+   * begins there, and not after the last confirmed entry. This ends the requests also if the two
+   * differ.
    */
   resend(applied: string | null): void {
     const now = this.#deps.clock.monotonic();
@@ -181,8 +185,8 @@ export class OutgoingLink {
       while (this.#isConnected) {
         const batch = this.#pending ?? this.#build();
         if (!batch) break;
-        // What was read may belong to a transaction that fails yet. Then the answers that this
-        // batch would have given are asked for again, as their batches are repeated.
+        // The batch may hold answers of a transaction that still fails. The other machine then asks
+        // for them again, as it repeats its batches.
         await this.#deps.db.whenDurable();
         if (!this.#isConnected) break;
         this.#pending = batch;
@@ -209,7 +213,7 @@ export class OutgoingLink {
     const isAnswerDue = !this.#cancelAnswer && (due.confirmation || due.resend);
     if (entries.length === 0 && !confirm && !isAnswerDue && !due.lost) return undefined;
     const position = this.#applied(entries.at(-1)?.entry_id ?? after);
-    // The other machine resends from the position that the batch tells.
+    // The other machine resends from the position in the batch.
     const resend = due.resend && position.applied_at !== undefined;
     const batch: Batch = {
       previous: chain.previous,
@@ -225,8 +229,8 @@ export class OutgoingLink {
     this.#due = { ...NOTHING, resend: due.resend && !resend };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;
-    // The id is random, because a batch of a new chain may equal one that the receiver has dropped,
-    // and the bus must not take it for a repeat.
+    // The id is random, because a batch of a new chain may equal a batch that the receiver has
+    // dropped. The bus must not take it for a repeat.
     return { id: ids.hex(16), bytes, chain, entries, resend: batch.resend };
   }
 
@@ -288,19 +292,20 @@ export class OutgoingLink {
   }
 
   /**
-   * Makes smaller batches of what the bus does not take: a full bus may have room for a part, and
-   * may never have it for all. A single entry waits for room, but is refused if it is too large.
+   * Makes smaller batches of a batch that the bus refuses: a full bus may have room for a part, and
+   * may never have room for the whole. A single entry waits for room, but is refused if it is too
+   * large.
    */
   #splitPending(reason: BusFailure): void {
     const pending = this.#pending;
     if (!pending || (reason !== "too_large" && reason !== "full")) return;
-    const [first, ...others] = pending.entries;
-    if (reason === "full" && others.length === 0) return;
+    const [first, ...rest] = pending.entries;
+    if (reason === "full" && rest.length === 0) return;
     this.#pending = undefined;
     this.#due.resend ||= pending.resend;
     if (!first) return;
-    this.#entriesMax = Math.ceil((others.length + 1) / 2);
-    if (others.length === 0) this.#refuse(first);
+    this.#entriesMax = Math.ceil((rest.length + 1) / 2);
+    if (rest.length === 0) this.#refuse(first);
   }
 
   #refuse(entry: store.StoredEntry): void {

@@ -1,4 +1,4 @@
-/** Reads a machine's waiting entries in portions of one batch, which bounds what memory holds. */
+/** Reads a machine's waiting entries in portions of one batch, to limit the memory. */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import { BATCH_ENTRIES_MAX, countFitting, ENDED, REFUSED } from "./batch.ts";

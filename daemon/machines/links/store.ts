@@ -122,7 +122,7 @@ export function oldestAt(db: Reader): number | undefined {
   return db.value(z.number(), "select created_at from link_entries order by entry_id limit 1");
 }
 
-/** Whether a refusal waits for a machine after one of its entries. */
+/** True if a refusal waits for a machine after one of its entries. */
 export function hasRefusalAfter(db: Reader, daemon_id: string, after: number): boolean {
   const found = db.value(
     z.number(),
@@ -133,7 +133,7 @@ export function hasRefusalAfter(db: Reader, daemon_id: string, after: number): b
   return found !== undefined;
 }
 
-/** Whether at least `count` refusals wait for a machine. */
+/** True if at least `count` refusals wait for a machine. */
 export function hasRefusals(db: Reader, daemon_id: string, count: number): boolean {
   const found = db.value(
     z.number(),
@@ -179,7 +179,7 @@ export function deleteEntriesOf(tx: Tx, daemon_id: string): void {
   tx.run("delete from link_entries where daemon_id = :daemon_id", { daemon_id });
 }
 
-/** Which of these tags a machine's receipts hold. */
+/** Finds the tags that a machine's receipts hold. */
 export function knownTags(db: Reader, daemon_id: string, tags: readonly string[]): Set<string> {
   return new Set(db.values(
     z.string(),

@@ -13,7 +13,7 @@ export type Purpose = "mesh directory 1" | "mesh refusal 1";
 const DIRECTORY: Purpose = "mesh directory 1";
 
 export interface Announcement {
-  /** Authentic by itself, but perhaps not pinned: `MachineTrust.meet` decides whether to trust it. */
+  /** Authentic by itself, but perhaps not pinned: `MachineTrust.receive` decides whether to trust it. */
   readonly card: SignedCard;
   readonly body: Uint8Array;
 }
@@ -27,14 +27,14 @@ export function sealAnnouncement(
   purpose = DIRECTORY,
 ): Uint8Array {
   const line = new TextEncoder().encode(`${JSON.stringify(cardToWire(card))}\n`);
-  const content = joined(line, body);
-  const signed = joined(sign(keys, [purpose], content), content);
+  const content = concat(line, body);
+  const signed = concat(sign(keys, [purpose], content), content);
   return seal(network.directory_key, purpose, signed, ids);
 }
 
 /**
  * Opens what lies in the directory under the id of a machine; null if that machine did not make it.
- * The bus can still show an older announcement again, so the body must tell its age.
+ * The bus can still show an older announcement again, so the body must hold its age.
  */
 export function openAnnouncement(
   daemon_id: string,
@@ -54,7 +54,7 @@ export function openAnnouncement(
   return { card: checked.card, body: content.subarray(end + 1) };
 }
 
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
   const all = new Uint8Array(first.length + second.length);
   all.set(first);
   all.set(second, first.length);

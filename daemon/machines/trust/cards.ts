@@ -101,13 +101,15 @@ export function cardToWire(card: SignedCard): z.input<typeof SignedCard> {
   return z.encode(SignedCard, card);
 }
 
-/** What two people compare: 8 groups of 4 hex digits of the SHA-256 of both public keys. */
+/**
+ * The text that two people compare: 8 groups of 4 hex digits of the SHA-256 of both public keys.
+ */
 export function fingerprintOf({ sign, agree }: PublicKeys): string {
   const hash = crypto().createHash("sha256").update(fromBase64(sign)).update(fromBase64(agree));
   return hash.digest("hex").slice(0, 32).replaceAll(/.{4}/g, "$& ").trimEnd();
 }
 
-/** Exactly the fields of a card: what else was sent is not signed, and is dropped. */
+/** Exactly the fields of a card. Other received fields are not signed, and are dropped. */
 function bytesOf({ daemon_id, name, sign, agree, created_at }: Card): Uint8Array {
   return new TextEncoder().encode(canonicalJson({ daemon_id, name, sign, agree, created_at }));
 }

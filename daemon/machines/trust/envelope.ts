@@ -13,10 +13,10 @@ import {
 } from "./keys.ts";
 import { open, seal, SEAL_BYTES } from "./sealing.ts";
 
-/** How many bytes an envelope adds. */
+/** Bytes that an envelope adds. */
 export const ENVELOPE_BYTES = SEAL_BYTES + SIGNATURE_BYTES;
 
-/** How many channels are kept in memory. Deriving one again takes 0.1 ms. */
+/** Maximum number of channels in memory. Deriving a channel again takes 0.1 ms. */
 export const CHANNELS_MAX = 1024;
 
 /** The part of a card that decides about keys. */
@@ -35,13 +35,13 @@ interface Channel {
 }
 
 /**
- * Seals and opens envelopes. Sender, receiver and context are part of what is signed and of what
- * the seal authenticates, so an envelope opens only for its receiver, as its sender's, and in its
- * context. A repeated envelope opens again: its content must hold what identifies a repeat.
+ * Seals and opens envelopes. The signature and the seal both cover sender, receiver and context, so
+ * an envelope opens only for its receiver, as its sender's, and in its context. A repeated envelope
+ * opens again: its content must identify a repeat.
  *
- * The signature lies inside the seal: outside, the bus could strip it or put another one in its
- * place, and would hold a proof of who said what. It covers the receiver, who could otherwise pass
- * the signed text on to a third machine as if it had been sent there.
+ * The signature lies inside the seal. Outside, the bus could strip or replace it, and would hold a
+ * proof of the sender's words. It covers the receiver: without that, the receiver could pass the
+ * signed text on to a third machine as if it had been sent there.
  */
 export class Envelopes {
   readonly #mine: OwnMachine;
@@ -53,12 +53,12 @@ export class Envelopes {
     this.#ids = ids;
   }
 
-  /** How many channels are in memory. */
+  /** Number of channels in memory. */
   get channels(): number {
     return this.#channels.size;
   }
 
-  /** Signs and seals bytes for a machine. `context` says what they are, such as `batch`. */
+  /** Signs and seals bytes for a machine. `context` names their purpose, such as `batch`. */
   sealFor(theirs: KeyHolder, context: string, bytes: Uint8Array): Uint8Array {
     const about = aboutOf(this.#mine.daemon_id, theirs.daemon_id, context);
     const signed = new Uint8Array(SIGNATURE_BYTES + bytes.length);
@@ -67,7 +67,10 @@ export class Envelopes {
     return seal(this.#channelTo(theirs).send, JSON.stringify(about), signed, this.#ids);
   }
 
-  /** The bytes that a machine sealed for this one with the same context; null for anything else. */
+  /**
+   * The bytes that a machine sealed for this machine with the same context; null for any other
+   * bytes.
+   */
   openFrom(theirs: KeyHolder, context: string, envelope: Uint8Array): Uint8Array | null {
     const about = aboutOf(theirs.daemon_id, this.#mine.daemon_id, context);
     const channel = this.#channelTo(theirs);

@@ -87,14 +87,14 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /**
- * Signs bytes. `about` says what they are and for whom; its first part names the kind of statement,
- * so that no signature can be used for another kind.
+ * Signs bytes. `about` names their purpose and receiver; its first part names the kind of
+ * statement, so that no signature can be used for another kind.
  */
 export function sign(keys: MachineKeys, about: readonly string[], bytes: Uint8Array): Uint8Array {
   return new Uint8Array(crypto().sign(null, toStatement(about, bytes), keys.sign));
 }
 
-/** Whether the owner of a public key signed these bytes with the same `about`. */
+/** True if the owner of a public key signed these bytes with the same `about`. */
 export function verify(
   key: KeyObject,
   about: readonly string[],
@@ -104,7 +104,7 @@ export function verify(
   return crypto().verify(null, toStatement(about, bytes), key, signature);
 }
 
-/** What is signed: one line of JSON, which contains no line break, and the bytes. */
+/** The signed bytes: one line of JSON, which contains no line break, then the content. */
 export function toStatement(about: readonly string[], bytes: Uint8Array): Uint8Array {
   const line = new TextEncoder().encode(`${JSON.stringify(about)}\n`);
   const statement = new Uint8Array(line.length + bytes.length);
@@ -141,7 +141,7 @@ export function pairKeysOf(daemon_id: string, keys: MachineKeys, theirs: Party):
 }
 
 /**
- * Whether a public key leads to secrets. The few points of low order lead to zero with every
+ * True if a public key leads to secrets. The few points of low order lead to zero with every
  * private key, so that anybody would know the shared secret (RFC 7748, section 6.1).
  */
 export function isAgreeKey(text: string): boolean {

@@ -17,13 +17,13 @@ export const MACHINES_MAX = 2000;
 /** `last_seen` is written at most this often for each machine, because every batch is a sign. */
 export const TOUCH_MS_MIN = 60_000;
 
-/** What a card led to. */
-export type Meeting =
+/** Result of a received card. */
+export type CardOutcome =
   /** A new machine: its keys are trusted from now on. */
   | { readonly outcome: "pinned"; readonly machine: Machine }
   /** A pinned machine has a newer card with the same keys, such as one with another name. */
   | { readonly outcome: "renewed"; readonly machine: Machine }
-  /** A pinned machine, with the card that is stored or with an older one. */
+  /** A pinned machine, with the stored card or an older card. */
   | { readonly outcome: "known"; readonly machine: Machine }
   /** The card of this machine itself. */
   | { readonly outcome: "self" }
@@ -54,13 +54,13 @@ export class MachineTrust {
    * that a holder of the network secret made, and from then on only its keys, until a person has
    * the machine forgotten.
    */
-  meet(tx: Tx, given: unknown): Meeting {
+  receive(tx: Tx, given: unknown): CardOutcome {
     const checked = checkCard(given, this.#deps.network);
-    if (checked.ok) return this.#meetAuthentic(tx, checked.card);
-    if (checked.reason === "malformed") return refused(refusals.malformed(checked.summary));
+    if (checked.ok) return this.#receiveAuthentic(tx, checked.card);
+    if (checked.reason === "malformed") return refuse(refusals.malformed(checked.summary));
     const { reason, card } = checked;
     const refusal = reason === "not_signed" ? refusals.notSigned : refusals.notOfNetwork;
-    return refused(refusal(card));
+    return refuse(refusal(card));
   }
 
   list(): Machine[] {
@@ -98,12 +98,12 @@ export class MachineTrust {
     }
   }
 
-  #meetAuthentic(tx: Tx, card: SignedCard): Meeting {
+  #receiveAuthentic(tx: Tx, card: SignedCard): CardOutcome {
     const { own } = this.#deps;
     const pinned = card.daemon_id === own.daemon_id ? undefined : rows.get(tx, card.daemon_id);
     const trusted = card.daemon_id === own.daemon_id ? own : pinned?.card;
     if (trusted && !haveSameKeys(card, trusted)) {
-      return refused(refusals.keysChanged(card, trusted));
+      return refuse(refusals.keysChanged(card, trusted));
     }
     if (card.daemon_id === own.daemon_id) return { outcome: "self" };
     if (pinned && card.created_at <= pinned.card.created_at) {
@@ -111,10 +111,10 @@ export class MachineTrust {
     }
     const holder = this.#holderOf(tx, card.name);
     if (holder && holder.daemon_id !== card.daemon_id) {
-      return refused(refusals.nameTaken(card, holder));
+      return refuse(refusals.nameTaken(card, holder));
     }
     if (!pinned) return this.#pin(tx, card);
-    if (this.#takesReserved(pinned, card)) return refused(refusals.nameReserved(card, pinned));
+    if (this.#takesReserved(pinned, card)) return refuse(refusals.nameReserved(card, pinned));
     return this.#renew(tx, pinned, card);
   }
 
@@ -122,18 +122,18 @@ export class MachineTrust {
     const { reserved = [] } = this.#deps;
     const name = card.name.toLowerCase();
     return name !== pinned.name.toLowerCase() &&
-      reserved.some((one) => one.toLowerCase() === name);
+      reserved.some((reservedName) => reservedName.toLowerCase() === name);
   }
 
-  #pin(tx: Tx, card: SignedCard): Meeting {
-    if (rows.count(tx) >= MACHINES_MAX) return refused(refusals.tooMany(card, MACHINES_MAX));
+  #pin(tx: Tx, card: SignedCard): CardOutcome {
+    if (rows.count(tx) >= MACHINES_MAX) return refuse(refusals.tooMany(card, MACHINES_MAX));
     const { daemon_id, name } = card;
     const machine = { daemon_id, name, card, pinned_at: this.#ctx.clock.now(), last_seen: null };
     rows.pin(tx, machine);
     return { outcome: "pinned", machine };
   }
 
-  #renew(tx: Tx, pinned: Machine, card: SignedCard): Meeting {
+  #renew(tx: Tx, pinned: Machine, card: SignedCard): CardOutcome {
     const machine = { ...pinned, name: card.name, card };
     rows.update(tx, machine);
     return { outcome: "renewed", machine };
@@ -146,7 +146,7 @@ export class MachineTrust {
   }
 }
 
-function refused(refusal: CardRefusal): Meeting {
+function refuse(refusal: CardRefusal): CardOutcome {
   return { outcome: "refused", refusal };
 }
 

@@ -9,7 +9,7 @@ const SECRET_BYTES = 32;
 /** 32 bytes in base64url without padding. */
 const SECRET_CHARS = 43;
 
-/** What the network secret is for. The secret itself is never sent to the bus. */
+/** Keys derived from the network secret. The secret itself is never sent to the bus. */
 export interface NetworkKeys {
   /** Proves that the sender of a card knows the secret. */
   readonly proof_key: Uint8Array;

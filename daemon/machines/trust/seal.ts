@@ -7,6 +7,6 @@
 export interface MachineSeal {
   /** Throws `unknown_machine_name` if the keys of the machine are not known. */
   seal(to: string, context: string, bytes: Uint8Array): Uint8Array;
-  /** Null for what that machine did not write for this machine in this context. */
+  /** Null for bytes that the machine did not write for this machine in this context. */
   open(from: string, context: string, bytes: Uint8Array): Uint8Array | null;
 }

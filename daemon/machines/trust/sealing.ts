@@ -12,7 +12,7 @@ const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 const CIPHER = "aes-256-gcm";
 
-/** How many bytes sealing adds. */
+/** Bytes that sealing adds. */
 export const SEAL_BYTES = BODY_AT + TAG_BYTES;
 
 /** Derives a key of 256 bits from secret material (HKDF with SHA-256, RFC 5869). */
@@ -25,8 +25,8 @@ export function deriveKey(
 }
 
 /**
- * Seals bytes. `context` says what they are. It is not sent: `open` must be given the same one.
- * A random nonce may repeat after 2^32 messages of one key, which no key here reaches.
+ * Seals bytes. `context` names their purpose. It is not sent, so `open` needs the same context. A
+ * random nonce may repeat after 2^32 messages of one key, which no key here reaches.
  */
 export function seal(
   key: Uint8Array,
@@ -64,7 +64,7 @@ export function open(key: Uint8Array, context: string, sealed: Uint8Array): Uint
 
 const utf8 = new TextEncoder();
 
-/** Refuses contexts with lone surrogates, because different ones become equal in UTF-8. */
+/** Refuses contexts with lone surrogates, because different contexts become equal in UTF-8. */
 function toUtf8(context: string): Uint8Array {
   if (!context.isWellFormed()) throw new TypeError("A context must be well-formed text");
   return utf8.encode(context);

@@ -57,7 +57,7 @@ export class OutgoingSockets {
     }
   }
 
-  /** All authorities in PEM if the environment adds any; else undefined. */
+  /** All authorities in PEM if the environment adds any; undefined without additions. */
   trusted(): string[] | undefined {
     const { pems } = readAuthorities(this.#deps.env);
     return pems.length === 0 ? undefined : [...getCACertificates("default"), ...pems];
@@ -92,7 +92,7 @@ export class OutgoingSockets {
 
   #connect({ host, port }: Target): Promise<Socket> {
     const socket = connectTcp(port, host);
-    return this.#step(socket, "connect", `${shown({ host, port })} does not answer`);
+    return this.#step(socket, "connect", `${toText({ host, port })} does not answer`);
   }
 
   async #secure(
@@ -127,7 +127,7 @@ export class OutgoingSockets {
         throw new UnreachableError(`${via} cannot be reached: ${error.message}`, { cause: error });
       });
     const socket = isSecure ? await this.#secure(plain, host, { ca: this.trusted() }) : plain;
-    const to = shown(target);
+    const to = toText(target);
     const auth = authorization === undefined ? "" : `Proxy-Authorization: ${authorization}\r\n`;
     socket.write(`CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${auth}\r\n`);
     const head = await this.#readHead(socket, `${via} does not answer`);
@@ -183,6 +183,6 @@ export class OutgoingSockets {
   }
 }
 
-function shown({ host, port }: Target): string {
+function toText({ host, port }: Target): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -11,15 +11,15 @@ export const STREAMS_MAX = 2048;
 export const HEAD_BYTES_MAX = 65_536;
 /** Size limit of a body chunk. Chunks of several bodies alternate, so that none waits long. */
 export const CHUNK_BYTES_MAX = 65_536;
-/** How many bytes of one body may be sent before the reader consumes some. */
+/** Maximum bytes of one body that are sent before the reader consumes some. */
 export const STREAM_WINDOW_BYTES = 524_288;
-/** How many bytes of all bodies may be in transit. This limits how long a head waits. */
+/** Maximum bytes of all bodies in transit. This limits how long a head waits. */
 export const CONNECTION_WINDOW_BYTES = 2_097_152;
 /** Limit of received bytes that one end holds unread. Above it, the slowest reader is cut off. */
 export const HELD_BYTES_MAX = 33_554_432;
 /** Limit of request bytes that the handlers of all unanswered requests have read and may hold. */
 export const READ_BYTES_MAX = 67_108_864;
-/** How much of a request `READ_BYTES_MAX` counts. Only uploads are longer; they are not held. */
+/** Bytes of a request that `READ_BYTES_MAX` counts. Only uploads are longer; they are not held. */
 export const READ_BYTES_EACH_MAX = 1_048_576;
 /** Limit of outgoing bytes that wait for the other end. Above it, the slowest body is cut off. */
 export const WAITING_BYTES_MAX = 67_108_864;
@@ -32,11 +32,11 @@ export const UNSENT_BYTES_MAX = 16_777_216;
 export const UNTAKEN_BYTES_MAX = 2 * UNSENT_BYTES_MAX;
 
 export const PING_EVERY_MS = 20_000;
-/** How many pings are accepted within `PING_EVERY_MS`. Limited: each queues a response. */
+/** Maximum number of pings within `PING_EVERY_MS`. Limited: each queues a response. */
 export const PINGS_RECEIVED_MAX = 60;
 /** See `KeepAlive`. */
 export const KEEP_ALIVE = { every_ms: PING_EVERY_MS, unanswered_max: 2 };
-/** How long either end may take to send its first frame. */
+/** Maximum time for either end to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 
 /**
@@ -93,7 +93,7 @@ export const RequestHead = z.object({
   method: z.enum(["GET", "HEAD", "POST", "PATCH", "DELETE"]),
   path: z.string().max(16_384).regex(/^\/(?!\/)[\x21-\x7e]*$/, "Must begin with one slash"),
   headers: HeaderPairs,
-  /** Whether a request body follows. */
+  /** True if a request body follows. */
   body: z.boolean(),
   /** `browser`: a page of the relay sent the request, and a person has signed in to that page. */
   door: z.enum(["browser", "program"]),

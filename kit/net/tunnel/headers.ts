@@ -1,4 +1,4 @@
-/** Which headers pass a tunnel: none that identify the caller or affect the relay's origin. */
+/** Headers that pass a tunnel: none that identify the caller or affect the relay's origin. */
 
 /** Request headers that may pass. Those that identify the caller, such as `cookie`, may not. */
 const REQUEST_HEADERS: ReadonlySet<string> = new Set([

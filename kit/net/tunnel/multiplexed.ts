@@ -34,7 +34,7 @@ import {
 } from "kit/net/tunnel/packing.ts";
 import { abandon, type Body, Stream, StreamError, type StreamHost } from "kit/net/tunnel/stream.ts";
 
-/** What a multiplexed connection needs from the daemon or relay that uses it. */
+/** Dependencies of a multiplexed connection, provided by the daemon or relay that uses it. */
 export interface MultiplexedConnectionDeps {
   readonly clock: Clock;
   /** Handles a request; `body` may be null. Absent at the end that only sends requests. */

@@ -24,7 +24,7 @@ export class StreamError extends Error {
   }
 }
 
-/** What a stream needs from the connection that carries it. */
+/** The connection that carries a stream. */
 export interface StreamHost {
   readonly credit: Credit;
   sendFrame(frame: object): void;
@@ -46,7 +46,7 @@ export class Stream {
   /** At the end that sent the request: resolves with the head of the response, or rejects. */
   readonly answer = Promise.withResolvers<{ head: ResponseHead; body: Body | null }>();
   #receiveBuffer: ReceiveBuffer | undefined;
-  /** How many more bytes of the incoming body may arrive. */
+  /** Bytes of the incoming body that may still arrive. */
   #remainingBytes = Infinity;
   #source: ReadableStreamDefaultReader<Bytes> | undefined;
 
@@ -170,7 +170,7 @@ export class Stream {
     this.answer.reject(why); // This has no effect if the head of the response has arrived.
     this.#credit.end();
     this.#multiplexed.credit.abandon(this);
-    // Whether the cancellation fails does not matter.
+    // A failed cancellation does not matter.
     this.#source?.cancel(why).catch(() => undefined);
     this.#multiplexed.finished(this);
   }

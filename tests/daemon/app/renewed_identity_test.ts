@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import {
   leftBefore,
-  noteIdentityRefused,
   readIdentity,
+  recordIdentityRefusal,
   renewIdentity,
 } from "../../../daemon/app/identity.ts";
 import { getMessage } from "protocol/messages/log.ts";
@@ -16,8 +16,8 @@ Deno.test("a renewed identity has another id and issues other certificates, and 
   await using w = world();
   const { ctx } = w.daemon;
   const before = readIdentity(ctx.db, ctx.ids);
-  noteIdentityRefused(ctx, 1000);
-  noteIdentityRefused(ctx, 2000);
+  recordIdentityRefusal(ctx, 1000);
+  recordIdentityRefusal(ctx, 2000);
   const id = renewIdentity(ctx.db, ctx.ids, () => undefined);
   const after = readIdentity(ctx.db, ctx.ids);
   assert.notEqual(after.certificate_key, before.certificate_key);
@@ -30,8 +30,8 @@ Deno.test("a renewed identity has another id and issues other certificates, and 
 Deno.test("a machine that took part after it was refused leaves nothing", async () => {
   await using w = world();
   const { ctx } = w.daemon;
-  noteIdentityRefused(ctx, 1000);
-  noteIdentityRefused(ctx, null);
+  recordIdentityRefusal(ctx, 1000);
+  recordIdentityRefusal(ctx, null);
   renewIdentity(ctx.db, ctx.ids, () => undefined);
   assert.equal(leftBefore(ctx), undefined);
 });

@@ -14,7 +14,7 @@ import {
   isStopped,
   parentOf,
   type ProcessControl,
-  type Sent,
+  type SignalResult,
   startTimeOf,
   terminate,
   type Termination,
@@ -199,7 +199,7 @@ withTmux("the foreground of a pane is the job that has its terminal", async (ter
 });
 
 /** A fake process; `ends` lists the signals that end it. */
-function made(ends: readonly string[], sent: Sent = "sent") {
+function made(ends: readonly string[], sent: SignalResult = "sent") {
   const state = { alive: true, signals: [] as string[] };
   const processes: ProcessControl = {
     isAlive: () => state.alive,

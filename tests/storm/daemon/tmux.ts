@@ -166,7 +166,7 @@ export class StormTerminals implements Terminals {
     return this.#opened(() => neighbour && this.#tmux.open(neighbour.session, mark));
   }
 
-  look(_socket: string, pane_id: string): Promise<Pane | undefined> {
+  getPane(_socket: string, pane_id: string): Promise<Pane | undefined> {
     return Promise.resolve(this.#tmux.panes.get(pane_id));
   }
 

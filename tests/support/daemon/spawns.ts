@@ -54,7 +54,7 @@ export class FakeTerminals implements Terminals {
     return this.#open(session, launch, `split ${pane_id}`);
   }
 
-  look(_socket: string, pane_id: string): Promise<Pane | undefined> {
+  getPane(_socket: string, pane_id: string): Promise<Pane | undefined> {
     return Promise.resolve(this.panes.get(pane_id));
   }
 

@@ -110,6 +110,6 @@ export class FakeKitty implements AsyncDisposable {
 
 /** What the kitten is asked; of another command of kitty, a look at nothing. */
 function orderOf({ payload }: Received): Order {
-  const none: Order = { do: "look", window: null, rows: false, above: 0 };
+  const none: Order = { do: "read", window: null, rows: false, above: 0 };
   return payload.args ? JSON.parse(payload.args[0]) : none;
 }

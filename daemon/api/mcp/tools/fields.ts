@@ -1,4 +1,4 @@
-/** What tools share: input fields, and how the caller is passed to the daemon's routes. */
+/** Input fields that tools share, and how the caller is passed to the daemon's routes. */
 
 import * as z from "zod";
 import { IdempotencyKey, Name } from "kit/core/schema.ts";

@@ -21,7 +21,7 @@ import { mustBeTrusted, READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } 
 import { callerId, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 
 type AnyJob = WireResponse<typeof getJob>;
-type Listed = WireResponse<typeof listJobs>;
+type JobList = WireResponse<typeof listJobs>;
 
 const LISTED_MAX = 50;
 const job_id = z.string().min(1).describe("The id of the job, such as work-3f9c04d1a2b7");
@@ -61,7 +61,7 @@ function toJobOrRecurring(found: AnyJob): z.input<typeof JobOrRecurring> {
 }
 
 function toRecurring(
-  { calendar_id, last_occurrence_work_id, ...template }: Listed["recurring"][number],
+  { calendar_id, last_occurrence_work_id, ...template }: JobList["recurring"][number],
 ) {
   return { ...template, job_id: calendar_id, last_job_id: last_occurrence_work_id };
 }
@@ -133,9 +133,9 @@ const list = tool({
     const owner_peer_id = mine ? caller.peer_id ?? undefined : undefined;
     const query = { view: "summary", state, owner_peer_id, limit: String(limit) } as const;
     const { work, recurring } = await call(listJobs, { query });
-    const lines = [...work, ...recurring].map((one) => {
-      const id = "job_id" in one ? one.job_id : one.calendar_id;
-      return `${id}  ${one.state}  ${quotedLine(one.title)}`;
+    const lines = [...work, ...recurring].map((job) => {
+      const id = "job_id" in job ? job.job_id : job.calendar_id;
+      return `${id}  ${job.state}  ${quotedLine(job.title)}`;
     });
     const text = lines.join("\n") || "No jobs.";
     return { text, data: { jobs: work, recurring: recurring.map(toRecurring) } };

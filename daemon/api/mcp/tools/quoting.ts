@@ -5,7 +5,7 @@ import { neutralizeMarks, tagAttributes } from "protocol/messages/frame_markers.
 
 /** Limit for all texts of one result, in characters. */
 const ANSWER_CHARS_MAX = 24_000;
-/** How many characters of each text are always shown, however many texts there are. */
+/** Characters of each text that are always shown, however many texts there are. */
 const TEXT_CHARS_MIN = 500;
 
 /**
@@ -34,7 +34,7 @@ export function nameTag(name: string | null | undefined): string {
   return `@${toDisplayName(name ?? "nobody")}`;
 }
 
-/** How many characters of each text are shown in a result with this many texts. */
+/** Number of characters shown of each text in a result with this many texts. */
 export function charsPerText(texts: number): number {
   return Math.max(TEXT_CHARS_MIN, Math.floor(ANSWER_CHARS_MAX / Math.max(1, texts)));
 }

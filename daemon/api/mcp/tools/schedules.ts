@@ -17,7 +17,7 @@ import { READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.t
 import { callerId, circle, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 import { charsPerText, quote, truncate } from "./quoting.ts";
 
-/** How many schedules one result shows. */
+/** Maximum number of schedules in one result. */
 const SHOWN_MAX = 50;
 
 const Card = z.object({
@@ -98,7 +98,7 @@ const list = tool({
     };
     const found = (await call(listSchedules, { query })).schedules;
     const chars = charsPerText(Math.min(found.length, SHOWN_MAX));
-    const schedules = found.slice(0, SHOWN_MAX).map((one) => toCard(one, chars));
+    const schedules = found.slice(0, SHOWN_MAX).map((schedule) => toCard(schedule, chars));
     const left_off = found.length - schedules.length;
     const lines = schedules.map((card) => {
       const error = card.last_error ? ` Last: ${quotedLine(card.last_error)}.` : "";

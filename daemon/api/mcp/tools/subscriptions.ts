@@ -1,4 +1,4 @@
-/** The tool for subscriptions: being told when something happens. */
+/** The tool for subscriptions: a message when something happens. */
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";

@@ -198,7 +198,7 @@ async function locate(
         "end it there, and start it again",
     );
   }
-  const pane = await terminals.look(tmux_socket, pane_id);
+  const pane = await terminals.getPane(tmux_socket, pane_id);
   if (!pane) throw new RestartFailure("pane_missing", `tmux has no pane ${pane_id}`);
   const place = { socket: tmux_socket, pane };
   const isRunning = agent_pid !== null && agent_started !== null &&

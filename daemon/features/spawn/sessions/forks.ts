@@ -11,12 +11,12 @@ import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
 import type { Spawns } from "../spawns.ts";
 import * as spawnRows from "../store.ts";
-import type { Forked, ForkRequest } from "protocol/spawn/sessions.ts";
+import type { ForkRequest, ForkResult } from "protocol/spawn/sessions.ts";
 
 /** A copy that was launched, and what it was copied from. */
 export interface LaunchedFork {
   readonly launched: LaunchedAgent;
-  readonly source: Pick<Forked, "source_peer_id" | "session_id" | "source_turn_state">;
+  readonly source: Pick<ForkResult, "source_peer_id" | "session_id" | "source_turn_state">;
 }
 
 export class Forks {

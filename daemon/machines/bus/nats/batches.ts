@@ -9,11 +9,11 @@ import { libraries, type NatsConnection } from "./libraries.ts";
 import { senderOf, STREAM, SUBJECTS } from "./names.ts";
 import { apiCodeOf, CONSUMER_NOT_FOUND_CODE } from "./reasons.ts";
 
-/** Batches that the server sends ahead of the one that is being handled. */
+/** Batches that the server sends ahead of the batch that is being handled. */
 const AHEAD_MAX = 16;
 /** After this time without an acknowledgement, the server repeats a batch. */
 const ACK_MS_MAX = 30_000;
-/** How long a rejected batch waits, at first and at most. */
+/** First and longest wait of a rejected batch. */
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
 

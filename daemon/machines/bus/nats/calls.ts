@@ -8,12 +8,12 @@ import type { NatsConnection } from "./libraries.ts";
 import { senderOf, SUBJECTS } from "./names.ts";
 
 /**
- * BusCalls of other machines that are answered at once; further ones get no answer. It is more than
+ * Calls of other machines that are answered at once; further calls get no answer. It is more than
  * the daemon executes at a time, so that there is room for its refusals and for pings.
  */
 const SERVED_MAX = 128;
 const NONCE_BYTES = 8;
-/** The server's status where nobody listens on the subject of a request. */
+/** The server's status if the subject of a request has no listener. */
 const NO_RESPONDERS = 503;
 
 export interface CallsDeps {
@@ -26,20 +26,20 @@ export interface CallsDeps {
   readonly fail: (error: unknown) => void;
 }
 
-interface Waiting {
+interface PendingCall {
   resolve(answer: Uint8Array): void;
   reject(error: BusError): void;
 }
 
 /**
- * The reply subject is `mesh.answer.CALLER.CALLEE.NONCE` and never another one: the callee answers
- * there only if it names both, so no caller can make it publish elsewhere.
+ * The reply subject is always `mesh.answer.CALLER.CALLEE.NONCE`. The callee answers only on a
+ * subject that names both, so no caller can make it publish elsewhere.
  */
 export class BusCalls {
   readonly #connection: NatsConnection;
   readonly #deps: CallsDeps;
   /** By reply subject. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, PendingCall>();
   #served = 0;
 
   constructor(connection: NatsConnection, deps: CallsDeps) {

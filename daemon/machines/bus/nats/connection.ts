@@ -14,7 +14,7 @@ export type BusCredentials = { readonly seed: string } | { readonly creds_path: 
 
 export interface ConnectionOptions {
   readonly credentials: BusCredentials;
-  /** Certificates of authorities, in PEM; without it those of the system are trusted. */
+  /** Certificates of authorities, in PEM; without it, the authorities of the system are trusted. */
   readonly ca_path?: string;
   readonly daemonId: string;
   /** Shown in the server's list of connections. */
@@ -72,7 +72,7 @@ async function connect(
 ): Promise<NatsConnection> {
   const { transport } = await libraries();
   const { ca_path } = options;
-  // The files are read for each connection: a renewed one is used without a restart.
+  // The files are read for each connection: a renewed certificate is used without a restart.
   const sockets = new OutgoingSockets({ env: options.env ?? {}, clock: systemClock });
   const own_ca = ca_path === undefined ? undefined : await Deno.readTextFile(ca_path);
   const ca = own_ca ?? (address.tls_required ? sockets.trusted()?.join("\n") : undefined);

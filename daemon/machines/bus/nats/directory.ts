@@ -4,7 +4,7 @@ import type { KV } from "@nats-io/kv";
 import type { Clock } from "kit/core/clock.ts";
 import { DAEMON_ID, ENTRY_MS_MAX } from "./names.ts";
 
-interface Known {
+interface KnownEntry {
   /** The entry's number and time at the server. */
   version: string;
   /** On this machine's clock. */
@@ -12,14 +12,14 @@ interface Known {
 }
 
 /**
- * Outlives the connections: an entry that is not written again expires 60 s later on this machine's
- * clock, because the server does not report what it removes by age.
+ * Outlives the connections. An entry that is not written again expires 60 s later on this machine's
+ * clock, because the server does not report entries that it removes by age.
  */
 export class BusDirectory {
   readonly #clock: Clock;
   readonly #announced: (daemonId: string, entry: Uint8Array | null) => void;
   /** The oldest entry first. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownEntry>();
   #cancel: (() => void) | undefined;
 
   constructor(clock: Clock, announced: (daemonId: string, entry: Uint8Array | null) => void) {

@@ -16,7 +16,7 @@ const CHUNK_BYTES = 256 << 10;
 /** Maximum number of parts of a file that are in transit at a time. */
 const AHEAD_MAX = 4;
 const ID_BYTES = 8;
-/** How long the next bytes of a file may take: the batches of all machines wait meanwhile. */
+/** Maximum time between two bytes of a file: the batches of all machines wait meanwhile. */
 const STALLED_MS_MAX = 10_000;
 
 /** The message on a file's own subject. If the message is empty, the file was deleted. */
@@ -40,10 +40,10 @@ export interface FilesDeps {
  * The file `dm-….NAME` has a record on the subject `$O.mesh_files.C.dm-….NAME` and its bytes on
  * `$O.mesh_files.C.dm-….ID-0`, `-1` and so on. The stream keeps the last message of each subject,
  * so that empty messages free the room of a file, and no member needs a permission that removes
- * messages. The server keeps a file for a week; a new one of the same name replaces it.
+ * messages. The server keeps a file for a week; a new file of the same name replaces it.
  *
- * Up to version 1.0 files were objects of a NATS object store, whose list of names everybody may
- * write. They are read as well, and a file of one part is also listed there for such machines.
+ * Up to version 1.0, files were objects of a NATS object store, whose list of names every machine
+ * may write. They are read as well, and a file of one part is also listed there for old machines.
  */
 export class BusFiles {
   readonly #client: JetStreamClient;
@@ -87,12 +87,12 @@ export class BusFiles {
       const reading = subjects.map((subject) => this.#last(subject));
       const parts = await this.#inTime(name, Promise.all(reading));
       for (const part of parts) {
-        if (part === null || written + part.length > size) throw damaged(name);
+        if (part === null || written + part.length > size) throw toDamagedError(name);
         bytes.set(part, written);
         written += part.length;
       }
     }
-    if (written !== size || digestOf(bytes) !== digest) throw damaged(name);
+    if (written !== size || digestOf(bytes) !== digest) throw toDamagedError(name);
     return bytes;
   }
 
@@ -115,7 +115,7 @@ export class BusFiles {
     if (stored.length === 0) return "deleted";
     const record = FileRecord.safeParse(tryJson(new TextDecoder().decode(stored)));
     if (!record.success || record.data.chunks !== Math.ceil(record.data.size / CHUNK_BYTES)) {
-      throw damaged(name);
+      throw toDamagedError(name);
     }
     return record.data;
   }
@@ -153,7 +153,7 @@ export class BusFiles {
     const store = await new Objm(this.#client).open(FILES, false);
     try {
       const info = await store.info(name);
-      // A link names another file, perhaps itself: the client would follow it for ever.
+      // A link names another file, perhaps itself: the client would never stop following it.
       if (info === null || info.deleted || info.options?.link) return null;
       if (info.size > bytes_max) throw tooLarge(name, bytes_max);
       const found = await this.#inTime(name, store.get(name));
@@ -171,8 +171,8 @@ export class BusFiles {
   }
 
   /**
-   * The client waits for ever where the bytes that a file's record promises are missing. Its chunks
-   * are views into a shared buffer, of a type of Node's.
+   * The client waits for ever if bytes of a file are missing. Its chunks are views into a shared
+   * buffer, of a type of Node's.
    */
   async *#chunks(name: string, data: ReadableStream<Uint8Array>) {
     const reader = data.getReader();
@@ -211,10 +211,10 @@ function digestOf(bytes: Uint8Array): string {
   return crypto().createHash("sha256").update(bytes).digest("base64url");
 }
 
-function damaged(name: string): BusError {
+function toDamagedError(name: string): BusError {
   return new BusError(
     "failed",
-    `The bytes of the file ${name} are not those that were stored`,
+    `The bytes of the file ${name} differ from the stored bytes`,
     "no",
   );
 }

@@ -95,7 +95,7 @@ function catchErrors<S extends Socket>(socket: S): S {
 
 /**
  * Skips empty writes. In Deno 2.9.6, an empty write to a TLS socket never calls back and blocks all
- * later ones, and the client makes one when it ends a stale connection.
+ * later writes. The client makes one when it ends a stale connection.
  * `tests/daemon/machines/bus/nats/empty_write_test.ts` fails once the runtime is fixed.
  */
 function skipEmptyWrites<S extends Socket>(socket: S): S {

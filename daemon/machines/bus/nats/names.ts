@@ -5,7 +5,7 @@ export const STREAM = "mesh";
 export const DIRECTORY = "mesh_directory";
 export const FILES = "mesh_files";
 
-/** How long the server keeps an entry of the directory. */
+/** Time for which the server keeps an entry of the directory. */
 export const ENTRY_MS_MAX = 60_000;
 
 /** A machine's daemon id, which is a token of subjects. */
@@ -15,9 +15,9 @@ export const DAEMON_ID = /^dm-[0-9a-f]{12}$/;
 export const FILE_NAME = /^dm-[0-9a-f]{12}\.[\w-]{1,112}$/;
 
 /**
- * The sender is always the last name of a machine in a subject that it publishes on, so that one
- * permission of the server keeps others off it. A machine can still have the server publish there
- * what the server answers to a request, so only the seal proves the sender.
+ * The sender is always the last machine in a subject that it publishes on, so that one permission
+ * of the server excludes other machines. A machine can still make the server publish there the
+ * answer to a request, so only the seal proves the sender.
  */
 export const SUBJECTS = {
   batch: (to: string, from: string) => `mesh.batch.${to}.${from}`,

@@ -1,4 +1,4 @@
-/** The bus on a NATS server with JetStream: connects, and connects again for ever. */
+/** The bus on a NATS server with JetStream: connects, and reconnects without limit. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -166,8 +166,7 @@ class NatsBus implements Bus {
         const connection = await connectTo(address, this.#options, link);
         if (signal.aborted) return void link.destroy();
         this.#session = await this.#open(connection, link);
-        const others = this.#addresses.filter((other) => other !== address);
-        this.#addresses = [address, ...others];
+        this.#addresses = [address, ...this.#addresses.filter((known) => known !== address)];
         return address;
       } catch (error) {
         if (signal.aborted) return undefined;

@@ -19,7 +19,7 @@ export async function makeUserKey(): Promise<UserKey> {
   return { seed, public_key };
 }
 
-/** The public key of a user's seed; undefined where it is not one. */
+/** The public key of a user's seed; undefined if the seed is malformed. */
 export async function publicKeyOf(seed: string): Promise<string | undefined> {
   const { fromSeed, NKeysError } = await keyLibrary();
   if (!/^SU[A-Z2-7]{56}$/.test(seed)) return undefined;
@@ -34,7 +34,7 @@ export async function publicKeyOf(seed: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a text is the public key of a user, its checksum included. */
+/** True if a text is the public key of a user, its checksum included. */
 export async function isPublicKey(text: string): Promise<boolean> {
   const { fromPublic, NKeysError } = await keyLibrary();
   if (!/^U[A-Z2-7]{55}$/.test(text)) return false;

@@ -1,4 +1,4 @@
-/** What failures of the NATS client mean: sentences for people, and errors of the bus. */
+/** Turns failures of the NATS client into sentences for people and errors of the bus. */
 
 import { UnreachableError } from "kit/net/outgoing/http_client.ts";
 import { BusError } from "../bus.ts";
@@ -84,7 +84,7 @@ export function apiCodeOf(error: unknown): number | undefined {
   return typeof error.code === "number" ? error.code : undefined;
 }
 
-/** Whether nobody listens on the subject of a request: the server said so. */
+/** True if the server reports that the subject of a request has no listener. */
 export function isUnanswered(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.name === "NoResponders") return true;

@@ -29,7 +29,7 @@ export interface ServerOptions {
   /** The public nkey of the user who may do everything, such as make the store. */
   readonly admin_key: string;
   readonly machines: readonly ServerMachine[];
-  /** The store. A leaf node without one uses the store of its hub. */
+  /** The store. A leaf node without a store uses the store of its hub. */
   readonly store_dir?: string;
   readonly cluster?: ClusterOptions;
   /** Accepts leaf nodes. */
@@ -93,7 +93,7 @@ export function serverConfig(options: ServerOptions): string {
   return lines.join("\n") + "\n";
 }
 
-/** The list with one more machine, or with a new key for a known one. */
+/** The list with one more machine, or with a new key for a known machine. */
 export function addMachine(
   machines: readonly ServerMachine[],
   machine: ServerMachine,
@@ -114,11 +114,11 @@ interface Permissions {
 }
 
 /**
- * What one machine may publish and receive. There is no `allow_responses`: with it, a machine that
- * calls itself with a reply subject of its choice could publish there, and so as another machine.
+ * Permissions of one machine. There is no `allow_responses`: with it, a machine that calls itself
+ * with a reply subject of its choice could publish there, and so as another machine.
  *
  * It may create consumers of the two buckets, which every machine reads, but of the stream only its
- * own one: the server compares the filter in the subject with the filter that is asked for.
+ * own consumer: the server compares the filter in the subject with the requested filter.
  */
 function machinePermissions(me: string): Permissions {
   const { batch, batches, beat, beats, call, calls, answer, answers } = SUBJECTS;
@@ -136,19 +136,19 @@ function machinePermissions(me: string): Permissions {
       `$JS.ACK.${STREAM}.${me}.>`,
       // Its entry of the directory, and the watch of all entries.
       `$KV.${DIRECTORY}.${me}`,
-      ...reading(`KV_${DIRECTORY}`, `$KV.${DIRECTORY}.>`),
+      ...readPermissions(`KV_${DIRECTORY}`, `$KV.${DIRECTORY}.>`),
       // The bytes of its own files. A file's name is one token, which cannot be limited to it.
       `$O.${FILES}.C.${me}.*`,
       `$O.${FILES}.M.*`,
       `$JS.API.STREAM.MSG.GET.OBJ_${FILES}`,
-      ...reading(`OBJ_${FILES}`, `$O.${FILES}.C.*.*`),
+      ...readPermissions(`OBJ_${FILES}`, `$O.${FILES}.C.*.*`),
     ],
     subscribe: [`${inboxPrefix(me)}.>`, calls(me), answers(me), beats],
   };
 }
 
 /** Consumers that end by themselves, and the answers that their flow control needs. */
-function reading(stream: string, filter: string): string[] {
+function readPermissions(stream: string, filter: string): string[] {
   return [`$JS.API.CONSUMER.CREATE.${stream}.*.${filter}`, `$JS.FC.${stream}.>`];
 }
 
@@ -156,8 +156,8 @@ function accountBlock({ admin_key, machines, store_dir }: ServerOptions): string
   const admin = `{ nkey: ${quote(admin_key)} }`;
   return block("accounts:", [
     ...block(`${ACCOUNT}:`, [
-      // Each stream has its own limit. One of the account would fill by and by: version 2.9 goes on
-      // counting the bytes of messages that were replaced.
+      // Each stream has its own limit. A limit of the account would fill slowly, because version
+      // 2.9 still counts the bytes of replaced messages.
       ...store_dir === undefined ? [] : ["jetstream: enabled"],
       ...list("users:", [admin, ...machines.map(machineUser)]),
     ]),

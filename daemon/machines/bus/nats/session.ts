@@ -23,9 +23,9 @@ import {
 } from "./reasons.ts";
 import { prepareStore, type StoreLimits } from "./store.ts";
 
-/** How long the server may take to answer a request. */
+/** Maximum time for the server to answer a request. */
 const ANSWER_MS_MAX = 10_000;
-/** Number of unanswered requests in a row after which the connection is given up. */
+/** Number of unanswered requests in a row after which the connection is closed. */
 const TIMEOUTS_MAX = 3;
 /** Time limit for the client to end a connection; then its socket is destroyed. */
 const CLOSE_MS_MAX = 2000;
@@ -83,7 +83,7 @@ export class Session {
     }
   }
 
-  /** Resolves with the cause once the session is of no use any more. */
+  /** Resolves with the cause once the session cannot be used any more. */
   get ended(): Promise<unknown> {
     return this.#ended.promise;
   }
@@ -151,7 +151,7 @@ export class Session {
     });
   }
 
-  /** A machine's user may not see the stream: its details name who writes to whom, and how much. */
+  /** A machine's user may not see the stream: its details show who writes to whom, and how much. */
   async #streamBytes(manager: JetStreamManager): Promise<Pick<BusBacklog, "bytes" | "max_bytes">> {
     if (!this.#sees_stream) return { bytes: null, max_bytes: null };
     try {
@@ -245,14 +245,15 @@ export class Session {
       this.#timeouts = 0;
       return result;
     } catch (error) {
-      // Without a store the session is of no use: the next one makes it, or says who must.
+      // Without a store the session is useless. The next session creates the store, or reports who
+      // must.
       if (isUnanswered(error)) this.#fail(new Error("its store for machines does not answer"));
       await this.#countTimeout(error);
       throw await busError(error);
     }
   }
 
-  /** Gives up a server that answers pings but no requests. */
+  /** Leaves a server that answers pings but no requests. */
   async #countTimeout(error: unknown): Promise<void> {
     if (!await isTimeout(error)) this.#timeouts = 0;
     else if (++this.#timeouts >= TIMEOUTS_MAX) this.#fail(error);

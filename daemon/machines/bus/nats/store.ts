@@ -26,11 +26,11 @@ export const DEFAULT_LIMITS: StoreLimits = {
 const DAY_MS = 24 * 60 * 60_000;
 export const BATCH_MS_MAX = 30 * DAY_MS;
 export const FILE_MS_MAX = 7 * DAY_MS;
-/** How long the server knows the id of a batch, and drops a repetition. */
+/** Time for which the server knows the id of a batch, and drops repetitions. */
 const DUPLICATES_MS = 2 * 60_000;
 export const DIRECTORY_ENTRY_BYTES_MAX = 512 << 10;
 
-/** What the server answers for a stream that it has. */
+/** Error codes of the server for a stream that exists. */
 const EXISTING_CODES: ReadonlySet<number> = new Set([NAME_IN_USE_CODE, NO_ROOM_CODE]);
 
 /**
@@ -103,8 +103,8 @@ export async function prepareStore(
     try {
       await streams.add(config);
     } catch (error) {
-      // The name has another configuration: the limits or the version changed. Or it has the same
-      // one, and version 2.9 counted its bytes twice before it looked for the name.
+      // The name has another configuration: the limits or the version changed. Or the configuration
+      // is the same, and version 2.9 counted its bytes twice before it looked for the name.
       if (!EXISTING_CODES.has(apiCodeOf(error) ?? 0)) throw error;
       await streams.update(config.name, await keepOldChunks(streams, config));
     }

@@ -230,15 +230,15 @@ withTmux("hasProgram looks a program up as tmux would run it", async (terminal) 
 withTmux("respawn does not replace another program in the pane", async (terminal) => {
   await using at = fixture(terminal);
   const pane_id = terminal.start("sleep 1000");
-  const seen = await at.panes.look(terminal.socket, pane_id);
+  const seen = await at.panes.getPane(terminal.socket, pane_id);
   assert.ok(seen);
   const launch = { cwd: "/", argv: ["sleep", "999"], env: {} };
   const stale = { ...seen, pane_pid: seen.pane_pid + 1 };
   const refused = await at.panes.respawn(terminal.socket, stale, launch);
   assert.equal(refused.ok, false);
   assert.ok(isAlive(seen.pane_pid));
-  assert.equal(await at.panes.look(terminal.socket, "%99"), undefined);
-  assert.equal(await at.panes.look(`${terminal.dir}/none`, pane_id), undefined);
+  assert.equal(await at.panes.getPane(terminal.socket, "%99"), undefined);
+  assert.equal(await at.panes.getPane(`${terminal.dir}/none`, pane_id), undefined);
   const gone = (socket: string, pane: string) => at.panes.isGone(socket, pane);
   assert.equal(await gone(terminal.socket, pane_id), false);
   assert.equal(await gone(terminal.socket, "%99"), true);
@@ -249,7 +249,7 @@ withTmux("respawn does not replace another program in the pane", async (terminal
 withTmux("a restart does not replace a shell in which other jobs run", async (terminal) => {
   await using at = fixture(terminal);
   const pane_id = terminal.start("sh -c 'sleep 1001 & sleep 1002 & wait'");
-  const seen = await at.panes.look(terminal.socket, pane_id);
+  const seen = await at.panes.getPane(terminal.socket, pane_id);
   const children = () => {
     const { stdout } = new Deno.Command("ps", { args: ["-A", "-o", "pid=,args="] }).outputSync();
     const lines = new TextDecoder().decode(stdout).split("\n").map((line) => line.trim());
@@ -281,6 +281,6 @@ withTmux(
     assert.ok(isAlive(pane.pane_pid));
     assert.equal(await panes.closeIfSame(socket, pane), true);
     await until("the end of its program", () => !isAlive(pane.pane_pid));
-    assert.equal(await panes.look(socket, pane.pane_id), undefined);
+    assert.equal(await panes.getPane(socket, pane.pane_id), undefined);
   },
 );

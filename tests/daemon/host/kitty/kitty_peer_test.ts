@@ -78,7 +78,7 @@ withKittyDaemon(
   "an agent in a kitty window is found and examined",
   async ({ w, kitty }) => {
     kitty.answer = (order) => {
-      const isThere = order.do === "look" && (order.window === null || order.window === 3);
+      const isThere = order.do === "read" && (order.window === null || order.window === 3);
       return answerOf({ windows: isThere ? [kittyWindow()] : [] });
     };
     const body = { backend: "generic", tmux_socket: kitty.address };

@@ -63,7 +63,7 @@ Deno.test("rows have their colours as tmux writes them, and end without any", as
     ok: true,
     lines: ["older", "plain", "\x1b[1;2mfaint\x1b[22;22mnot\x1b[38:2:1:2:3mred\x1b[0m"],
   });
-  assert.deepEqual(fake.orders, [{ do: "look", window: 3, rows: true, above: 60 }]);
+  assert.deepEqual(fake.orders, [{ do: "read", window: 3, rows: true, above: 60 }]);
 });
 
 Deno.test("keys go to kitty with all that must not have changed", async () => {

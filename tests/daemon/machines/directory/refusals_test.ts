@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { REFUSAL_MS_MAX, TELL_MS } from "../../../../daemon/machines/directory/machine_refusals.ts";
+import {
+  NOTICE_MS,
+  REFUSAL_MS_MAX,
+} from "../../../../daemon/machines/directory/machine_refusals.ts";
 import { sealAnnouncement } from "../../../../daemon/machines/trust/announcement.ts";
 import { addPeer } from "../../../support/daemon/peer_clients.ts";
 import { type Member, member, NETWORK } from "../../../support/machines/directories.ts";
@@ -70,7 +73,7 @@ Deno.test("a machine learns that some of its peers are left out, as long as they
 
 Deno.test("a refusal is told once a minute, and is over when nobody tells it any more", async () => {
   await using at = await withNewcomer({}, "laptop");
-  for (let second = 0; second < 2 * TELL_MS / 1000; second += 10) {
+  for (let second = 0; second < 2 * NOTICE_MS / 1000; second += 10) {
     at.announce();
     await at.a.tick(10);
   }

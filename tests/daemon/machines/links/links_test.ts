@@ -17,10 +17,10 @@ Deno.test("entries older than 30 days are dropped, and their owner learns it", a
   await f.append(1);
   await f.clock.advance(DAY_MS);
   await f.append(1);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   assert.deepEqual(f.outcomes("dropped"), []);
   await f.clock.advance(29 * DAY_MS + 1);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   assert.deepEqual(f.outcomes("dropped"), [1]);
   assert.equal(f.machine.links.waiting(f.machine.db, OTHER).entries, 1);
 });
@@ -30,7 +30,7 @@ Deno.test("an entry of more than 30 days ago is refused, as its receipt may be g
   const entry = f.entry(1);
   await f.receive({ entries: [entry] });
   await f.clock.advance(32 * DAY_MS);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   await f.clock.settle();
   assert.deepEqual(f.machine.numbers("select count(*) from link_receipts"), [0]);
   await f.receive({ entries: [entry] });
@@ -44,7 +44,7 @@ Deno.test("an entry of two days ahead is applied once, although no clock was mea
   await f.receive({ entries: [entry] });
   assert.deepEqual(f.applied(), [1]);
   await f.clock.advance(31 * DAY_MS);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
   assert.deepEqual(f.applied(), [1]);
@@ -82,7 +82,7 @@ Deno.test("an entry of a clock that was ahead, and is right again, is not applie
   await f.receive({ entries: [entry] });
   f.machine.clock_ahead_ms = 0;
   await f.clock.advance(32 * DAY_MS);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
   assert.deepEqual(f.applied(), [1]);
@@ -134,7 +134,7 @@ Deno.test("a receipt is kept for as long as its entry may come again", async () 
   const entry = f.entry(1);
   await f.receive({ entries: [entry] });
   await f.clock.advance(30 * DAY_MS);
-  f.machine.links.sweep();
+  f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
   assert.deepEqual(f.applied(), [1]);

@@ -27,16 +27,16 @@ function fixture(reserved: readonly string[] = []) {
   const clock = new FakeClock();
   const db = new Database(":memory:", migrations, jsonLog(clock, "error", () => {}), clock);
   const trust = new MachineTrust({ db, clock }, { network: NETWORK, own: OWN.card, reserved });
-  const meetValue = (given: unknown) => db.transact((tx) => trust.meet(tx, given));
+  const receiveValue = (given: unknown) => db.transact((tx) => trust.receive(tx, given));
   return {
     clock,
     db,
     trust,
-    meetValue,
-    meet: ({ card }: TrustedMachine) => meetValue(cardToWire(card)),
+    receiveValue,
+    receive: ({ card }: TrustedMachine) => receiveValue(cardToWire(card)),
     /** The refusal of a card. */
     refusalOf(given: unknown) {
-      const meeting = meetValue(given);
+      const meeting = receiveValue(given);
       assert.ok(meeting.outcome === "refused", meeting.outcome);
       return meeting.refusal;
     },
@@ -51,15 +51,15 @@ Deno.test("the first card of a machine is pinned, and then known", () => {
   const { daemon_id, card } = B;
   const pinned_at = at.clock.now();
   const machine = { daemon_id, name: "buildbox", card, pinned_at, last_seen: null };
-  assert.deepEqual(at.meet(B), { outcome: "pinned", machine });
-  assert.deepEqual(at.meet(B), { outcome: "known", machine });
+  assert.deepEqual(at.receive(B), { outcome: "pinned", machine });
+  assert.deepEqual(at.receive(B), { outcome: "known", machine });
   assert.deepEqual(at.trust.list(), [machine]);
   assert.deepEqual(at.trust.get(daemon_id), machine);
 });
 
 Deno.test("a machine is found by its id and by its name in any case", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   for (const given of [B.daemon_id, "buildbox", "BuildBox"]) {
     assert.equal(at.trust.find(given)?.daemon_id, B.daemon_id, given);
   }
@@ -68,13 +68,13 @@ Deno.test("a machine is found by its id and by its name in any case", () => {
 
 Deno.test("machines are listed by name", () => {
   using at = fixture();
-  for (const name of ["zoo", "Attic", "desk"]) at.meet(makeMachine(NETWORK, { name }));
+  for (const name of ["zoo", "Attic", "desk"]) at.receive(makeMachine(NETWORK, { name }));
   assert.deepEqual(at.trust.list().map(({ name }) => name), ["Attic", "desk", "zoo"]);
 });
 
 Deno.test("other keys of a pinned machine are refused with both fingerprints", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   const imitation = makeMachine(NETWORK, {
     name: "buildbox",
     daemon_id: B.daemon_id,
@@ -91,7 +91,7 @@ Deno.test("other keys of a pinned machine are refused with both fingerprints", (
 for (const key of ["sign", "agree"] as const) {
   Deno.test(`a card that changes only the key "${key}" is refused`, () => {
     using at = fixture();
-    at.meet(B);
+    at.receive(B);
     const { keys } = makeMachine(NETWORK);
     const mixed = { ...B.keys, [key]: keys[key] };
     const changed = makeMachine(NETWORK, {
@@ -105,27 +105,27 @@ for (const key of ["sign", "agree"] as const) {
 
 Deno.test("a forgotten machine is pinned again, whatever its keys", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   assert.equal(at.forget(B.daemon_id), true);
   assert.equal(at.forget(B.daemon_id), false);
   assert.deepEqual(at.trust.list(), []);
   const again = makeMachine(NETWORK, { name: "buildbox", daemon_id: B.daemon_id });
-  assert.equal(at.meet(again).outcome, "pinned");
+  assert.equal(at.receive(again).outcome, "pinned");
 });
 
 Deno.test("a new machine may have the name of one that was forgotten", () => {
   using at = fixture();
   const successor = makeMachine(NETWORK, { name: "buildbox" });
-  at.meet(B);
+  at.receive(B);
   assert.equal(at.refusalOf(cardToWire(successor.card)).reason, "name_taken");
   at.forget(B.daemon_id);
-  assert.equal(at.meet(successor).outcome, "pinned");
+  assert.equal(at.receive(successor).outcome, "pinned");
   assert.equal(at.trust.find("buildbox")?.daemon_id, successor.daemon_id);
 });
 
 Deno.test("a name of another machine is refused in any case, and names the holder", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   const { reason, detail, hint } = at.refusalOf(
     cardToWire(makeMachine(NETWORK, { name: "BUILDBOX" }).card),
   );
@@ -146,9 +146,9 @@ Deno.test("the name of this machine is refused", () => {
 
 Deno.test("a newer card with the same keys gives the machine its new name", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   const renamed = makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 });
-  const meeting = at.meet(renamed);
+  const meeting = at.receive(renamed);
   assert.ok(meeting.outcome === "renewed");
   assert.equal(meeting.machine.name, "forge");
   assert.equal(at.trust.find("forge")?.daemon_id, B.daemon_id);
@@ -157,8 +157,8 @@ Deno.test("a newer card with the same keys gives the machine its new name", () =
 
 Deno.test("an older card that is shown again changes nothing", () => {
   using at = fixture();
-  at.meet(makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 }));
-  const meeting = at.meet(B);
+  at.receive(makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 }));
+  const meeting = at.receive(B);
   assert.ok(meeting.outcome === "known");
   assert.equal(meeting.machine.name, "forge");
   assert.equal(at.trust.get(B.daemon_id)?.name, "forge");
@@ -166,9 +166,9 @@ Deno.test("an older card that is shown again changes nothing", () => {
 
 Deno.test("a pinned machine cannot take the name of another one, and keeps its own", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   const c = makeMachine(NETWORK, { name: "desk" });
-  at.meet(c);
+  at.receive(c);
   const renamed = makeMachine(NETWORK, { ...c, name: "buildbox", created_at: CARD_AT + 1 });
   assert.equal(at.refusalOf(cardToWire(renamed.card)).reason, "name_taken");
   assert.equal(at.trust.get(c.daemon_id)?.name, "desk");
@@ -176,22 +176,22 @@ Deno.test("a pinned machine cannot take the name of another one, and keeps its o
 
 Deno.test("a known machine cannot take a name with rights, which its holder has given up", () => {
   using at = fixture(["BuildBox"]);
-  at.meet(B);
+  at.receive(B);
   const c = makeMachine(NETWORK, { name: "desk" });
-  at.meet(c);
-  at.meet(makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 }));
+  at.receive(c);
+  at.receive(makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 }));
   const thief = makeMachine(NETWORK, { ...c, name: "buildbox", created_at: CARD_AT + 2 });
   const { reason, hint } = at.refusalOf(cardToWire(thief.card));
   assert.equal(reason, "name_reserved");
   assert.match(hint, /mesh machines forget dm-/);
   assert.equal(at.trust.get(c.daemon_id)?.name, "desk");
   at.forget(c.daemon_id);
-  assert.equal(at.meet(thief).outcome, "pinned");
+  assert.equal(at.receive(thief).outcome, "pinned");
 });
 
 Deno.test("the card of this machine is not pinned, and other keys under its id are refused", () => {
   using at = fixture();
-  assert.deepEqual(at.meet(OWN), { outcome: "self" });
+  assert.deepEqual(at.receive(OWN), { outcome: "self" });
   const clone = makeMachine(NETWORK, { name: "clone", daemon_id: OWN.daemon_id });
   assert.equal(at.refusalOf(cardToWire(clone.card)).reason, "keys_changed");
   assert.deepEqual(at.trust.list(), []);
@@ -212,14 +212,14 @@ Deno.test("a card that is not authentic pins nothing, and its refusal says what 
 
 Deno.test("a pinned machine is not refused because of what somebody else sends", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   at.refusalOf({ ...cardToWire(B.card), name: "other" });
-  assert.equal(at.meet(B).outcome, "known");
+  assert.equal(at.receive(B).outcome, "known");
 });
 
 Deno.test("only so many machines are pinned, and those that are pinned stay known", () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   at.db.transact((tx) => {
     const machine = { card: B.card, pinned_at: 0, last_seen: null };
     for (let n = 1; n < MACHINES_MAX; n++) {
@@ -228,14 +228,14 @@ Deno.test("only so many machines are pinned, and those that are pinned stay know
   });
   const refusal = at.refusalOf(cardToWire(makeMachine(NETWORK, { name: "late" }).card));
   assert.equal(refusal.reason, "too_many");
-  assert.equal(at.meet(B).outcome, "known");
+  assert.equal(at.receive(B).outcome, "known");
   at.forget("dm-1");
-  assert.equal(at.meet(makeMachine(NETWORK, { name: "late" })).outcome, "pinned");
+  assert.equal(at.receive(makeMachine(NETWORK, { name: "late" })).outcome, "pinned");
 });
 
 Deno.test("the last sign of a machine is recorded at most once a minute", async () => {
   using at = fixture();
-  at.meet(B);
+  at.receive(B);
   const lastSeen = () => at.trust.get(B.daemon_id)?.last_seen;
   const first = at.clock.now();
   at.touch(B.daemon_id);
@@ -257,7 +257,7 @@ Deno.test("a seal uses the pinned keys, and follows when a machine is forgotten"
   assert.throws(() => seal.seal(B.daemon_id, "batch", bytes), unknown);
   const fromB = B.envelopes.sealFor(OWN.card, "batch", bytes);
   assert.equal(seal.open(B.daemon_id, "batch", fromB), null);
-  at.meet(B);
+  at.receive(B);
   const sealed = seal.seal(B.daemon_id, "batch", bytes);
   assert.deepEqual(B.envelopes.openFrom(OWN.card, "batch", sealed), bytes);
   assert.deepEqual(seal.open(B.daemon_id, "batch", fromB), bytes);
@@ -267,7 +267,7 @@ Deno.test("a seal uses the pinned keys, and follows when a machine is forgotten"
   assert.equal(seal.open(B.daemon_id, "batch", fromB), null);
   assert.throws(() => seal.seal(B.daemon_id, "batch", bytes), unknown);
   const again = makeMachine(NETWORK, { name: "buildbox", daemon_id: B.daemon_id });
-  at.meet(again);
+  at.receive(again);
   assert.equal(seal.open(B.daemon_id, "batch", fromB), null);
   const fromAgain = again.envelopes.sealFor(OWN.card, "batch", bytes);
   assert.deepEqual(seal.open(B.daemon_id, "batch", fromAgain), bytes);

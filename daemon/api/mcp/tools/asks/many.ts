@@ -59,7 +59,7 @@ const ask = tool({
         "replies so far: "
       : "No reply can be pushed to you, as you are not a registered peer. Get them with ";
     return {
-      text: `${formatAsked(parent_id, children)}\n` +
+      text: `${formatAskedPeers(parent_id, children)}\n` +
         `${later}ask_many_result(parent_id="${parent_id}").`,
       data: {
         parent_id,
@@ -137,7 +137,7 @@ const result = tool({
 
 export const MANY_TOOLS: readonly Tool[] = [ask, result];
 
-function formatAsked(
+function formatAskedPeers(
   parent_id: string,
   children: WireResponse<typeof askMany>["children"],
 ): string {

@@ -12,9 +12,9 @@ import { READ_HINTS, type Tool, tool, type ToolContext } from "../../tool.ts";
 import { AttachedFile, maybe, mustBePeer } from "../fields.ts";
 import { charsPerText, nameTag, quote, truncate } from "../quoting.ts";
 
-/** How many asks one result shows. */
+/** Maximum number of asks in one result. */
 const SHOWN_ASKS_MAX = 50;
-/** How many closed asks are searched for those to show. */
+/** Maximum number of closed asks that are searched for asks to show. */
 const SCANNED_MAX = 200;
 
 type Ask = WireResponse<typeof getAsk>;
