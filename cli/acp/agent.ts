@@ -20,9 +20,9 @@ import {
 } from "./protocol.ts";
 import { Turn, type TurnListener } from "./turn.ts";
 
-/** How long an agent may take for its start, and then to open a session with its MCP servers. */
+/** Time limits for an agent's start, and then for opening a session with its MCP servers. */
 const START_MS_MAX = 120_000;
-/** A loaded session may send its history late. It has ended after this long without an update. */
+/** Silence after which the history of a loaded session has ended. An agent may send it late. */
 const QUIET_MS = 250;
 const QUIET_WAITS_MAX = 40;
 const NAME_CHARS_MAX = 100;
@@ -49,7 +49,7 @@ interface SessionOptions {
 export interface OpenedAgent {
   readonly session_id: string;
   readonly isContinued: boolean;
-  /** Why the earlier session was not continued. */
+  /** The reason why the earlier session was not continued. */
   readonly notContinued: string | undefined;
   readonly name: string | undefined;
   readonly version: string | undefined;
@@ -142,7 +142,7 @@ export class AcpAgent {
     }
   }
 
-  /** Cancels the running prompt. Its permission requests are answered as the protocol wants it. */
+  /** Cancels the running prompt and, as the protocol requires, its permission requests. */
   cancel(): void {
     if (!this.#running) return;
     this.#rpc.notify("session/cancel", { sessionId: this.#session_id });

@@ -1,4 +1,4 @@
-/** What makes a restarted agent the same peer with the same session: a file of the state. */
+/** The identity file of an agent: a restarted agent is the same peer with the same session. */
 
 import type { Ids } from "kit/core/clock.ts";
 import { join } from "kit/core/path.ts";
@@ -11,14 +11,14 @@ import {
   statePath,
 } from "../../daemon/host/paths.ts";
 
-/** Files of programs that have not run for longest are removed beyond this many. */
+/** Maximum number of identity files. The files of programs that ran longest ago are removed. */
 export const IDENTITIES_MAX = 200;
 
 const CLIENT_ID_BYTES = 16;
 
 const Kept = z.object({ client_id: z.string().min(1), session_id: z.string().optional() });
 
-/** The same program in the same folder, under the same name and in the same circle. */
+/** Identifies the same program in the same folder, under the same name and in the same circle. */
 export interface Program {
   readonly argv: readonly string[];
   readonly name: string;

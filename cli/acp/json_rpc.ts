@@ -6,9 +6,12 @@ import { type LineReader, readLines } from "./lines.ts";
 /** JSON-RPC 2.0 error codes. */
 const METHOD_NOT_FOUND = -32_601;
 const INTERNAL_ERROR = -32_603;
-/** Requests of the other side that run at once. Beyond it, they are refused. */
+/** Maximum number of requests of the other side that run at once. More are refused. */
 const INCOMING_MAX = 100;
-/** Lines that are no message: a stray line is reported, but this many are another protocol. */
+/**
+ * Maximum number of lines that are no message. A stray line is reported; this many are another
+ * protocol.
+ */
 const BAD_LINES_MAX = 20;
 const SHOWN_CHARS = 200;
 
@@ -148,7 +151,7 @@ export class JsonRpc {
   }
 }
 
-/** What went wrong, with the details that some agents put beside a general message. */
+/** The error's message, with the details that some agents put beside a general one. */
 function describeError({ message, data }: JsonObject): string {
   const { details = typeof data === "string" ? data : undefined } = isObject(data) ? data : {};
   const text = typeof details === "string" ? `${message}: ${details}` : String(message);

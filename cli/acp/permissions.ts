@@ -6,7 +6,7 @@ import { askBlocking } from "protocol/generated/endpoints.ts";
 import type { PermissionOutcome, PermissionRequest, ToolCall } from "./protocol.ts";
 import { titleOf } from "./turn.ts";
 
-/** The questions that may be open at once. Beyond it, a request is rejected. */
+/** Maximum number of open questions. Further requests are rejected. */
 export const PENDING_MAX = 20;
 /** The daemon shortens it to `approvals.timeout_seconds`. */
 const TIMEOUT_SECONDS = 3_600;
@@ -27,7 +27,7 @@ interface Asked extends Pick<PermissionRequest, "options"> {
   readonly call: ToolCall;
 }
 
-/** What the human chooses from, and the agent's option that each means. */
+/** A choice of the human, and the agent's option that it means. */
 interface Choice {
   readonly id: string;
   readonly title: string;
@@ -87,8 +87,8 @@ export class Permissions {
 }
 
 /**
- * `Allow` means once. A permission for longer is offered with the agent's own words, because only
- * the agent knows how far it goes. Nothing is denied for longer than this time.
+ * `Allow` means once. A permission for longer is offered in the agent's own words, because only the
+ * agent knows how far it goes. There is no denial for longer than once.
  */
 function choicesOf(options: PermissionRequest["options"]): Choice[] {
   const first = (kind: string) => options.find((option) => option.kind === kind);
@@ -105,7 +105,7 @@ function choicesOf(options: PermissionRequest["options"]): Choice[] {
   ];
 }
 
-/** An agent that offers no rejection for once is told that the request is cancelled. */
+/** The outcome of a choice. An agent that offers no `reject_once` gets `cancelled`. */
 function selected(choice: Choice | undefined): PermissionOutcome {
   const optionId = choice?.optionId;
   return { outcome: optionId ? { outcome: "selected", optionId } : { outcome: "cancelled" } };

@@ -49,7 +49,7 @@ export const Updated = z.object({
 });
 export type Update = z.output<typeof Updated>["update"];
 
-/** The updates that only a running prompt causes. The others may come at any time. */
+/** The updates that only a running prompt causes. Other updates may come at any time. */
 const OF_A_PROMPT: readonly string[] = [
   "agent_message_chunk",
   "agent_thought_chunk",
@@ -108,7 +108,7 @@ export interface HttpServer {
   readonly headers: readonly Variable[];
 }
 
-/** An MCP server in both forms. Some agents reject stdio, others take nothing else. */
+/** An MCP server in both forms. Some agents reject stdio; others accept only stdio. */
 export interface McpServer {
   readonly stdio: StdioServer;
   readonly http: HttpServer;

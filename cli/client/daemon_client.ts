@@ -27,7 +27,7 @@ export class ConfigError extends Error {
 /** Nothing answers at the daemon's address, or a program that is not the daemon answers. */
 export class DaemonUnreachable extends Error {
   override readonly name = "DaemonUnreachable";
-  /** Whether another program listens at the address, so that no daemon can start there. */
+  /** True if another program listens at the address, so that no daemon can start there. */
   readonly isTaken: boolean;
 
   constructor(url: string, cause: unknown, { isTaken = false } = {}) {
@@ -69,7 +69,7 @@ export interface Sender {
   readonly identifiedBy: "given" | "process" | "session" | "pane" | "human" | "anonymous";
 }
 
-/** What a client needs of the configuration. */
+/** The settings that a client needs. */
 export interface ClientSettings {
   /** The address while no daemon runs. */
   readonly url: string;
@@ -136,9 +136,9 @@ export function createDaemonClient(
 }
 
 /**
- * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command,
- * else the human if a person uses the terminal, else `cli`. Another machine knows no process and no
- * pane of this one.
+ * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command.
+ * Without such a peer, returns the human if a person uses the terminal, or `cli`. Another machine
+ * knows no process and no pane of this one.
  */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,

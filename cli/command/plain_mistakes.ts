@@ -1,6 +1,6 @@
 /**
  * Finds the common mistakes of a command line: an unknown command or option, and a missing word or
- * one too many. The parser finds all of them, but takes longer to load than a command takes.
+ * one too many. The parser finds every mistake, but takes longer to load than a command takes.
  */
 
 import { UsageError } from "../client/failures.ts";

@@ -11,7 +11,7 @@ const WHOLE_ID = /^[a-z]+-[0-9a-f]{12}$/;
 
 type Named = "peer" | "record";
 
-/** What the arguments and flags of a command name, by the placeholders of its usage. */
+/** The kinds of names that the arguments and flags hold, by the placeholders of the usage. */
 function namesIn({ usage, flags = {} }: CommandSpec): Map<string, Named> {
   const names = new Map<string, Named>();
   for (const [, name = ""] of usage.matchAll(/[<[]([a-z-]+)/g)) {
@@ -28,8 +28,8 @@ function namesIn({ usage, flags = {} }: CommandSpec): Map<string, Named> {
 }
 
 /**
- * The arguments with shortened ids completed by the daemon. What is no shortened id, or begins no
- * id, stays: it may be a name, or the command refuses it. Peers may be separated by commas.
+ * The arguments with shortened ids completed by the daemon. Any other text stays unchanged: it may
+ * be a name, or the command refuses it. Peers may be separated by commas.
  */
 export async function completeIds(
   call: () => Call,

@@ -42,9 +42,9 @@ type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;
 
 const FOLLOW_FLAG = { "--follow": "show progress until the job has ended" } as const;
-/** How often `--follow` reads the job. */
+/** The interval at which `--follow` reads the job. */
 const POLL_INTERVAL_MS = 500;
-/** The length to which a title taken from the prompt is cut. */
+/** Maximum length of a title that is taken from the prompt. */
 const TITLE_CHARS_MAX = 72;
 
 const CREATE_FLAGS = {
@@ -261,7 +261,9 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   });
 }
 
-/** A job for a new agent waits as `unavailable` where the configuration starts no such agent. */
+/**
+ * A job for a new agent waits as `unavailable` if the configuration has no command for that agent.
+ */
 function noteMissingSpawn({ env, machine, terminal }: CommandContext, args: Args): void {
   if (machine !== undefined) return; // Its settings are not known here.
   const settings = readSettings(env);

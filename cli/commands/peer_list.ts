@@ -95,7 +95,7 @@ async function prune({ call, terminal }: CommandContext, args: Args): Promise<nu
   return EXIT.done;
 }
 
-/** Why an offline peer stays. */
+/** The reason why an offline peer stays. */
 const KEPT: Readonly<Record<KeptReason, string>> = {
   open_asks: "asks to it or from it are open",
   queued_messages: "messages wait for it",

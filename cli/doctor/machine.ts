@@ -6,7 +6,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
 
-/** How long a program may run before it is ended. */
+/** Time limit of a program, which is then ended. */
 const PROGRAM_MS_MAX = 5_000;
 
 export interface ProgramResult {
@@ -86,7 +86,7 @@ function undefinedIfInaccessible<A>(work: () => A): A | undefined {
   }
 }
 
-/** Whether the path is missing or access to it was refused. Any other error is a bug. */
+/** True if the path is missing or access to it was refused. Any other error is a bug. */
 function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];

@@ -103,7 +103,7 @@ function eventNamedIn(body: Uint8Array): string | undefined {
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
-/** Whether the hook waits for the human's decision on this event. `daemon.json` says how long. */
+/** True if the hook waits for the human's decision on this event. `daemon.json` sets the time. */
 function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
   return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }

@@ -1,4 +1,4 @@
-/** What is lost when a peer is killed, in lines. */
+/** The losses of killing a peer, as lines. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";

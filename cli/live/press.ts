@@ -1,4 +1,4 @@
-/** What each key does while the sections or a detail are shown. */
+/** The effect of each key while the sections or a detail are shown. */
 
 import type { Input } from "../screen/keys.ts";
 import { fieldOf } from "../screen/text_field.ts";
@@ -18,13 +18,13 @@ import {
 } from "./view.ts";
 import { pressOverlay } from "./press_overlay.ts";
 
-/** What the last frame showed, for keys that move by what is visible. */
+/** Measures of the last frame, for keys that move by pages. */
 export interface Metrics {
   /** The rows of the section or the detail. */
   readonly page: number;
-  /** How far the detail can be scrolled. */
+  /** The last position to which the detail scrolls. */
   readonly scroll_max: number;
-  /** How wide a detail is, or would be. */
+  /** The width of a detail, also while none is open. */
   readonly columns: number;
 }
 
@@ -149,7 +149,7 @@ function pressAct(view: View, model: Model, key: string): Pressed {
   }
 }
 
-/** The item that waits for an answer: the opened one, else the selected one. */
+/** The item that waits for an answer: the opened item, or the selected one. */
 function itemInView(view: View, model: Model): { item: Item; isOpen: boolean } | undefined {
   const entries = model.lists.attention.filter((entry) => entry.kind !== "dialog");
   const human_peer_id = model.records.inbox?.human_peer_id;
@@ -181,7 +181,7 @@ function answer(view: View, model: Model): Pressed {
   return { view: withNotice(view, advice) };
 }
 
-/** The editor writes an answer if the item waits for one, else an ask. */
+/** The editor writes an answer if the item waits for one. Otherwise it writes an ask. */
 function writeElsewhere(view: View, model: Model, peer: PeerRef | undefined): Pressed {
   const found = itemInView(view, model);
   const target: Target | undefined = found

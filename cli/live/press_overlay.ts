@@ -1,4 +1,4 @@
-/** What each key does while something is typed, chosen or confirmed. */
+/** The effect of each key while a text is typed, or a choice or a kill is open. */
 
 import type { Input } from "../screen/keys.ts";
 import { edit } from "../screen/text_field.ts";
@@ -56,7 +56,7 @@ function submit(view: View, target: Target, text: string): Pressed {
   return text.trim() === "" ? { view: kept } : { view: kept, act: { kind: "send", target, text } };
 }
 
-/** An ask becomes a notification, and the other way round. */
+/** Switches between an ask and a notification. */
 function otherVerb(target: Target): Target {
   if (target.kind === "ask") return { ...target, kind: "notify" };
   return target.kind === "notify" ? { ...target, kind: "ask" } : target;
@@ -83,7 +83,7 @@ function pressChoice(view: View, overlay: Kind<"choose">, key: string): Pressed 
   }
 }
 
-/** Nothing but `y` kills, and only once it is known what would be lost. */
+/** Only `y` kills, and only after the losses are shown. */
 function pressKill(view: View, { peer, losses }: Kind<"kill">, input: Input): Pressed {
   if (input === "y" && losses === undefined) return { view };
   const closed = { ...view, overlay: undefined };

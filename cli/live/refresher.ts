@@ -1,4 +1,4 @@
-/** Loads something again whenever it is asked to, but never twice at once and not too often. */
+/** Reloads on request, but never twice at once and not too often. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";

@@ -18,7 +18,7 @@ export interface Lists {
 /** A selection follows its record when other rows come or go. */
 export interface Selection {
   readonly id: string | undefined;
-  /** Where the record was, for when it is gone. */
+  /** The index of the record before it disappeared. */
   readonly index: number;
 }
 
@@ -50,7 +50,7 @@ export function select(section: Section, rows: Lists[Section], index: number): S
   return isPlace ? FIRST : { id: idOf(row), index };
 }
 
-/** Who needs somebody first, then who works, then the others; the offline ones last. */
+/** Sorts by circle. In a circle, peers that need somebody come first, and offline peers last. */
 function byCircle(a: Peer, b: Peer): number {
   return a.circle.localeCompare(b.circle) || rank(a) - rank(b) || a.name.localeCompare(b.name);
 }

@@ -40,7 +40,7 @@ interface SourceOptions {
   readonly signal: AbortSignal;
   /** Called after each change of the records. */
   readonly onChange: (topics: readonly Topic[]) => void;
-  /** Called with what nobody expected. */
+  /** Called with unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -174,7 +174,7 @@ export class Source {
 const isShown = ({ status, role }: Records["peers"][number]) =>
   status !== "retired" && role !== "human";
 
-/** Whether the daemon is gone or going. Deno reports a lost connection as a TypeError. */
+/** True if the daemon is gone or shuts down. Deno reports a lost connection as a TypeError. */
 export function isLoss(error: unknown): boolean {
   return error instanceof DaemonUnreachable || error instanceof TypeError ||
     (error instanceof ApiError && error.status >= 500);

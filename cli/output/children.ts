@@ -9,7 +9,7 @@ import { formatAge } from "./time.ts";
 
 type Peer = WireResponse<typeof listPeers>["peers"][number];
 
-/** How many running subagents of one peer are listed below it. */
+/** Maximum number of running subagents that are listed below a peer. */
 const LISTED_MAX = 3;
 
 /**

@@ -28,7 +28,7 @@ export class RelayJoinError extends Error {
   }
 }
 
-/** What was done, or what would be done without `dry_run`. */
+/** The result of the registration, or the planned result with `dry_run`. */
 export interface Joined {
   readonly relay: string;
   /** `kept` means that the configuration already had a secret for this relay. */

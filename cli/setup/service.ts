@@ -20,7 +20,7 @@ import {
 import launchdPlist from "./units/launchd.plist" with { type: "text" };
 import systemdUnit from "./units/mesh.service" with { type: "text" };
 
-/** Decides where the daemon finds tmux, its configuration, its state, and servers outside. */
+/** Variables by which the daemon finds tmux, its configuration, its state, and servers outside. */
 const VARIABLES = [
   ...OUTGOING_VARIABLES,
   "PATH",

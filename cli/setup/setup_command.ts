@@ -33,7 +33,7 @@ import { ensureToken } from "./token.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
 
-/** What a run acts on; tests replace parts of it. */
+/** The environment of a run; tests replace parts of it. */
 interface SetupDeps {
   readonly send?: SendRequest;
   readonly host?: ServiceHost;
@@ -270,7 +270,7 @@ export async function undoSetup(env: Env, host: ServiceHost): Promise<SetupRepor
   return { ...changed, ...more, errors: [...changed.errors, ...errors] };
 }
 
-/** Prints what could not be done; returns the exit code. */
+/** Prints the failures; returns the exit code. */
 export function reportErrors(
   { agents, errors, uninstall }: SetupReport,
   output: SetupOutput,

@@ -1,4 +1,4 @@
-/** `mesh uninstall`: undoes setup, and keeps the state unless told otherwise. */
+/** `mesh uninstall`: undoes setup, and removes the state only with `--purge`. */
 
 import { basename } from "kit/core/path.ts";
 import { configPath, type Env, removeIfPresent, statePath } from "../../daemon/host/paths.ts";
@@ -13,7 +13,7 @@ import { REMOVE_COMMANDS } from "./installations.ts";
 import { fileLines, nextSteps, TERMINAL } from "./setup_output.ts";
 import { reportErrors, undoSetup } from "./setup_command.ts";
 
-/** What was removed, and what is left to do or to keep. */
+/** The removed files, and the tasks that are left to the user. */
 interface Uninstalled {
   readonly agents: readonly string[];
   readonly service: string | null;
@@ -84,7 +84,7 @@ function mustBeState(env: Env): void {
   }
 }
 
-/** Removes the configuration and the state; returns what was removed. */
+/** Removes the configuration and the state; returns the paths that were removed. */
 function purge(env: Env): string[] {
   const config = configPath(env), state = statePath(env);
   const present = [config, `${config}.mesh-backup`].filter(exists);

@@ -35,7 +35,7 @@ const URGENT_FLAG = {
   "--urgent": "let an agent at work read it after its next tool call",
 };
 
-/** A reply, and with `--all` who else got it. */
+/** A reply and, with `--all`, the other recipients of a copy. */
 type Replied =
   & WireResponse<typeof ackAsk>
   & Partial<Pick<WireResponse<typeof replyAll>, "sent_to" | "failed">>;
@@ -196,7 +196,7 @@ function readUrgent(args: Args): { readonly urgent?: true } {
   return args.flag("urgent") ? { urgent: true } : {};
 }
 
-/** Shows who got a copy of a message, and who did not and why. */
+/** Shows the recipients of a broadcast, and the peers that were left out with the reason. */
 async function showBroadcast(
   { sent_to, skipped, failed }: WireResponse<typeof broadcast>,
   { call, terminal }: CommandContext,

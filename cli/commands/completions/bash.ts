@@ -18,9 +18,9 @@ export function zshScript(model: CompletionModel): string {
 }
 
 /**
- * The script walks over the words before the cursor: words of a command extend `verb`, other words
- * count as arguments, and the word after an option with a value is skipped. The name `path` is
- * not free: zsh ties it to PATH.
+ * The script reads the words before the cursor: words of a command extend `verb`, other words count
+ * as arguments, and the word after an option with a value is skipped. The name `path` is not free:
+ * zsh ties it to PATH.
  */
 function scriptLines(model: CompletionModel): string[] {
   return [

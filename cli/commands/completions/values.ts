@@ -10,7 +10,7 @@ import {
   listShares,
 } from "protocol/generated/endpoints.ts";
 
-/** How many ids are offered. */
+/** Maximum number of ids that are offered. */
 const IDS_MAX = "50";
 
 /** The values that exist now, by kind. */

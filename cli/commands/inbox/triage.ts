@@ -1,4 +1,4 @@
-/** The interactive inbox: shows what waits for the human, and handles it key by key. */
+/** The interactive inbox: shows the items that wait for the human, and handles them key by key. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { listInbox } from "protocol/generated/endpoints.ts";
@@ -14,17 +14,17 @@ import { aboutItem, answerItem, markItemRead } from "./items.ts";
 type Items = WireResponse<typeof listInbox>["items"];
 type Item = Items[number];
 
-/** What is on the screen. */
+/** The state of the screen. */
 export interface Triage {
   readonly items: Items;
   readonly selected: number;
-  /** Whether the selected item fills the screen. */
+  /** True if the selected item fills the screen. */
   readonly opened: boolean;
   /** The outcome of the last act. */
   readonly note: string;
 }
 
-/** What a key asks for beyond a change of the screen. */
+/** An act that a key starts, beyond a change of the screen. */
 export type Act =
   | { readonly kind: "answer" | "skip" | "quit" }
   | { readonly kind: "choose"; readonly option_id: string };
@@ -32,7 +32,7 @@ export type Act =
 const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 const HELP = "arrows choose   enter opens   a answers   s skips   l later   q ends";
 const HELP_OPENED = "a answers   s skips   l later   enter back   q ends";
-/** What each key does. */
+/** The effect of each key. */
 // deno-fmt-ignore
 const KEYS: Readonly<Record<string, string>> = {
   up: "up", k: "up", down: "down", j: "down",
@@ -75,7 +75,7 @@ async function fetchItems({ call }: CommandContext): Promise<Items> {
   return (await call(listInbox, { query: { open: "true" } })).items;
 }
 
-/** The screen after a key, and what else the key asks for. */
+/** The screen after a key, and the act that the key starts. */
 export function press(state: Triage, input: Input): { next: Triage; act?: Act } {
   const next = { ...state, note: "" };
   const key = typeof input === "string" ? input : "a paste";
@@ -106,7 +106,7 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
   }
 }
 
-/** Puts the selected item last; it stays unread. */
+/** Moves the selected item to the end; it stays unread. */
 function postponed(state: Triage): Triage {
   const item = state.items[state.selected];
   if (!item) return state;
@@ -128,7 +128,7 @@ async function perform(context: CommandContext, state: Triage, act: Act): Promis
   }
 }
 
-/** Returns what was done; undefined if the user wrote nothing. */
+/** Returns a description of the act; undefined if the user wrote nothing. */
 async function performOn(
   { call, env }: CommandContext,
   item: Item,

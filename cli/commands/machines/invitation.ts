@@ -1,4 +1,4 @@
-/** Invitations: what one machine needs to join, as one word that a person can paste. */
+/** Invitations: the data that one machine needs to join, as one word that a person can paste. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";

@@ -1,4 +1,4 @@
-/** `mesh machines join`: makes this machine one of a network. */
+/** `mesh machines join`: connects this machine with a network. */
 
 import { randomIds } from "kit/core/clock.ts";
 import { resolve } from "kit/core/path.ts";
@@ -144,7 +144,7 @@ function showJoined(joined: Joined, { terminal }: CommandContext): void {
   if (bus) showConnection(terminal, bus);
 }
 
-/** The server takes no machine that its operator has not allowed. */
+/** Prints the command with which the server's operator allows this machine. */
 function showAllowLine(to: Terminal, { allow, bus }: Joined): void {
   if (allow === null || bus?.status === "connected") return;
   to.print("On the machine that serves the bus, or by its operator, unless it was done before:");

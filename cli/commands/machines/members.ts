@@ -1,4 +1,4 @@
-/** `mesh machines invite`, `allow` and `refuse`: which machines the served bus knows. */
+/** `mesh machines invite`, `allow` and `refuse`: the machines that the served bus accepts. */
 
 import { busPaths, readNetworkSecret } from "../../../daemon/app/membership/files.ts";
 import { isPublicKey } from "../../../daemon/machines/bus/nats/nkeys.ts";
@@ -92,7 +92,7 @@ export const REFUSE_COMMAND = answerCommand({
   },
 });
 
-/** Any machine of the network knows what another one needs; only the address may differ. */
+/** Every machine of the network has the data for an invitation; only the address may differ. */
 async function invite({ env }: CommandContext, args: Args) {
   const name = mustBeName(args.text("name"));
   const secret = await withPlainErrors(() => readNetworkSecret(env));

@@ -119,7 +119,7 @@ async function stop({ env, clock, terminal }: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** What the flags say, else as it was served before. */
+/** The settings of the flags. Settings without a flag stay as they were. */
 function settingsFor(env: Env, args: Args): ServerSettings {
   const before = readServer(env);
   const given = args.list("host");
@@ -192,7 +192,7 @@ function showServed(
   terminal.print("To add a machine, run here: ", styled("cyan", "mesh machines invite NAME"));
 }
 
-/** Returns the exit code: the server's own end is a failure. */
+/** Waits for Ctrl-C and returns the exit code. The server's own end is a failure. */
 async function untilInterrupted(
   { env, clock, terminal }: CommandContext,
   { process }: StartedServer,

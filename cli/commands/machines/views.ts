@@ -1,4 +1,4 @@
-/** What the commands of machines print: the connection to the bus, and the table of machines. */
+/** The output of the commands of machines: the connection to the bus, and the table of machines. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -14,7 +14,9 @@ type Machine = Listed["machines"][number];
 const CLOCK_MS_SHOWN = 1000;
 const CLOCK_MS_WARNED = 30_000;
 
-/** Whether the daemon is connected, in one line, and why not in a second one. */
+/**
+ * The state of the daemon's connection in one line, and the reason for a failure in a second one.
+ */
 export function showConnection(to: Terminal, { status, url, reason }: Bus): void {
   if (status === "connected") return to.print(styled("green", "Connected"), ` to ${url}`);
   if (status === "disabled") return to.print("This machine has not joined a network of machines.");
@@ -52,7 +54,7 @@ function showLoss(to: Terminal, { name, went_back }: Machine, clock: Clock): voi
   );
 }
 
-/** Shows refusals between this machine and others, with what to do about them. */
+/** Shows refusals between this machine and others, with advice. */
 function showRefusals(to: Terminal, { refused = [], refused_by = [] }: Partial<Bus>): void {
   const all = [
     ...refused_by.map((refusal) => ({ refusal, what: "refuses this machine" })),

@@ -26,10 +26,10 @@ import { forwardSignals, type PaneProgram } from "./pane.ts";
 /** The signals that end the agent, and what shells return after them. */
 const ENDING = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
-/** How long an agent may take to end once it has closed its output. */
+/** Time limit for an agent to end once it has closed its output. */
 const END_MS_MAX = 5_000;
 
-/** What our MCP server needs to find the daemon. Agents give their servers few variables. */
+/** The variables by which our MCP server finds the daemon. Agents pass few variables on. */
 const SERVER_VARIABLES = [
   "HOME",
   "MESH_CONFIG",
@@ -144,7 +144,7 @@ class RunningAgent {
   async #serve(opened: OpenedAgent): Promise<void> {
     const { clock, env, terminal } = this.#context;
     const settings = readClientSettings(env);
-    // Nobody at this terminal speaks for the agent, so this client is no person's.
+    // No person at this terminal speaks for the agent, so the client is not interactive.
     const { call } = createDaemonClient(env, false, settings, { clock });
     const connection = new DaemonConnection({
       clock,

@@ -32,12 +32,12 @@ const Program = z.object({
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
 });
-/** What surrounds the session: an environment without that of another tmux. */
+/** The environment and the host of the session, without the variables of another tmux. */
 type Outside = Parameters<typeof askTmux>[1];
 
 const End = z.object({ code: z.number(), error: z.string().optional() });
 
-/** What tmux sets in its panes, and the program must therefore not inherit from elsewhere. */
+/** Variables that tmux sets in its panes. The program must not inherit them from elsewhere. */
 const OF_TMUX = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
 
 /** Opens the session, and shows it until the program ends or its user detaches from it. */
@@ -90,7 +90,7 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
     readSettings: readClientSettings,
   });
   const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
-  // Without the folder, the user has detached, and nobody waits for the result.
+  // Without the folder, the user has detached, and no process waits for the result.
   unlessMissing(() => writeFile(join(folder, FILES.end), JSON.stringify(end)));
   return end.code;
 }

@@ -84,7 +84,7 @@ function isList(args: Args): boolean {
   return args.flag("list") || !args.get("query");
 }
 
-/** Starts the one session that matches; otherwise returns those that do. */
+/** Starts the session that matches. If several match, returns them. */
 async function resume(context: CommandContext, args: Args): Promise<Found | Resumed> {
   const path = args.get("path");
   const found = await context.call(listSessions, {
@@ -134,10 +134,10 @@ function showSessions(
   terminal.print(styled("yellow", "There may be more: give --path, --backend or an id"));
 }
 
-/** How few characters of an id are shown. */
+/** Minimum number of characters of an id that are shown. */
 const ID_CHARS_MIN = 8;
 
-/** The beginning of an id that no other one has. */
+/** The shortest beginning of the id that no other id has. */
 function beginningOf(id: string, ids: readonly string[]): string {
   const others = ids.filter((other) => other !== id);
   let length = ID_CHARS_MIN;

@@ -94,7 +94,9 @@ async function subscribe(context: CommandContext, args: Args): Promise<Subscript
   });
 }
 
-/** The condition as the daemon reads it; a name alone is a peer, and an id says what it is. */
+/**
+ * The condition as the daemon reads it. A name alone is a peer; the form of an id shows its kind.
+ */
 function toCondition(words: readonly string[]): string {
   const [target = "", ...rest] = words.join(" ").trim().split(/\s+/);
   if (target.includes(":") || rest.length === 0) return [target, ...rest].join(" ");
@@ -102,7 +104,9 @@ function toCondition(words: readonly string[]): string {
   return `${kind}:${target} ${rest.join(" ")}`;
 }
 
-/** The message after `--`; none if the subscriber is to be told. */
+/**
+ * The message after `--`; undefined if there is none, so that the subscriber gets a notification.
+ */
 async function messageOf(context: CommandContext, action: readonly string[]) {
   const [verb, to_peer, ...text] = action;
   if (verb === undefined) return {};

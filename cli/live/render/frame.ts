@@ -1,4 +1,4 @@
-/** The whole picture: the header, the sections or what is open, the panel and the footer. */
+/** The whole frame: the header, the sections or the open detail, the panel and the footer. */
 
 import { styled } from "../../output/terminal.ts";
 import type { ScreenSize } from "../../output/terminal.ts";
@@ -15,7 +15,7 @@ import { shareRows } from "./layout.ts";
 import { panelOf } from "./panel.ts";
 import { sectionLines, wantedRows } from "./sections.ts";
 
-/** From this width on the feed, or what is open, has a column of its own. */
+/** Minimum width at which the feed or the open detail has its own column. */
 const WIDE_COLUMNS = 140;
 
 export interface Drawn {
@@ -96,7 +96,7 @@ function bodyOf(view: View, model: Model, area: Area): { rows: Placed[][]; metri
   return { rows: filled(rows, height, []), metrics: { page, scroll_max: 0, columns } };
 }
 
-/** Two columns: what waits and who is there on the left, the feed or the detail on the right. */
+/** Two columns: attention and peers on the left, the feed or the detail on the right. */
 function wideBody(view: View, model: Model, area: Area): { rows: Placed[][]; metrics: Metrics } {
   const { height } = area;
   const left_columns = Math.floor((area.columns - 3) / 2);

@@ -56,7 +56,7 @@ function titleOf(target: Target): string {
   }
 }
 
-/** The beginning of what is answered, in at most a third of the screen. */
+/** The beginning of the message that is answered, in at most a third of the screen. */
 function questionLines({ from, text, question }: Item, columns: number, height: number): Line[] {
   const max = Math.max(1, Math.floor(height / 3));
   const prompt = question?.prompt;

@@ -26,10 +26,10 @@ const TITLES = { attention: "Attention", peers: "Peers", feed: "Feed" } as const
 
 const NO_HUMAN =
   "No agent can ask you yet. Say who you are: mesh config set human.name YOU, then mesh restart";
-/** How many rows that takes in a narrow terminal. */
+/** Number of rows of `NO_HUMAN` in a narrow terminal. */
 const NO_HUMAN_ROWS = 2;
 
-/** How many rows a section could fill, its title included. */
+/** The number of rows that a section could fill, its title included. */
 export function wantedRows(section: Section, { lists, records }: Model): number {
   if (section === "attention" && records.inbox === undefined) return 1 + NO_HUMAN_ROWS;
   if (section !== "peers") return 1 + Math.max(1, lists[section].length);
