@@ -29,7 +29,7 @@ export interface Listener {
 }
 
 const RETRY_MS = { min: 250, max: 5_000 };
-/** How long the daemon may take to answer the handshake. */
+/** Time limit for the daemon to answer the handshake. */
 const HANDSHAKE_MS_MAX = 10_000;
 /** The daemon pings every 20 s. After three missing pings, the connection is taken for dead. */
 const SILENCE_MS_MAX = 65_000;
@@ -49,7 +49,7 @@ export class Connection {
   #hasEnded = false;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** What the daemon or the socket said last, for the error of a connection that fails. */
+  /** The last error of the daemon or the socket, for the error of a connection that fails. */
   #lastError = "";
 
   /** `connect` makes the first frame; `find` looks up the daemon. */
@@ -138,7 +138,7 @@ export class Connection {
     this.#retry();
   }
 
-  /** Lets go of the socket, so that its later events are ignored. */
+  /** Releases the socket, so that its later events are ignored. */
   #drop(code?: number): void {
     const socket = this.#socket;
     const wasUp = this.#isUp;
@@ -148,7 +148,7 @@ export class Connection {
     if (wasUp) this.#listener.down();
   }
 
-  /** Connects again if nothing arrives for so long. */
+  /** Connects again if nothing arrives within this time. */
   #watch(ms: number, why: string): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
@@ -158,7 +158,7 @@ export class Connection {
     }, ms);
   }
 
-  /** The pause has some chance in it, so that many clients do not come back at once. */
+  /** The pause is partly random, so that many clients do not connect at the same time. */
   #retry(): void {
     clearTimeout(this.#timer);
     if (this.#hasEnded) return;

@@ -2,7 +2,7 @@
 
 import type { Frame } from "./connection.ts";
 
-/** How many ids of handled messages are remembered, to recognize those that come again. */
+/** Number of handled messages whose ids are remembered, to recognize repeated messages. */
 const DONE_MAX = 5_000;
 
 type Receipt = "seen" | "failed";
@@ -30,7 +30,7 @@ export class Deliveries {
     this.#send = send;
   }
 
-  /** Sets the handler of a type, and hands it what has waited for one. */
+  /** Sets the handler of a type, and passes it the messages that waited for one. */
   handle(type: string, handler: Handler): void {
     this.#handlers.set(type, handler);
     const waiting = this.#waiting.get(type) ?? [];

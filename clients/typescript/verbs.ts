@@ -9,7 +9,7 @@ interface Call {
   readonly reject: (error: MeshError) => void;
 }
 
-/** How long to wait if the daemon still works on the first of two equal requests. */
+/** Pause before a repeated request while the daemon still works on the first one. */
 const IN_PROGRESS_MS = 250;
 
 export class Verbs {

@@ -14,20 +14,21 @@ import {
 } from "protocol/relay/daemons.ts";
 import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
-/** How many connections one relay accepts, including those before their handshake. */
+/** Maximum number of connections of one relay, including those before their handshake. */
 export const DAEMONS_MAX = 10_000;
 /** Limits connections of one address, whatever their secrets, because anyone can create secrets. */
 export const DAEMONS_OF_ADDRESS_MAX = 2500;
-/** How many daemons may be connected with one secret. */
+/** Maximum number of connected daemons with one secret. */
 export const DAEMONS_OF_SECRET_MAX = 100;
 /**
- * How many bytes the relay may hold for all daemons together: unread and collected responses, and
- * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
+ * Maximum number of bytes that the relay holds for all daemons together: unread and collected
+ * responses, and unsent requests. Checked once a second. In the documented example, a relay has 1
+ * GiB of memory.
  */
 export const TOTAL_HELD_BYTES_MAX = 268_435_456;
 /** Time limit for the older of two links of one daemon id to give a sign of life. */
 export const PROBE_MS_MAX = 3000;
-/** How many disconnected machines are remembered, so that they are reported as offline. */
+/** Number of disconnected machines that are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
 export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";

@@ -59,8 +59,7 @@ export class ChatHandler {
   }
 
   /**
-   * Handles one message. If an earlier attempt had an unclear outcome, `firstTriedAt` is when that
-   * attempt began.
+   * Handles one message. `firstTriedAt` is the time of an earlier attempt whose outcome is unclear.
    */
   async message(
     message: IncomingMessage,
@@ -147,7 +146,7 @@ export class ChatHandler {
     await tryChat(this.#deps, () => this.#deps.chat.setButtons(ref, buttons, signal));
   }
 
-  /** Shows in place of an item's buttons how its ask ended, unless a tap here answered it. */
+  /** Replaces an item's buttons by a note on the end of its ask, unless a tap here answered it. */
   async end(item: ShownItem, signal: AbortSignal): Promise<void> {
     const { chat, pushes } = this.#deps;
     const { item_id, question, outcome } = item;
@@ -246,9 +245,7 @@ export class ChatHandler {
     }
   }
 
-  /**
-   * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
-   */
+  /** Forwards a reply to a known item. Repeated forwards have no further effect. */
   async #forwardWithKey(
     reply: Reply,
     id: string,
@@ -303,7 +300,7 @@ export class ChatHandler {
   }
 
   /**
-   * Whether the reply may already have been forwarded, by an earlier process or by an attempt whose
+   * True if the reply may already have been forwarded, by an earlier process or by an attempt whose
    * answer was lost. Forwarding it again would open a new ask.
    */
   async #wasForwarded(
@@ -339,8 +336,8 @@ function contentOf({ text, as_new_ask }: Reply, attachments: string[]) {
 }
 
 /**
- * The message with the buttons of an item that an earlier process has sent: that of its last text,
- * before those of its files.
+ * The message with the buttons of an item that an earlier process has sent. It is the message of
+ * the item's last text; those of its files follow it.
  */
 function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
   const push = item.pushes.find(({ surface }) => surface === style.surface);
@@ -349,12 +346,12 @@ function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
   return ref === undefined || !buttons ? [] : [ref];
 }
 
-/** Whether the daemon has certainly not taken the reply. After a failure of its own it may have. */
+/** True if the daemon has certainly not accepted the reply. With a 5xx status, it may have. */
 function isRefusal({ status, problem }: ApiError): boolean {
   return status < 500 || problem.error === "no_human";
 }
 
-/** Whether the refusal means that the buttons of this item can no longer have an effect. */
+/** True if the refusal means that the buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
 }

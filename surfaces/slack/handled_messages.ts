@@ -1,10 +1,10 @@
-/** Which messages of the person were handled: a file, so that a restart handles none twice. */
+/** The handled messages of the person, in a file, so that a restart handles none twice. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { isLater, Timestamp } from "./api/timestamps.ts";
 
-/** How many handled messages are kept one by one. */
+/** Maximum number of handled messages that are stored one by one. */
 export const HANDLED_MAX = 1_000;
 
 const Kept = z.object({
@@ -24,7 +24,7 @@ export class HandledMessages {
   #since: Timestamp;
   readonly #handled: Set<Timestamp>;
 
-  /** Opens the file; without one for this channel, all that was written until `start` is handled. */
+  /** Opens the file. Without a file for this channel, messages before `start` count as handled. */
   constructor(file: HandledFile, channel: string, start: Timestamp) {
     this.#file = file;
     this.#channel = channel;
@@ -40,12 +40,12 @@ export class HandledMessages {
     return this.#since;
   }
 
-  /** Whether a message is handled. An event that arrives now may be new although it is older. */
+  /** True if a message is handled. An event that arrives now may be new although it is older. */
   has(ts: Timestamp): boolean {
     return this.isRecent(ts) || !isLater(ts, this.#since);
   }
 
-  /** Whether a message was handled lately. */
+  /** True if a message was handled lately. */
   isRecent(ts: Timestamp): boolean {
     return this.#handled.has(ts);
   }

@@ -1,4 +1,4 @@
-/** The Slack surface: a chat surface that gets what the person does over Socket Mode. */
+/** The Slack surface: a chat surface that gets the person's acts over Socket Mode. */
 
 import { pause } from "kit/core/timeout.ts";
 import { CommandError } from "../../cli/client/failures.ts";
@@ -28,7 +28,7 @@ export interface SurfaceDeps
 }
 
 const RETRY_MS_MAX = 30_000;
-/** A reply that is older when the surface finds it is not forwarded. */
+/** Maximum age of a reply that is still forwarded. */
 const FORWARDED_AGE_MS_MAX = 24 * 3_600_000;
 const TOO_OLD = "I was off when you wrote this, more than a day ago, so I did not forward it. " +
   "If it still matters, write it again.";
@@ -39,7 +39,7 @@ export class SlackSurface {
   readonly #surface: ChatSurface;
   readonly #incoming: Incoming;
   #handled: HandledMessages | undefined;
-  /** The end of the work that was taken on last. Everything is handled in order. */
+  /** The end of the work that was accepted last. Events are handled in order. */
   #last: Promise<unknown> = Promise.resolve();
   #isCatchingUp = false;
 
@@ -135,7 +135,10 @@ export class SlackSurface {
     (await this.#getHandled(signal)).add(message.ts);
   }
 
-  /** Handles what was written while no connection was open, or what another program received. */
+  /**
+   * Handles the messages that were written while no connection was open, or that another program
+   * received.
+   */
   async #catchUp(handle: HandleEvent, signal: AbortSignal): Promise<void> {
     const { api, clock, user, log } = this.#deps;
     this.#isCatchingUp = false; // A connection from here on needs another catch-up.
@@ -158,7 +161,9 @@ export class SlackSurface {
     return this.#handled ??= new HandledMessages(handledFile, channel, start);
   }
 
-  /** Repeats calls that have no effect until they succeed; throws what a retry cannot fix. */
+  /**
+   * Repeats calls that have no effect until they succeed. Throws errors that a retry cannot fix.
+   */
   async #retry<A>(work: () => Promise<A>, signal: AbortSignal): Promise<A> {
     const { clock, log } = this.#deps;
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
@@ -178,7 +183,9 @@ export class SlackSurface {
   }
 }
 
-/** A refusal that is not of a token ends the program as well, with what to do. */
+/**
+ * The error to show at the terminal. A refusal that does not concern a token ends the program, too.
+ */
 function toUserError(error: unknown): unknown {
   if (!(error instanceof ChatError) || error.error_class === "unauthorized") return error;
   return new CommandError(error.message);

@@ -1,4 +1,4 @@
-/** What a Telegram message holds besides its text: files, and what we cannot forward. */
+/** The files of a Telegram message, and the content that we cannot forward. */
 
 import * as z from "zod";
 
@@ -36,7 +36,7 @@ const OTHER_FIELDS = ["sticker", "location", "contact", "poll", "dice", "story",
 /** A message with its fields for media, whose form is not known yet. */
 type Fields = Readonly<Record<string, unknown>> & { readonly message_id: number };
 
-/** The files of a message, and whether it holds anything else. */
+/** The files of a message. `hasOther` is true if the message has other content besides text. */
 export function mediaOf(message: Fields): { files: MediaFile[]; hasOther: boolean } {
   const files: (MediaFile | undefined)[] = [];
   if (message["photo"] !== undefined) files.push(toPhoto(message));

@@ -11,7 +11,7 @@ export interface Scenario {
   readonly description: string;
   /** The transport under test, if it is not the agent's best transport. */
   readonly transport?: TransportName;
-  /** Whether the scenario applies to this agent. Absent if it applies to every agent. */
+  /** Returns true if the scenario applies to this agent. Absent if it applies to every agent. */
   applies?(driver: AgentDriver): Promise<boolean>;
   /** Throws when the scenario fails. */
   run(driver: AgentDriver): Promise<ScenarioOutcome>;
@@ -63,7 +63,7 @@ async function timeArrival(driver: AgentDriver, sent: Sent, startedAt: number): 
   return ms;
 }
 
-/** Whether the agent has a native transport that is preferred to its pane. */
+/** True if the agent has a native transport that is preferred to its pane. */
 async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
   const peer = await driver.peer();
   return peer?.transport === "native" && peer.pane_id !== null;
@@ -174,7 +174,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   return { sent, ms, remark: `${location}; the dialog was not answered` };
 }
 
-/** The time within which Enter follows a paste. */
+/** Time within which Enter follows a paste. */
 const ENTER_MS = 700;
 
 async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {

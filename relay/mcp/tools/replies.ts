@@ -7,7 +7,7 @@ import { READ } from "protocol/relay/mcp.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
 const WAIT_SECONDS_MAX = 20;
-/** How much of a request's message is shown, so that the model recognizes the request. */
+/** Characters of a request's message that are shown, so that the model recognizes the request. */
 const MESSAGE_CHARS_MAX = 2000;
 
 const reply = tool({

@@ -1,4 +1,4 @@
-/** Makes the calls of Slack's Web API, and reads what is known of a call that fails. */
+/** Makes the calls of Slack's Web API, and classifies their failures. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -20,7 +20,7 @@ export const DEFAULT_BASE = "https://slack.com/api";
 const CALL_MS_MAX = 30_000;
 /** Slack allows about one message a second in a channel. */
 const POST_INTERVAL_MS = 1_000;
-/** How much of a word of Slack's answer is repeated in an error. */
+/** Maximum characters of an error code of Slack that an error repeats. */
 const WORD_CHARS_MAX = 100;
 
 const Answer = z.looseObject({
@@ -42,7 +42,7 @@ export type Params = Readonly<Record<string, string | number | boolean | object 
 /** A block of a message, in the form of Block Kit. */
 export type Block = Readonly<Record<string, unknown>>;
 
-/** Where a message goes. */
+/** The channel and the thread of a message. */
 export interface Place {
   readonly channel: string;
   readonly thread_ts?: Timestamp | undefined;
@@ -138,7 +138,7 @@ interface RawAnswer {
   readonly text: string;
 }
 
-/** The answer, if it says `ok`; otherwise throws what is known of the call. */
+/** The answer, if it says `ok`. Otherwise throws the error of the call. */
 function readAnswer(
   method: string,
   { status, retryAfter, text }: RawAnswer,

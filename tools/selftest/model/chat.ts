@@ -40,7 +40,7 @@ export class ChatModel extends ModelServer {
     return this.turns.map(({ prompts, results }) => [...prompts, ...results].join("\n"));
   }
 
-  /** How many prompts of the newest request contain this text. */
+  /** The number of prompts in the newest request that contain this text. */
   promptOccurrences(text: string): number {
     return this.turns.at(-1)?.prompts.filter((one) => one.includes(text)).length ?? 0;
   }
