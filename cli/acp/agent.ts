@@ -8,7 +8,7 @@ import { CommandError } from "../client/failures.ts";
 import { JsonRpc, RpcError, type RpcStreams } from "./json_rpc.ts";
 import {
   AUTH_REQUIRED,
-  Initialized,
+  InitializeResult,
   type McpServer,
   OpenedSession,
   type PermissionOutcome,
@@ -69,14 +69,14 @@ export class AcpAgent {
   #session_id: string | undefined;
   #running: RunningTurn | undefined;
   #updates = 0;
-  /** False while updates may be those of an earlier turn, which a loaded session sends. */
+  /** False while updates may belong to an earlier turn, which a loaded session sends. */
   #updatesProve = true;
 
   constructor(streams: RpcStreams, deps: AgentDeps) {
     this.#deps = deps;
     this.#rpc = new JsonRpc(streams, {
-      notified: (method, params) => this.#notified(method, params),
-      requested: (method, params) => this.#requested(method, params),
+      notified: (method, params) => this.#onNotification(method, params),
+      requested: (method, params) => this.#onRequest(method, params),
       ignored: deps.ignored,
     });
   }
@@ -107,7 +107,7 @@ export class AcpAgent {
     } else if (previous !== undefined) notContinued = "it cannot load sessions";
     session ??= await this.#newSession(options, agent);
     const { sessionId, models } = session;
-    if (sessionId === undefined) throw new CommandError("The agent gave its session no id");
+    if (sessionId === undefined) throw new CommandError("The agent returned no session id");
     this.#session_id = sessionId;
     return {
       session_id: sessionId,
@@ -156,10 +156,12 @@ export class AcpAgent {
       clientInfo: { name: "mesh", title: "Agent Mesh", version: this.#deps.version },
     }).catch((error) => {
       if (!(error instanceof RpcError)) throw error;
-      throw new CommandError(`The program is no agent: ${error.message}`);
+      throw new CommandError(`The program is no ACP agent: ${error.message}`);
     });
-    const agent = Initialized.safeParse(answer);
-    if (!agent.success) throw new CommandError("The program is no agent: it cannot be initialized");
+    const agent = InitializeResult.safeParse(answer);
+    if (!agent.success) {
+      throw new CommandError("The program is no ACP agent: invalid answer to initialize");
+    }
     const { protocolVersion } = agent.data;
     if (protocolVersion === PROTOCOL_VERSION) return agent.data;
     throw new CommandError(
@@ -168,13 +170,13 @@ export class AcpAgent {
     );
   }
 
-  async #newSession(options: object, { authMethods }: Initialized) {
+  async #newSession(options: object, { authMethods }: InitializeResult) {
     try {
       return OpenedSession.parse(await this.#start("session/new", options));
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (error.code !== AUTH_REQUIRED) {
-        throw new CommandError(`The agent opens no session: ${error.message}`);
+        throw new CommandError(`The agent opened no session: ${error.message}`);
       }
       const ways = authMethods.map(({ name }) => cut(cleanLine(name))).join(", ");
       throw new CommandError(
@@ -199,7 +201,7 @@ export class AcpAgent {
     }
   }
 
-  #notified(method: string, params: unknown): void {
+  #onNotification(method: string, params: unknown): void {
     if (method !== "session/update") return;
     this.#updates++;
     const updated = Updated.safeParse(params);
@@ -207,7 +209,7 @@ export class AcpAgent {
     this.#running?.turn.update(updated.data.update);
   }
 
-  #requested(method: string, params: unknown): Promise<unknown> | undefined {
+  #onRequest(method: string, params: unknown): Promise<unknown> | undefined {
     return method === "session/request_permission" ? this.#permit(params) : undefined;
   }
 

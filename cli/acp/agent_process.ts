@@ -36,8 +36,8 @@ export class AgentProcess {
   }
 
   /**
-   * Waits until the agent ends, up to the time limit. Then ends every process that it started,
-   * including those that it has left behind.
+   * Waits until the agent ends, up to the time limit. Then ends all remaining processes that it
+   * started.
    */
   async end(): Promise<void> {
     // Not awaited: a stopped agent does not read its input. The pipe may be broken, if the agent

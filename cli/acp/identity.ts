@@ -85,7 +85,7 @@ function removeOldest(folder: string, own: string): void {
   const files = Array.from(Deno.readDirSync(folder), ({ name }) => join(folder, name))
     .filter((path) => path !== own);
   const byAge = files.map((path) => ({ path, at: Deno.statSync(path).mtime?.getTime() ?? 0 }))
-    .toSorted((one, other) => one.at - other.at);
+    .toSorted((a, b) => a.at - b.at);
   for (const { path } of byAge.slice(0, Math.max(0, files.length + 1 - IDENTITIES_MAX))) {
     removeIfPresent(path);
   }

@@ -114,12 +114,12 @@ export class JsonRpc {
     const message = tryJson(line);
     if (!isObject(message)) return this.#ignore(line);
     const { id, method, params } = message;
-    if (typeof method !== "string") return this.#answered(message, line);
+    if (typeof method !== "string") return this.#onResponse(message, line);
     if (id === undefined) return this.#handlers.notified(method, params);
     void this.#answer(id, method, params);
   }
 
-  #answered({ id, result, error }: JsonObject, line: string): void {
+  #onResponse({ id, result, error }: JsonObject, line: string): void {
     const waiter = typeof id === "number" ? this.#waiting.get(id) : undefined;
     if (!waiter) return this.#ignore(line);
     this.#waiting.delete(Number(id));

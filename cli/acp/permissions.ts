@@ -23,7 +23,7 @@ export interface PermissionsDeps {
   report(text: string): void;
 }
 
-interface Asked extends Pick<PermissionRequest, "options"> {
+interface ToolRequest extends Pick<PermissionRequest, "options"> {
   readonly call: ToolCall;
 }
 
@@ -43,20 +43,20 @@ export class Permissions {
   }
 
   /** Asks the human. Without an answer in time, or without a daemon, the tool is rejected. */
-  async permit(asked: Asked, signal: AbortSignal): Promise<PermissionOutcome> {
-    const choices = choicesOf(asked.options);
-    const rejection = selected(choices.find(({ id }) => id === "deny"));
+  async permit(request: ToolRequest, signal: AbortSignal): Promise<PermissionOutcome> {
+    const choices = choicesOf(request.options);
+    const rejection = toOutcome(choices.find(({ id }) => id === "deny"));
     if (this.#pending >= PENDING_MAX || choices.every(({ id }) => id === "deny")) return rejection;
     this.#pending++;
     this.#deps.waiting(true);
     try {
-      const body = this.#question(asked.call, choices);
+      const body = this.#question(request.call, choices);
       const { outcome, option_id } = await this.#deps.call(askBlocking, { body, signal });
       const chosen = choices.find(({ id }) => id === option_id);
-      return outcome === "answered" && chosen ? selected(chosen) : rejection;
+      return outcome === "answered" && chosen ? toOutcome(chosen) : rejection;
     } catch (error) {
       if (!signal.aborted) {
-        const title = titleOf(asked.call);
+        const title = titleOf(request.call);
         this.#deps.report(`"${title}" is rejected: the human cannot be asked: ${messageOf(error)}`);
       }
       return rejection;
@@ -106,7 +106,7 @@ function choicesOf(options: PermissionRequest["options"]): Choice[] {
 }
 
 /** The outcome of a choice. An agent that offers no `reject_once` gets `cancelled`. */
-function selected(choice: Choice | undefined): PermissionOutcome {
+function toOutcome(choice: Choice | undefined): PermissionOutcome {
   const optionId = choice?.optionId;
   return { outcome: optionId ? { outcome: "selected", optionId } : { outcome: "cancelled" } };
 }

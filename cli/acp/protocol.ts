@@ -10,7 +10,7 @@ export const AUTH_REQUIRED = -32_000;
 
 const Text = z.string().catch("");
 
-export const Initialized = z.object({
+export const InitializeResult = z.object({
   protocolVersion: z.number(),
   agentCapabilities: z.object({
     loadSession: z.boolean().catch(false),
@@ -20,7 +20,7 @@ export const Initialized = z.object({
   agentInfo: z.object({ name: z.string(), title: Text, version: Text }).optional().catch(undefined),
   authMethods: z.array(z.object({ name: z.string() })).catch([]),
 });
-export type Initialized = z.output<typeof Initialized>;
+export type InitializeResult = z.output<typeof InitializeResult>;
 
 /** The answer of `session/new` and, without an id, that of `session/load`. */
 export const OpenedSession = z.object({

@@ -99,7 +99,7 @@ export function createDaemonClient(
 ): DaemonClient {
   const report = options?.onRequest
     ? reporter(options.clock, options.onRequest)
-    : <R>(_: Named, response: Promise<R>) => response;
+    : <R>(_: LoggedRequest, response: Promise<R>) => response;
   // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
@@ -187,11 +187,14 @@ export async function undefinedOnRefusal<A>(
   }
 }
 
-type Named = Pick<PlainRequest | Request, "method" | "url">;
+type LoggedRequest = Pick<PlainRequest | Request, "method" | "url">;
 
 /** Reports each request in one line: method, address, status and time. */
 function reporter(clock: Clock, report: (line: string) => void) {
-  return async <R extends PlainResponse>(request: Named, responding: Promise<R>): Promise<R> => {
+  return async <R extends PlainResponse>(
+    request: LoggedRequest,
+    responding: Promise<R>,
+  ): Promise<R> => {
     const elapsedMs = stopwatch(clock);
     const name = `${request.method} ${request.url}`;
     try {

@@ -127,11 +127,11 @@ export async function readAll(from: Reader): Promise<Uint8Array> {
     const read = await from.read(all.subarray(size));
     if (read === null) return all.subarray(0, size);
     size += read;
-    if (size === all.length) all = doubled(all);
+    if (size === all.length) all = grow(all);
   }
 }
 
-function doubled(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+function grow(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(bytes.length * 2);
   larger.set(bytes);
   return larger;

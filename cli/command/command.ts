@@ -28,7 +28,9 @@ export interface CommandSpec {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /** All words after the first argument are arguments, such as those of another program. */
+  /**
+   * If true, all words after the first argument are arguments, such as a program's command line.
+   */
   readonly takesProgram?: true;
   /**
    * The reason to refuse `--machine`: it needs this machine, or a stream, which no call carries.

@@ -232,7 +232,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   const prompt = mustHaveText(await context.readText(args.text("text")));
   if (args.get("to") === undefined && path === undefined) {
     throw new UsageError(
-      "Nobody is named for the job; use --to PEER, or --path FOLDER --backend NAME",
+      "No executor is given; use --to PEER, or --path FOLDER --backend NAME",
     );
   }
   if (path !== undefined) args.requiredChoice("backend", Backend.options);

@@ -10,7 +10,7 @@ import { withSubagents } from "../output/children.ts";
 import { showPeers } from "../output/views.ts";
 
 type Peers = WireResponse<typeof listPeers>["peers"];
-type Pruned = WireResponse<typeof prunePeers>;
+type PruneResult = WireResponse<typeof prunePeers>;
 
 /** Each status once, in the order of the help; the type makes the list complete. */
 const IS_STATUS: Readonly<Record<Peers[number]["status"], true>> = {
@@ -91,7 +91,7 @@ async function prune({ call, terminal }: CommandContext, args: Args): Promise<nu
   }
   const pruned = await call(prunePeers, { body: { dry_run: args.flag("dryRun") } });
   if (args.flag("json")) terminal.printJson(pruned);
-  else showPruned(terminal, pruned);
+  else showPruneResult(terminal, pruned);
   return EXIT.done;
 }
 
@@ -107,7 +107,7 @@ const KEPT: Readonly<Record<KeptReason, string>> = {
   human: "it is you",
 };
 
-function showPruned(to: Terminal, { dry_run, closed, kept }: Pruned): void {
+function showPruneResult(to: Terminal, { dry_run, closed, kept }: PruneResult): void {
   const action = dry_run ? styled("yellow", "would close") : styled("green", "closed");
   for (const { name, circle, peer_id } of closed) {
     to.print(action, ` ${name} in ${circle}  `, styled("dim", peer_id));

@@ -5,9 +5,9 @@ import type { listMachines } from "protocol/generated/endpoints.ts";
 import { formatDuration, formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
-type Listed = WireResponse<typeof listMachines>;
-type Bus = Listed["bus"];
-type Machine = Listed["machines"][number];
+type MachineList = WireResponse<typeof listMachines>;
+type Bus = MachineList["bus"];
+type Machine = MachineList["machines"][number];
 type Refusal = Bus["refused"][number];
 
 /** A clock that is off by this much shows wrong ages and orders. */
@@ -67,9 +67,10 @@ function connectionFinding(bus: Bus, now: number): CheckResult {
 }
 
 /** Reports a refused copy on both machines, because the original must act, too. */
-function identityFindings({ identity_in_use: other }: Bus): CheckResult[] {
-  if (other?.this_one !== "connected") return [];
-  const detail = `a second daemon has this machine's identity (${other.place}); it is refused as ` +
+function identityFindings({ identity_in_use: duplicate }: Bus): CheckResult[] {
+  if (duplicate?.this_one !== "connected") return [];
+  const detail =
+    `a second daemon has this machine's identity (${duplicate.place}); it is refused as ` +
     "long as this one is connected";
   return [["warning", "BUS_SECOND_DAEMON", detail, "there: mesh machines renew-identity"]];
 }

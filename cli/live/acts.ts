@@ -31,7 +31,7 @@ import {
   type View,
 } from "./view.ts";
 
-type Replied = WireResponse<typeof replyInboxItem>;
+type InboxReply = WireResponse<typeof replyInboxItem>;
 
 interface ActDeps {
   readonly context: CommandContext;
@@ -165,12 +165,15 @@ export class Acts {
     if (of === "peer") return await outputOf(SHOW_PEER, { peer: id }, options);
     const command = of === "item" ? SHOW_ITEM : { run: showAny };
     const shown = await outputOf(command, { id }, options);
-    const explained = await this.#explained(id, options);
-    return [...shown, [], [styled("bold", "What happened")], ...explained];
+    const explanation = await this.#explanationOf(id, options);
+    return [...shown, [], [styled("bold", "What happened")], ...explanation];
   }
 
   /** A notification to the human has no other message behind it, and that is said. */
-  async #explained(id: string, options: Parameters<typeof outputOf>[2]): Promise<readonly Line[]> {
+  async #explanationOf(
+    id: string,
+    options: Parameters<typeof outputOf>[2],
+  ): Promise<readonly Line[]> {
     try {
       return await outputOf(WHY, { id }, options);
     } catch (error) {
@@ -190,7 +193,7 @@ function stateText(act: string, state: string | null, reason: string | null = nu
 }
 
 function repliedText(
-  { action }: Replied,
+  { action }: InboxReply,
   { closes }: Extract<Target, { kind: "answer" }>,
   name: string,
 ): string {

@@ -54,7 +54,7 @@ export type Act =
   | { readonly kind: "losses" | "kill" | "attach"; readonly peer: PeerRef }
   | { readonly kind: "search"; readonly query: string | undefined };
 
-export interface Pressed {
+export interface KeyEffect {
   readonly view: View;
   readonly act?: Act;
 }

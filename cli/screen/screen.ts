@@ -5,7 +5,7 @@ import { type Device, renderLine, type ScreenDevice, type ScreenSize } from "../
 import type { Line } from "./lines.ts";
 
 /** A part of a row that begins at a column, counted from 0. */
-export interface Placed {
+export interface RowPart {
   readonly column: number;
   readonly line: Line;
 }
@@ -13,7 +13,7 @@ export interface Placed {
 /** One picture of the screen. Its lines are not longer than the screen is wide. */
 export interface Frame {
   /** Each row is a line, or parts from left to right. */
-  readonly rows: readonly (readonly Placed[])[];
+  readonly rows: readonly (readonly RowPart[])[];
   /** The position of the cursor; undefined hides it. */
   readonly cursor: { readonly row: number; readonly column: number } | undefined;
   /** Time after which the frame is out of date even without an event. */

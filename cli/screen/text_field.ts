@@ -38,11 +38,11 @@ export function edit(field: TextField, input: Input): TextField | undefined {
     case "ctrl-j":
       return insert(field, "\n");
     default:
-      return moved(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
+      return move(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
   }
 }
 
-function moved({ text, cursor }: TextField, key: string): TextField | undefined {
+function move({ text, cursor }: TextField, key: string): TextField | undefined {
   // deno-fmt-ignore
   switch (key) {
     case "left": case "ctrl-b": return { text, cursor: before(text, cursor) };

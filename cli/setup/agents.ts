@@ -59,7 +59,7 @@ interface AgentChoice {
   readonly all: boolean;
 }
 
-/** The named agent, all that are known, or those that are installed. */
+/** The named agent, all known agents, or the installed agents. */
 export function chosenAgents({ agent, all }: AgentChoice, env: Env): readonly SetupAgent[] {
   if (agent !== undefined) return SETUP_AGENTS.filter(({ id }) => id === agent);
   return all ? SETUP_AGENTS : SETUP_AGENTS.filter((agent) => isInstalled(agent, env));

@@ -29,7 +29,7 @@ export class RelayJoinError extends Error {
 }
 
 /** The result of the registration, or the planned result with `dry_run`. */
-export interface Joined {
+export interface RelayMembership {
   readonly relay: string;
   /** `kept` means that the configuration already had a secret for this relay. */
   readonly secret: "drawn" | "kept";
@@ -48,7 +48,7 @@ export interface JoinOptions {
 /**
  * Joins a relay. Each relay gets its own secret, so that no relay learns another relay's secret.
  */
-export async function joinRelay(options: JoinOptions): Promise<Joined> {
+export async function joinRelay(options: JoinOptions): Promise<RelayMembership> {
   const { env, dry_run } = options;
   const url = RelayUrl.safeParse(options.url);
   if (!url.success) {

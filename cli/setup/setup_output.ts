@@ -4,7 +4,7 @@ import type { Env } from "../../daemon/host/paths.ts";
 import { Interrupted } from "../client/failures.ts";
 import type { Device } from "../output/terminal.ts";
 import type { AgentResult } from "./agents.ts";
-import type { Joined } from "./relay.ts";
+import type { RelayMembership } from "./relay.ts";
 
 /** The output of the command, and its questions to the person. */
 export interface SetupOutput extends Pick<Device, "out" | "err"> {
@@ -36,7 +36,7 @@ export interface SetupReport {
   readonly name_written_to?: string;
   /** The service's file, if it was written or removed. */
   readonly service?: string;
-  readonly relay?: Joined;
+  readonly relay?: RelayMembership;
   readonly warnings: readonly string[];
   /** The failures of this run. */
   readonly errors: readonly string[];
@@ -122,7 +122,7 @@ export function nextSteps(report: SetupReport, isDaemonRunning: boolean): string
   ];
 }
 
-export function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
+export function relayLines({ relay, secret, written_to, dry_run }: RelayMembership): string[] {
   if (dry_run) {
     const what = secret === "kept" ? "keep its secret" : "register for a new secret";
     return [`${written_to}: would join ${relay} and ${what}`];

@@ -14,7 +14,7 @@ import { fileLines, nextSteps, TERMINAL } from "./setup_output.ts";
 import { reportErrors, undoSetup } from "./setup_command.ts";
 
 /** The removed files, and the tasks that are left to the user. */
-interface Uninstalled {
+interface UninstallResult {
   readonly agents: readonly string[];
   readonly service: string | null;
   readonly daemon_stopped: number | null;
@@ -37,7 +37,7 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   const purged = args.flag("purge") ? purge(env) : [];
   const paths = [statePath(env), configPath(env)];
   const command = meshCommand();
-  const answer: Uninstalled = {
+  const answer: UninstallResult = {
     agents: undone.agents.filter(({ differences }) => differences.length > 0)
       .map(({ agent }) => agent),
     service: undone.service ?? null,
@@ -53,12 +53,12 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   for (const line of fileLines(undone, { tense: "changed", diff: false }, env)) {
     terminal.print(line);
   }
-  showUninstalled(answer, context);
+  showResult(answer, context);
   nextSteps(undone, false).forEach((line) => terminal.print(line));
   return reportErrors(undone, TERMINAL);
 }
 
-function showUninstalled(answer: Uninstalled, { terminal }: CommandContext): void {
+function showResult(answer: UninstallResult, { terminal }: CommandContext): void {
   const { service, daemon_stopped, purged, kept, then } = answer;
   if (service !== null) terminal.print(`Removed the service ${service}`);
   if (daemon_stopped !== null) terminal.print(`Stopped the daemon, process ${daemon_stopped}`);

@@ -72,7 +72,7 @@ export class Connection {
   async open(): Promise<void> {
     try {
       const { url, token } = await this.#find();
-      if (!this.#hasEnded) this.#dial(url, token);
+      if (!this.#hasEnded) this.#openSocket(url, token);
     } catch (error) {
       if (!(error instanceof MeshUnreachable)) return this.end(error);
       this.#lastError = error.message;
@@ -97,12 +97,12 @@ export class Connection {
     this.#listener.ended(error);
   }
 
-  #dial(url: string, token: string | undefined): void {
+  #openSocket(url: string, token: string | undefined): void {
     const address = new URL("/ws", url);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const socket = new this.#socketClass(address.href);
     this.#socket = socket;
-    this.#watch(HANDSHAKE_MS_MAX, `${url} does not answer`);
+    this.#expectFrame(HANDSHAKE_MS_MAX, `${url} does not answer`);
     const ifCurrent = <E>(handle: (event: E) => void) => (event: E) => {
       if (socket === this.#socket) handle(event);
     };
@@ -110,13 +110,16 @@ export class Connection {
     socket.onmessage = ifCurrent(({ data }: { data: unknown }) => this.#receive(String(data)));
     socket.onerror = ifCurrent(() => this.#lastError ||= `No daemon answers at ${url}`);
     socket.onclose = ifCurrent(({ code, reason }: { code: number; reason: string }) =>
-      this.#closed(code, reason)
+      this.#onClose(code, reason)
     );
   }
 
   #receive(text: string): void {
     const frame: Frame = JSON.parse(text);
-    this.#watch(this.#isUp ? SILENCE_MS_MAX : HANDSHAKE_MS_MAX, "The daemon has fallen silent");
+    this.#expectFrame(
+      this.#isUp ? SILENCE_MS_MAX : HANDSHAKE_MS_MAX,
+      "The daemon has stopped answering",
+    );
     if (frame["type"] === "ping") {
       return void this.send({ type: "pong", ping_id: frame["ping_id"] });
     }
@@ -125,11 +128,11 @@ export class Connection {
     this.#isUp = true;
     this.#failures = 0;
     this.#lastError = "";
-    this.#watch(SILENCE_MS_MAX, "The daemon has fallen silent");
+    this.#expectFrame(SILENCE_MS_MAX, "The daemon has stopped answering");
     this.#listener.up(frame);
   }
 
-  #closed(code: number, reason: string): void {
+  #onClose(code: number, reason: string): void {
     this.#drop();
     if (FINAL_CODES.has(code)) {
       const detail = this.#lastError || reason || "no reason";
@@ -149,7 +152,7 @@ export class Connection {
   }
 
   /** Connects again if nothing arrives within this time. */
-  #watch(ms: number, why: string): void {
+  #expectFrame(ms: number, why: string): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#lastError = why;

@@ -15,7 +15,7 @@ const IN_PROGRESS_MS = 250;
 export class Verbs {
   readonly #send: (frame: Frame) => boolean;
   readonly #calls = new Map<string, Call>();
-  /** Makes the ids of this client differ from those of all others. */
+  /** Makes the ids of this client unique. */
   readonly #prefix = crypto.randomUUID();
   #count = 0;
   #ended: MeshError | undefined;

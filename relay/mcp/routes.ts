@@ -102,7 +102,7 @@ function unauthorized(issuer: string, refused: boolean): Response {
 
 /** Names `agents:read`, too, because every authorization must request it. */
 function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
-  const scope = [READ, ...missingScopes.filter((one) => one !== READ)].join(" ");
+  const scope = [READ, ...missingScopes.filter((missing) => missing !== READ)].join(" ");
   const detail = `This tool needs the scope ${
     missingScopes.join(" ")
   }; reconnect the app to allow it`;

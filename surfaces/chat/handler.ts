@@ -14,7 +14,7 @@ import type {
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
 import { FileRefused, IncomingFiles } from "./incoming_files.ts";
-import { sendNotice, tellNotSent } from "./notices.ts";
+import { reportNotSent, sendNotice } from "./notices.ts";
 import {
   chosenButtons,
   confirmButtons,
@@ -76,7 +76,7 @@ export class ChatHandler {
       return;
     }
     if (reply_to === undefined && !isForBot) return;
-    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    const notSent = (text: string) => reportNotSent(this.#deps, { text, reply_to: ref }, signal);
     if (hasOther) return await notSent(TEXT_AND_FILES_ONLY);
     if (text === undefined && !hasMedia) return; // Such as that a message was pinned.
     if (reply_to === undefined) {
@@ -174,7 +174,7 @@ export class ChatHandler {
     const id = await this.#itemOf({ reply_to, item_id }, signal);
     const ended = id === undefined ? undefined : await this.#endOf(id, signal);
     const text = ended ? `${NO_EDITS} ${endingText(ended)}` : NO_EDITS;
-    await tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    await reportNotSent(this.#deps, { text, reply_to: ref }, signal);
   }
 
   /** Asks whether a text to a decision that is over becomes a new question. */
@@ -187,7 +187,7 @@ export class ChatHandler {
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest) this.#unconfirmed.delete(oldest);
     const text = `${ended ? endingText(ended) : refusal.problem.detail} ${NOT_SENT}`;
     const buttons = confirmButtons(ref, this.#deps.chat.style);
-    await tellNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
+    await reportNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
   }
 
   /** Sends a text as a new question, because the person has confirmed it. */
@@ -218,7 +218,7 @@ export class ChatHandler {
     const refusal = done instanceof ApiError && isRefusal(done) ? done : undefined;
     if (refusal) await this.#files.discard(files, signal);
     else this.#files.forget(files);
-    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    const notSent = (text: string) => reportNotSent(this.#deps, { text, reply_to: ref }, signal);
     if (done === undefined) await notSent(ALREADY_REPLIED);
     else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
     else if (done instanceof ApiError) {
@@ -336,8 +336,8 @@ function contentOf({ text, as_new_ask }: Reply, attachments: string[]) {
 }
 
 /**
- * The message with the buttons of an item that an earlier process has sent. It is the message of
- * the item's last text; those of its files follow it.
+ * The message with the buttons of an item that an earlier process has sent: the message of the
+ * item's last text. The messages of its files follow it.
  */
 function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
   const push = item.pushes.find(({ surface }) => surface === style.surface);

@@ -22,7 +22,7 @@ export async function sendNotice(
  * Informs the person that a message was not forwarded. Tries until the chat has accepted or refused
  * the text: the person must not believe that the message has arrived.
  */
-export async function tellNotSent(
+export async function reportNotSent(
   deps: Pick<ChatDeps, "chat" | "clock" | "ids" | "log">,
   notice: OutgoingText,
   signal: AbortSignal,

@@ -25,7 +25,7 @@ export interface PartSenderDeps {
 }
 
 interface Signals {
-  /** Aborts a send of which nothing was sent yet. */
+  /** Aborts the send if nothing was sent yet. */
   readonly stop: AbortSignal;
   /** Ends a send in progress. */
   readonly abort: AbortSignal;

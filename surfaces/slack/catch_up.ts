@@ -49,14 +49,14 @@ export async function findMissed(
   let isComplete = top.complete && threads.length <= THREADS_MAX;
   for (const { ts } of threads.slice(0, THREADS_MAX)) {
     const replies = await api.replies(channel, ts, { ...range, oldest: handled.since }, signal);
-    found.push(...replies.messages.filter((one) => one.ts !== ts));
+    found.push(...replies.messages.filter((message) => message.ts !== ts));
     isComplete &&= replies.complete;
   }
-  const inOrder = found.sort((one, other) => isLater(one.ts, other.ts) ? 1 : -1);
+  const inOrder = found.sort((a, b) => isLater(a.ts, b.ts) ? 1 : -1);
   const newest = inOrder.at(-1)?.ts;
   const through = newest === undefined
     ? handled.since
     : timestampAt(Math.max(0, toMs(newest) - APPEAR_MS_MAX));
-  const messages = inOrder.filter((one) => one.user === user && !handled.has(one.ts));
-  return { messages: messages.map((one) => ({ ...one, channel })), isComplete, through };
+  const messages = inOrder.filter((message) => message.user === user && !handled.has(message.ts));
+  return { messages: messages.map((message) => ({ ...message, channel })), isComplete, through };
 }

@@ -66,7 +66,7 @@ export class HandledMessages {
   }
 
   #forgetOldest(): void {
-    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
+    const oldest = [...this.#handled].reduce((a, b) => isLater(a, b) ? b : a);
     this.#handled.delete(oldest);
     if (isLater(oldest, this.#since)) this.#since = oldest;
   }

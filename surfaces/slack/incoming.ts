@@ -29,7 +29,7 @@ const NOT_YOURS = "Only the owner of this inbox can answer here. What you write 
 export class Incoming {
   readonly #deps: IncomingDeps;
   /** Strangers who got the notice. */
-  readonly #told = new Set<string>();
+  readonly #notified = new Set<string>();
 
   constructor(deps: IncomingDeps) {
     this.#deps = deps;
@@ -104,8 +104,8 @@ export class Incoming {
     signal: AbortSignal,
   ): Promise<void> {
     const { chat, log } = this.#deps;
-    if (this.#told.has(user) || this.#told.size >= STRANGERS_MAX) return;
-    this.#told.add(user);
+    if (this.#notified.has(user) || this.#notified.size >= STRANGERS_MAX) return;
+    this.#notified.add(user);
     log(
       user === this.#deps.user
         ? `Ignored a message in channel "${channel}": it is not the one of your inbox`

@@ -205,10 +205,10 @@ export class SlackChat implements Chat {
     const { api } = this.#deps;
     const thread = await unlessGone(() => api.replies(channel, thread_ts, range, signal));
     if (!thread?.complete) return undefined;
-    const shown = thread.messages.filter((one) =>
-      one.user === bot_user && itemOf(one) !== undefined
+    const shown = thread.messages.filter((message) =>
+      message.user === bot_user && itemOf(message) !== undefined
     );
-    const last = shown.filter((one) => isLater(ts, one.ts)).at(-1);
+    const last = shown.filter((message) => isLater(ts, message.ts)).at(-1);
     const item_id = last && itemOf(last);
     return last && item_id ? { item_id, ref: toRef(last.ts) } : undefined;
   }
@@ -255,7 +255,7 @@ export class SlackChat implements Chat {
       const { messages } = thread_ts === undefined
         ? await api.history(channel, range, signal)
         : await api.replies(channel, thread_ts, range, signal);
-      return messages.find(({ blocks }) => blocks.some((one) => one.block_id === block_id))?.ts;
+      return messages.find(({ blocks }) => blocks.some((block) => block.block_id === block_id))?.ts;
     }, signal);
   }
 }

@@ -4,7 +4,7 @@ import { pause } from "kit/core/timeout.ts";
 import { CommandError } from "../../cli/client/failures.ts";
 import { Backoff } from "../../cli/client/backoff.ts";
 import { ChatError } from "../chat/chat.ts";
-import { tellNotSent } from "../chat/notices.ts";
+import { reportNotSent } from "../chat/notices.ts";
 import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
 import { findMissed } from "./catch_up.ts";
 import {
@@ -129,7 +129,7 @@ export class SlackSurface {
     const age_ms = this.#deps.clock.now() - toMs(message.ts);
     if (age_ms > FORWARDED_AGE_MS_MAX) {
       const notice = { text: TOO_OLD, reply_to: incoming.ref };
-      await tellNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
+      await reportNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
     } else await handle({ message: incoming }, signal);
     signal.throwIfAborted();
     (await this.#getHandled(signal)).add(message.ts);

@@ -115,7 +115,7 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
     ms = driver.harness.monotonic() - startedAt;
   }
   await driver.mustArriveOnce(sent);
-  if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent as well");
+  if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent, too");
   return {
     sent,
     ms,
@@ -169,7 +169,7 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   const startedAt = driver.harness.monotonic();
   await driver.press(...dialog.refusal);
   const ms = await timeArrival(driver, sent, startedAt);
-  if (driver.harness.exists(forbidden)) throw new CommandError("The agent did what was refused");
+  if (driver.harness.exists(forbidden)) throw new CommandError("The agent did the refused action");
   const location = wasQueued ? "held by the daemon" : "held by the agent";
   return { sent, ms, remark: `${location}; the dialog was not answered` };
 }
@@ -203,7 +203,7 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
   const ms = await timeArrival(driver, sent, startedAt);
   const after = await driver.peer();
   if (after?.peer_id !== before?.peer_id) {
-    throw new CommandError("The agent came back as another peer");
+    throw new CommandError("The agent returned as another peer");
   }
   return { sent, ms, remark: "held until the agent was back; the same peer" };
 }

@@ -33,7 +33,7 @@ function scriptLines(model: CompletionModel): string[] {
     `      ${optionsWithValue(model).join("|")}) skip=1 ;;`,
     "      -*) ;;",
     '      *) case "${verb:+$verb }$one" in',
-    `        ${pathsOf(model).map(quoted).join("|")}) verb="\${verb:+$verb }$one" ;;`,
+    `        ${pathsOf(model).map(quote).join("|")}) verb="\${verb:+$verb }$one" ;;`,
     "        *) count=$((count+1)) ;;",
     "      esac ;;",
     "    esac",
@@ -85,7 +85,7 @@ function wordCases({ next }: CompletionModel): string[] {
 }
 
 function caseLine(pattern: string, words: string | undefined): string[] {
-  return words === undefined ? [] : [`      ${quoted(pattern)}) words=${words} ;;`];
+  return words === undefined ? [] : [`      ${quote(pattern)}) words=${words} ;;`];
 }
 
 /** The shell's expression of the values; undefined where the shell completes files. */
@@ -95,6 +95,6 @@ function wordsOf(values: Values): string | undefined {
   return `"$("\${COMP_WORDS[0]}" complete ${values.kind} 2>/dev/null)"`;
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `"${text}"`;
 }

@@ -62,7 +62,7 @@ function completedCommands(command: CommandSpec): CompletedCommand[] {
   });
 }
 
-/** The commands whose ids are not those of asks. */
+/** The commands whose ids do not name asks. */
 const ID_KINDS: Readonly<Record<string, ValueKind>> = {
   inbox: "inbox",
   jobs: "jobs",

@@ -94,7 +94,7 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
     case "escape":
       return opened ? { next: { ...next, opened: false } } : { next, act: { kind: "quit" } };
     case "later":
-      return { next: { ...postponed(next), opened: false } };
+      return { next: { ...postpone(next), opened: false } };
     case "answer":
       return { next, act: { kind: "answer" } };
     case "skip":
@@ -107,11 +107,11 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
 }
 
 /** Moves the selected item to the end; it stays unread. */
-function postponed(state: Triage): Triage {
+function postpone(state: Triage): Triage {
   const item = state.items[state.selected];
   if (!item) return state;
-  const others = state.items.filter((other) => other !== item);
-  return { ...state, items: [...others, item], note: `${item.from} is last now` };
+  const rest = state.items.filter((entry) => entry !== item);
+  return { ...state, items: [...rest, item], note: `${item.from} is last now` };
 }
 
 async function perform(context: CommandContext, state: Triage, act: Act): Promise<Triage> {
@@ -147,7 +147,7 @@ async function performOn(
 }
 
 function without(state: Triage, item: Item, note: string): Triage {
-  const items = state.items.filter((other) => other !== item);
+  const items = state.items.filter((entry) => entry !== item);
   const selected = Math.max(0, Math.min(state.selected, items.length - 1));
   return { items, selected, opened: false, note };
 }
@@ -163,11 +163,11 @@ function draw({ terminal, clock }: CommandContext, state: Triage): void {
     terminal.print(styled("bold", `${items.length} wait for you`));
     terminal.print();
     terminal.printTable(items, {
-      "": (one) => one === item ? styled("cyan", "▶") : "",
+      "": (entry) => entry === item ? styled("cyan", "▶") : "",
       KIND: ({ kind }) => kind,
       FROM: ({ from }) => from,
       AGE: ({ created_at }) => formatAge(created_at, clock),
-      TEXT: (one) => one === item ? styled("bold", one.text) : one.text,
+      TEXT: (entry) => entry === item ? styled("bold", entry.text) : entry.text,
     }, { essential: ["", "KIND", "AGE"] });
   }
   terminal.print();

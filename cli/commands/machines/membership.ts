@@ -39,7 +39,7 @@ export async function join({ env }: CommandContext, membership: Membership): Pro
   return await withPlainErrors(() => writeMembership(env, randomIds, membership));
 }
 
-/** Errors of the files and the settings, as those of a command. */
+/** Rethrows errors of the files and the settings as errors of the command. */
 export async function withPlainErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

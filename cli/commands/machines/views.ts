@@ -6,9 +6,9 @@ import type { listMachines } from "protocol/generated/endpoints.ts";
 import { styled, type StyledText, type Terminal } from "../../output/terminal.ts";
 import { formatAge, formatDuration } from "../../output/time.ts";
 
-type Listed = WireResponse<typeof listMachines>;
-type Bus = Listed["bus"];
-type Machine = Listed["machines"][number];
+type MachineList = WireResponse<typeof listMachines>;
+type Bus = MachineList["bus"];
+type Machine = MachineList["machines"][number];
 
 /** A difference between two clocks below this is shown as none. */
 const CLOCK_MS_SHOWN = 1000;
@@ -26,7 +26,7 @@ export function showConnection(to: Terminal, { status, url, reason }: Bus): void
 }
 
 /** This machine and its connection, then the others. */
-export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clock): void {
+export function showMachines(to: Terminal, { bus, machines }: MachineList, clock: Clock): void {
   showThisMachine(to, bus, clock);
   if (bus.status === "disabled" && machines.length === 0) return;
   to.print();

@@ -112,7 +112,7 @@ class RunningAgent {
   async #codeOf(ended: Promise<number>): Promise<number> {
     const code = await timeout(this.#context.clock, END_MS_MAX, ended);
     if (code !== undefined) return code;
-    throw new CommandError(`${this.#parts.program.argv[0]} has closed its output, but goes on`);
+    throw new CommandError(`${this.#parts.program.argv[0]} has closed its output, but still runs`);
   }
 
   /** Disconnects and ends the agent. */

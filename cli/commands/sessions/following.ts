@@ -21,7 +21,7 @@ export interface Place {
 }
 
 /** New entries, and the position of the entries that were left out. */
-export interface Followed {
+export interface NewEntries {
   readonly entries: Transcript["entries"];
   /** Entries before this position were left out; null if none were. */
   readonly left_out_before: number | null;
@@ -43,7 +43,7 @@ export async function* follow(
   reads: FollowReads,
   from: Place,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
-): AsyncGenerator<Followed> {
+): AsyncGenerator<NewEntries> {
   let { session_id, after } = from;
   while (!signal.aborted) {
     await pause(clock, POLL_INTERVAL_MS, signal);
@@ -72,7 +72,7 @@ async function between(
   { matching }: FollowReads,
   { session_id, after }: Place,
   last: number,
-): Promise<Pick<Followed, "entries" | "left_out_before">> {
+): Promise<Pick<NewEntries, "entries" | "left_out_before">> {
   const entries: Transcript["entries"] = [];
   let before: number | null = last + 1;
   for (let pages = 0; before !== null && pages < PAGES_MAX; pages++) {

@@ -15,8 +15,8 @@ import { styled } from "../../output/terminal.ts";
 import { formatAge } from "../../output/time.ts";
 import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
 
-type Found = WireResponse<typeof listSessions>;
-type Resumed = WireResponse<typeof resumeSession>;
+type SessionList = WireResponse<typeof listSessions>;
+type ResumeResult = WireResponse<typeof resumeSession>;
 
 export const STARTING_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -85,7 +85,7 @@ function isList(args: Args): boolean {
 }
 
 /** Starts the session that matches. If several match, returns them. */
-async function resume(context: CommandContext, args: Args): Promise<Found | Resumed> {
+async function resume(context: CommandContext, args: Args): Promise<SessionList | ResumeResult> {
   const path = args.get("path");
   const found = await context.call(listSessions, {
     query: {
@@ -115,7 +115,7 @@ async function resume(context: CommandContext, args: Args): Promise<Found | Resu
 
 function showSessions(
   { terminal, clock }: CommandContext,
-  { sessions, complete, titles_hidden }: Found,
+  { sessions, complete, titles_hidden }: SessionList,
 ): void {
   const ids = sessions.map(({ session_id }) => session_id);
   terminal.printTable(sessions, {
@@ -139,8 +139,8 @@ const ID_CHARS_MIN = 8;
 
 /** The shortest beginning of the id that no other id has. */
 function beginningOf(id: string, ids: readonly string[]): string {
-  const others = ids.filter((other) => other !== id);
+  const others = ids.filter((candidate) => candidate !== id);
   let length = ID_CHARS_MIN;
-  while (others.some((other) => other.startsWith(id.slice(0, length)))) length++;
+  while (others.some((candidate) => candidate.startsWith(id.slice(0, length)))) length++;
   return id.slice(0, length);
 }

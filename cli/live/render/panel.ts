@@ -1,7 +1,7 @@
 /** The panel above the footer: a text that is typed, a choice, or a question before a kill. */
 
 import { styled } from "../../output/terminal.ts";
-import { type Line, ruled, wrap } from "../../screen/lines.ts";
+import { type Line, withRule, wrap } from "../../screen/lines.ts";
 import { fieldRows } from "../../screen/text_field.ts";
 import type { Item } from "../records.ts";
 import type { Overlay, Target, View } from "../view.ts";
@@ -99,5 +99,5 @@ function killLines({ peer, losses }: Kind<"kill">, columns: number, height: numb
 }
 
 function rule(title: string, columns: number, style: "cyan" | "red" = "cyan"): Line {
-  return ruled([styled(style, "━━ "), styled("bold", title)], columns, { style, sign: "━" });
+  return withRule([styled(style, "━━ "), styled("bold", title)], columns, { style, sign: "━" });
 }

@@ -85,9 +85,9 @@ const requests = tool({
       message: truncate(text),
       created_at,
     }));
-    const lines = requests.map((one) =>
-      `- ${one.request_id} to ${one.to_agent}, ${one.created_at}: ${
-        JSON.stringify(cleanText(one.message))
+    const lines = requests.map((request) =>
+      `- ${request.request_id} to ${request.to_agent}, ${request.created_at}: ${
+        JSON.stringify(cleanText(request.message))
       }`
     );
     return {

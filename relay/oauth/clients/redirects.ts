@@ -42,8 +42,8 @@ export function isRegistered(uri: string, registered: readonly string[]): boolea
   if (registered.includes(uri)) return true;
   const requested = loopbackOf(uri);
   if (!requested || !PLAIN.test(uri) || !URL.canParse(uri)) return false;
-  return registered.map(loopbackOf).some((one) =>
-    one?.host === requested.host && one.rest === requested.rest
+  return registered.map(loopbackOf).some((loopback) =>
+    loopback?.host === requested.host && loopback.rest === requested.rest
   );
 }
 

@@ -1,4 +1,4 @@
-/** Files in Slack: sends them to a conversation, and downloads those of the person. */
+/** Files in Slack: uploads files to a conversation, and downloads the person's files. */
 
 import * as z from "zod";
 import { ChatError } from "../../chat/chat.ts";

@@ -26,8 +26,8 @@ export type Message = z.output<typeof Message>;
 
 const Page = z.object({
   messages: z.array(z.unknown()).transform((all) =>
-    all.flatMap((one) => {
-      const message = Message.safeParse(one);
+    all.flatMap((entry) => {
+      const message = Message.safeParse(entry);
       return message.success ? [message.data] : []; // Notices of a form that is unknown here.
     })
   ),

@@ -18,7 +18,7 @@ export const OVERLAP_MS_MAX = 30_000;
 const STABLE_MS = 10_000;
 const CLOSE_MS_MAX = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** Maximum number of envelopes in work. Slack repeats those that are left out. */
+/** Maximum number of envelopes in work. Slack repeats the envelopes that are left out. */
 export const ENVELOPES_MAX = 1_000;
 
 export interface SocketModeDeps extends BackoffDeps {

@@ -38,7 +38,10 @@ export abstract class ModelServer implements ScriptedModel {
   }
 
   occurrences(text: string): number {
-    return Math.max(0, ...this.transcripts().map((one) => countOccurrences(text, one)));
+    return Math.max(
+      0,
+      ...this.transcripts().map((transcript) => countOccurrences(text, transcript)),
+    );
   }
 
   hold(): HoldHandle {
