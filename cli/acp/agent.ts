@@ -35,7 +35,7 @@ export interface AgentDeps {
     request: Pick<PermissionRequest, "options"> & { readonly call: ToolCall },
     signal: AbortSignal,
   ): Promise<PermissionOutcome>;
-  /** A line of the agent was ignored, because it is no message. */
+  /** Called with a line that is ignored, because it is no message. */
   ignored(line: string): void;
 }
 

@@ -38,7 +38,9 @@ export class Identity implements Disposable {
     this.session_id = kept.session_id;
   }
 
-  /** Opens the identity of a program. If the program runs already, this is a new one, not kept. */
+  /**
+   * Opens the identity of a program. If the program already runs, creates one that is not stored.
+   */
   static async open(
     env: Env,
     program: Program,

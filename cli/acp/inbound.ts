@@ -34,7 +34,7 @@ export interface InboundDeps {
 export class Inbound {
   readonly #deps: InboundDeps;
   readonly #waiting: Message[] = [];
-  /** The ids of messages that wait or run; undefined is no receipt yet. */
+  /** The receipts by delivery id; undefined while the message waits or runs. */
   readonly #receipts = new Map<string, Receipt | undefined>();
   #isRefusing = false;
 
@@ -50,7 +50,7 @@ export class Inbound {
     const receipt = this.#receipts.get(delivery_id);
     if (receipt) return this.#report(delivery_id, receipt);
     if (this.#receipts.has(delivery_id)) return;
-    // Without a receipt, the daemon keeps it.
+    // The daemon keeps a message until it has a receipt.
     if (this.#waiting.length >= WAITING_MAX) return void (this.#isRefusing = true);
     this.#receipts.set(delivery_id, undefined);
     this.#waiting.push(message);

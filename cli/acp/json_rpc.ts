@@ -44,7 +44,7 @@ export interface RpcHandlers {
   notified(method: string, params: unknown): void;
   /** Undefined for a method that is not offered. */
   requested(method: string, params: unknown): Promise<unknown> | undefined;
-  /** A line was ignored, because it is no message. */
+  /** Called with a line that is ignored, because it is no message. */
   ignored(line: string): void;
 }
 

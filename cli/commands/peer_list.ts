@@ -67,7 +67,7 @@ export async function peerNames(call: CommandContext["call"]): Promise<(id: stri
   return (id) => names.get(id) ?? id;
 }
 
-/** Refuses a circle that has no peer, because nobody would get a message to it. */
+/** Refuses a circle without peers: a message to it would reach nobody. */
 export async function mustKnowCircle(
   { call }: Pick<CommandContext, "call">,
   circle: string | undefined,

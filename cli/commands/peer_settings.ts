@@ -17,7 +17,7 @@ type Peer = WireResponse<typeof setPeer>;
 
 const REMINDERS = { on: true, off: false, default: null } as const;
 
-/** The peer of a group that was ended, or why it was not. */
+/** The result for one peer of a group: the ended peer, or the error. */
 interface GroupKill {
   readonly peer_id: string;
   readonly name: string;
@@ -148,7 +148,7 @@ async function change(context: CommandContext, args: Args, body: GivenSettings):
   return await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
 }
 
-/** Ends the peers of a tag one after another: one that is refused does not keep the others. */
+/** Ends the peers of a tag one after another. A refusal does not stop the others. */
 async function killGroup(
   { call }: CommandContext,
   tag: string,

@@ -10,14 +10,19 @@ type Bus = MachineList["bus"];
 type Machine = MachineList["machines"][number];
 type Refusal = Bus["refused"][number];
 
-/** A clock that is off by this much shows wrong ages and orders. */
+/** Clock difference from which ages and orders are wrong. */
 const CLOCK_WARNING_MS = 30_000;
-/** Two machines this far apart refuse each other's calls, which must be fresh. */
+/** Clock difference from which two machines refuse each other's calls, which must be fresh. */
 const CLOCK_ERROR_MS = 5 * 60_000;
-/** A part of the store's limit. When it is full, other machines' messages wait at their senders. */
+/**
+ * Used part of the store's limit. In a full store, other machines' messages wait at their senders.
+ */
 const FILL_WARNING = 0.8;
 const FILL_ERROR = 0.95;
-/** Batches are fetched at once, so more than a few mean that this machine does not keep up. */
+/**
+ * Number of waiting batches. Batches are fetched at once, so more mean that this machine is too
+ * slow.
+ */
 const LAG_WARNING = 100;
 
 export const BUS: Check = {
@@ -40,7 +45,7 @@ export const BUS: Check = {
   },
 };
 
-/** The daemon is connected only where the server let it bind its own subjects. */
+/** Reports the connection. The daemon connects only if the server lets it bind its own subjects. */
 function connectionFinding(bus: Bus, now: number): CheckResult {
   const { status, url, reason, latency_ms, last_heard_at } = bus;
   if (bus.identity_in_use?.this_one === "refused") {
@@ -92,7 +97,9 @@ function refusalFindings({ refused = [], refused_by = [] }: Partial<Bus>): Check
   ];
 }
 
-/** Sharing nothing is the default, and the reason why nobody sees a peer of this machine. */
+/**
+ * Reports that no circle is shared. This is the default, but other machines then see no peer here.
+ */
 function sharingFindings({ shared_circles }: Bus, machines: readonly Machine[]): CheckResult[] {
   if (shared_circles.length > 0 || machines.length === 0) return [];
   const detail = "this machine shares no circle, so the other machines see no peer of it";

@@ -23,9 +23,9 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
   return {
     env,
     clock,
-    /** Undefined when the path does not exist or is not accessible. */
+    /** Undefined when the path is missing or not accessible. */
     stat,
-    /** Undefined when the file does not exist or is not readable. */
+    /** Undefined when the file is missing or not readable. */
     text: (path: string) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
     /** The names in a directory; empty when it is not readable. */
     names: (path: string) =>
@@ -40,7 +40,7 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
     find: (program: string) =>
       (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
         .find((path) => isProgram(stat(path))),
-    /** Runs a program; undefined when it does not exist or does not end in time. */
+    /** Runs a program; undefined when it is missing or exceeds its time limit. */
     run: (program: string, args: readonly string[], input?: string) =>
       run(program, args, { env, clock, input, timeout_ms: program_ms_max }),
   };

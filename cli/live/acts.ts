@@ -169,7 +169,9 @@ export class Acts {
     return [...shown, [], [styled("bold", "What happened")], ...explanation];
   }
 
-  /** A notification to the human has no other message behind it, and that is said. */
+  /**
+   * Explains a message. A notification to the human has no trace: the error says so in one line.
+   */
   async #explanationOf(
     id: string,
     options: Parameters<typeof outputOf>[2],

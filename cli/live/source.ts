@@ -110,7 +110,7 @@ export class Source {
     Promise.all(loads).then(() => {
       if (isNewConnection) this.#change({ lost_at: undefined, loaded: true }, ...ALL_TOPICS);
     }).catch((error) => {
-      // The stream notices the same loss, and everything is loaded when it is there again.
+      // The stream notices the same loss. After the reconnection, everything is loaded again.
       if (!isLoss(error) && !this.#options.signal.aborted) this.#options.onError(error);
     });
   }

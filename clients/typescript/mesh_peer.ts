@@ -115,7 +115,7 @@ export class MeshPeer {
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** The peer's name, which may have got a number. */
+  /** The peer's name. The daemon adds a number if the name is taken. */
   get name(): string {
     return String(this.#connected["display_name"]);
   }
@@ -234,7 +234,7 @@ export class MeshPeer {
   }
 }
 
-/** A promise and its ends. `Promise.withResolvers` is missing in Node.js 20. */
+/** A promise with its `resolve` and `reject`. Node.js 20 lacks `Promise.withResolvers`. */
 class Future<T> {
   resolve: (value: T) => void = () => undefined;
   reject: (error: unknown) => void = () => undefined;

@@ -16,7 +16,7 @@ const Invitation = z.object({
   ca: z.string().regex(/^-----BEGIN CERTIFICATE-----\n/).optional(),
   /** The network secret. */
   secret: z.string(),
-  /** For the machine that is invited. */
+  /** The name of the invited machine. */
   name: MachineName,
 });
 export type Invitation = z.output<typeof Invitation>;

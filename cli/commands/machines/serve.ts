@@ -48,10 +48,10 @@ import {
 } from "./server/server_process.ts";
 
 const PORT_MAX = 65_535;
-/** A name or an address, as a certificate can hold it. */
+/** The forms of names and addresses that a certificate can hold. */
 const HOST_NAME = /^[A-Za-z0-9][\w.-]*$/;
 const HOST_ADDRESS = /^[0-9A-Fa-f:.]+$/;
-/** Always in the certificate: this machine itself connects there. */
+/** Always in the certificate, because this machine itself connects there. */
 const LOCAL_HOSTS = ["localhost", "127.0.0.1"];
 
 export const SERVE_COMMAND: Command = {

@@ -25,7 +25,7 @@ export function showConnection(to: Terminal, { status, url, reason }: Bus): void
   to.print("The daemon goes on trying; see `mesh machines`.");
 }
 
-/** This machine and its connection, then the others. */
+/** Shows this machine and its connection, then the other machines. */
 export function showMachines(to: Terminal, { bus, machines }: MachineList, clock: Clock): void {
   showThisMachine(to, bus, clock);
   if (bus.status === "disabled" && machines.length === 0) return;

@@ -99,7 +99,7 @@ class RunningAgent {
       const opened = await Promise.race([this.#open(), reads.then(() => undefined)]);
       if (!opened) return await reads;
       this.#connecting = this.#serve(opened);
-      // The connection ends only with an error, or after this has ended.
+      // `#serve` returns only after `end`. Its error is the result of the race.
       return await Promise.race([ended, reads, this.#connecting.then(() => ended)]);
     } catch (error) {
       if (!(error instanceof RpcEnded)) throw error;
@@ -108,7 +108,7 @@ class RunningAgent {
     }
   }
 
-  /** The exit code of an agent that has closed its output, and should therefore end. */
+  /** Waits for the exit code of an agent that has closed its output. */
   async #codeOf(ended: Promise<number>): Promise<number> {
     const code = await timeout(this.#context.clock, END_MS_MAX, ended);
     if (code !== undefined) return code;

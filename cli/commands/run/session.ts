@@ -19,7 +19,7 @@ import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
 import { askTmux } from "./tmux.ts";
 
 /**
- * The folder by which the two sides speak. The program's environment is handed over in a file,
+ * Files in the folder that the two processes share. The program's environment is passed in a file,
  * because a tmux server gives its sessions the environment that it was itself started with, and
  * because every user can read the arguments of a process.
  */
@@ -72,7 +72,7 @@ export async function runInSession(
   }
 }
 
-/** The other side, in the pane of that session. */
+/** Runs the program in the pane of that session. */
 export async function runFromFolder(context: CommandContext, folder: string): Promise<number> {
   const file = join(folder, FILES.program);
   const { cwd, env, ...program } = Program.parse(JSON.parse(Deno.readTextFileSync(file)));
@@ -95,7 +95,10 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
   return end.code;
 }
 
-/** A failure is shown by the other side, because the session closes with this one. */
+/**
+ * The exit code or the error. The outer process shows the error, because the session closes with
+ * this one.
+ */
 async function endOf(run: () => Promise<number>): Promise<z.output<typeof End>> {
   try {
     return { code: await run() };

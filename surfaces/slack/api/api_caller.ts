@@ -21,7 +21,7 @@ const CALL_MS_MAX = 30_000;
 /** Slack allows about one message a second in a channel. */
 const POST_INTERVAL_MS = 1_000;
 /** Maximum characters of an error code of Slack that an error repeats. */
-const WORD_CHARS_MAX = 100;
+const CODE_CHARS_MAX = 100;
 
 const Answer = z.looseObject({
   ok: z.boolean(),
@@ -162,9 +162,9 @@ function readAnswer(
   }
   if (answer.data.ok) return answer.data;
   const { error, needed } = answer.data;
-  const toWord = (text: string) =>
-    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, WORD_CHARS_MAX);
-  const code = toWord(error);
-  const message = describeRefusal(method, code, needed === undefined ? needed : toWord(needed));
+  const toCode = (text: string) =>
+    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, CODE_CHARS_MAX);
+  const code = toCode(error);
+  const message = describeRefusal(method, code, needed === undefined ? needed : toCode(needed));
   throw new SlackApiError(toErrorClass(code), message, { code, setting: token });
 }

@@ -6,7 +6,7 @@ import { ChatError, type ErrorClass } from "../../chat/chat.ts";
 export type TokenName = "app_token" | "bot_token";
 
 export class SlackApiError extends ChatError {
-  /** Slack's word for the refusal, if Slack answered. */
+  /** Slack's error code, if Slack answered. */
   readonly code: string | undefined;
   override readonly setting: TokenName;
 
