@@ -13,10 +13,10 @@ import {
   OpenedSession,
   type PermissionOutcome,
   PermissionRequest,
-  Prompted,
+  PromptResult,
   PROTOCOL_VERSION,
+  SessionUpdate,
   type ToolCall,
-  Updated,
 } from "./protocol.ts";
 import { Turn, type TurnListener } from "./turn.ts";
 
@@ -131,7 +131,7 @@ export class AcpAgent {
     try {
       const prompt = [{ type: "text", text }];
       const params = { sessionId: this.#session_id, prompt };
-      const { stopReason } = Prompted.parse(await this.#rpc.request("session/prompt", params));
+      const { stopReason } = PromptResult.parse(await this.#rpc.request("session/prompt", params));
       // A cancelled prompt may have been cancelled before it was read.
       if (stopReason !== "cancelled") turn.seen();
       this.#updatesProve = true;
@@ -204,9 +204,9 @@ export class AcpAgent {
   #onNotification(method: string, params: unknown): void {
     if (method !== "session/update") return;
     this.#updates++;
-    const updated = Updated.safeParse(params);
-    if (!updated.success || updated.data.sessionId !== this.#session_id) return;
-    this.#running?.turn.update(updated.data.update);
+    const notification = SessionUpdate.safeParse(params);
+    if (!notification.success || notification.data.sessionId !== this.#session_id) return;
+    this.#running?.turn.update(notification.data.update);
   }
 
   #onRequest(method: string, params: unknown): Promise<unknown> | undefined {

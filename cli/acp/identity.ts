@@ -16,7 +16,10 @@ export const IDENTITIES_MAX = 200;
 
 const CLIENT_ID_BYTES = 16;
 
-const Kept = z.object({ client_id: z.string().min(1), session_id: z.string().optional() });
+const StoredIdentity = z.object({
+  client_id: z.string().min(1),
+  session_id: z.string().optional(),
+});
 
 /** Identifies the same program in the same folder, under the same name and in the same circle. */
 export interface Program {
@@ -32,7 +35,7 @@ export class Identity implements Disposable {
   /** The agent's session when it ran last. */
   readonly session_id: string | undefined;
 
-  private constructor(file: Deno.FsFile | undefined, kept: z.output<typeof Kept>) {
+  private constructor(file: Deno.FsFile | undefined, kept: z.output<typeof StoredIdentity>) {
     this.#file = file;
     this.client_id = kept.client_id;
     this.session_id = kept.session_id;
@@ -56,7 +59,7 @@ export class Identity implements Disposable {
       file.close();
       return new Identity(undefined, fresh);
     }
-    const kept = Kept.safeParse(tryJson(readTextOrNothing(path) ?? ""));
+    const kept = StoredIdentity.safeParse(tryJson(readTextOrNothing(path) ?? ""));
     removeOldest(folder, path);
     return new Identity(file, kept.success ? kept.data : fresh);
   }

@@ -29,7 +29,7 @@ export const OpenedSession = z.object({
 }).nullish().catch(null).transform((opened) => opened ?? {});
 
 /** Any result means that the turn is over. */
-export const Prompted = z.object({ stopReason: z.string() }).catch({ stopReason: "unknown" });
+export const PromptResult = z.object({ stopReason: z.string() }).catch({ stopReason: "unknown" });
 
 const ToolCall = z.object({
   toolCallId: z.string(),
@@ -43,11 +43,11 @@ export type ToolCall = z.output<typeof ToolCall>;
 
 const TextChunk = z.object({ content: z.object({ type: z.literal("text"), text: z.string() }) });
 
-export const Updated = z.object({
+export const SessionUpdate = z.object({
   sessionId: z.string(),
   update: z.looseObject({ sessionUpdate: z.string() }),
 });
-export type Update = z.output<typeof Updated>["update"];
+export type Update = z.output<typeof SessionUpdate>["update"];
 
 /** The updates that only a running prompt causes. Other updates may come at any time. */
 const OF_A_PROMPT: readonly string[] = [

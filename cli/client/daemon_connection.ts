@@ -30,7 +30,7 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 const TypedFrame = z.looseObject({ type: z.string() });
 export type TypedFrame = z.output<typeof TypedFrame>;
-export type Connected = Extract<Frame, { type: "connected" }>;
+export type ConnectedFrame = Extract<Frame, { type: "connected" }>;
 
 /** The daemon pings every 20 s; after this silence the connection counts as lost. */
 const SILENCE_MS_MAX = 65_000;
@@ -58,7 +58,7 @@ export interface DaemonConnectionDeps extends BackoffDeps {
   /** The fields of the `connect` frame. */
   connectFrame(): Record<string, unknown>;
   /** Called each time that the daemon has accepted a connection. */
-  connected?(frame: Connected): void;
+  connected?(frame: ConnectedFrame): void;
   /** Called with each frame that is not the connection's own. Its fields are not checked. */
   received(frame: TypedFrame): void;
   log(text: string): void;

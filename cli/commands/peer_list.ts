@@ -91,7 +91,7 @@ async function prune({ call, terminal }: CommandContext, args: Args): Promise<nu
   }
   const pruned = await call(prunePeers, { body: { dry_run: args.flag("dryRun") } });
   if (args.flag("json")) terminal.printJson(pruned);
-  else showPruneResult(terminal, pruned);
+  else showPruned(terminal, pruned);
   return EXIT.done;
 }
 
@@ -107,7 +107,7 @@ const KEPT: Readonly<Record<KeptReason, string>> = {
   human: "it is you",
 };
 
-function showPruneResult(to: Terminal, { dry_run, closed, kept }: PruneResult): void {
+function showPruned(to: Terminal, { dry_run, closed, kept }: PruneResult): void {
   const action = dry_run ? styled("yellow", "would close") : styled("green", "closed");
   for (const { name, circle, peer_id } of closed) {
     to.print(action, ` ${name} in ${circle}  `, styled("dim", peer_id));

@@ -14,7 +14,7 @@ const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;
 
 const Refusal = z.object({ detail: z.string() });
-const Registered = z.object({ secret: RelaySecretText });
+const Registration = z.object({ secret: RelaySecretText });
 
 /** The relay could not be joined, and nothing was written. */
 export class RelayJoinError extends Error {
@@ -96,9 +96,9 @@ async function registerSecret(relay: string, { clock, send }: JoinOptions): Prom
     const { detail = "no reason given" } = Refusal.safeParse(json).data ?? {};
     throw new RelayJoinError(`${address} returned ${answer.status}: ${detail}`);
   }
-  const registered = Registered.safeParse(json);
-  if (!registered.success) {
+  const registration = Registration.safeParse(json);
+  if (!registration.success) {
     throw new RelayJoinError(`${address} returned no secret; is it a mesh relay?`);
   }
-  return registered.data.secret;
+  return registration.data.secret;
 }

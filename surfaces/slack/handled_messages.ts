@@ -7,7 +7,7 @@ import { isLater, Timestamp } from "./api/timestamps.ts";
 /** Maximum number of handled messages that are stored one by one. */
 export const HANDLED_MAX = 1_000;
 
-const Kept = z.object({
+const StoredState = z.object({
   channel: z.string(),
   since: Timestamp,
   handled: z.array(Timestamp).max(HANDLED_MAX),
@@ -28,7 +28,7 @@ export class HandledMessages {
   constructor(file: HandledFile, channel: string, start: Timestamp) {
     this.#file = file;
     this.#channel = channel;
-    const kept = Kept.safeParse(tryJson(file.read() ?? "")).data;
+    const kept = StoredState.safeParse(tryJson(file.read() ?? "")).data;
     const isOurs = kept?.channel === channel;
     this.#since = isOurs ? kept.since : start;
     this.#handled = new Set(isOurs ? kept.handled : []);

@@ -4,14 +4,14 @@ import * as z from "zod";
 
 const size = z.int().nonnegative().optional().catch(undefined);
 const text = z.string().optional().catch(undefined);
-const Stored = z.object({
+const StoredFile = z.object({
   file_id: z.string().min(1),
   file_size: size,
   file_name: text,
   mime_type: text,
 });
 /** The sizes of one picture. */
-const Photo = z.array(Stored.extend({ width: z.number(), height: z.number() })).min(1);
+const Photo = z.array(StoredFile.extend({ width: z.number(), height: z.number() })).min(1);
 
 /** A file of a message. `file_id` is what `getFile` takes. */
 export interface MediaFile {
@@ -59,7 +59,7 @@ function toPhoto({ message_id, photo }: Fields): MediaFile | undefined {
 }
 
 function toFile(message: Fields, field: string): MediaFile | undefined {
-  const file = Stored.safeParse(message[field]).data;
+  const file = StoredFile.safeParse(message[field]).data;
   const [extension, type] = FILE_FIELDS[field] ?? [];
   if (!file || extension === undefined || type === undefined) return undefined;
   const { file_id, file_name, mime_type, file_size } = file;

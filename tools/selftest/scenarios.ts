@@ -44,8 +44,8 @@ export const SCENARIOS: readonly Scenario[] = [
     description: "the daemon is killed and restarted",
     run: afterDaemonKill,
   },
-  { name: "detached", description: "no tmux client is attached", run: detached },
-  { name: "resumed", description: "the agent has ended and resumes its session", run: resumed },
+  { name: "detached", description: "no tmux client is attached", run: whileDetached },
+  { name: "resumed", description: "the agent has ended and resumes its session", run: afterResume },
 ];
 
 async function sendAndWait(driver: AgentDriver, description: string): Promise<ScenarioOutcome> {
@@ -184,12 +184,12 @@ async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {
   return await sendAndWait(driver, "killed");
 }
 
-async function detached(driver: AgentDriver): Promise<ScenarioOutcome> {
+async function whileDetached(driver: AgentDriver): Promise<ScenarioOutcome> {
   await driver.harness.detach();
   return await sendAndWait(driver, "detached");
 }
 
-async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
+async function afterResume(driver: AgentDriver): Promise<ScenarioOutcome> {
   const before = await driver.peer();
   await driver.end();
   await driver.harness.waitFor(

@@ -34,7 +34,7 @@ export async function daemonIdOf(context: CommandContext): Promise<string> {
   throw new CommandError("The daemon was started, but does not answer; see `mesh logs`");
 }
 
-/** Writes files and settings. Their refusals become errors of the command. */
+/** Writes files and settings; what they refuse becomes an error of the command. */
 export async function join({ env }: CommandContext, membership: Membership): Promise<JoinedAs> {
   return await withPlainErrors(() => writeMembership(env, randomIds, membership));
 }

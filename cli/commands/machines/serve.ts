@@ -103,7 +103,7 @@ async function serve(context: CommandContext, args: Args): Promise<number> {
     await joinOwnServer(context, { served, daemonId, name, share });
     const weakness = await weaknessOf(program);
     if (weakness !== undefined) terminal.print(styled("yellow", "Warning"), `: ${weakness}`);
-    showServed(context, served, { pid: server.process.pid, name, daemonId });
+    showServer(context, served, { pid: server.process.pid, name, daemonId });
     if (args.flag("restart")) showConnection(terminal, await restartAndWait(context));
   } catch (error) {
     await stopServer(env, clock);
@@ -176,7 +176,7 @@ async function joinOwnServer(
   await reloadServer(env, clock);
 }
 
-function showServed(
+function showServer(
   { env, terminal }: CommandContext,
   served: ServerSettings,
   { pid, name, daemonId }: { pid: number; name: string; daemonId: string },

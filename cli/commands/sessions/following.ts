@@ -57,7 +57,9 @@ export async function* follow(
     if (!head) continue;
     session_id = head.session_id;
     const last = head.entries.at(-1)?.position;
-    const came = last === undefined ? NOTHING : await between(reads, { session_id, after }, last);
+    const came = last === undefined
+      ? NOTHING
+      : await entriesBetween(reads, { session_id, after }, last);
     if (isNew || last !== undefined) {
       yield { ...came, new_session: isNew ? session_id : undefined };
     }
@@ -68,7 +70,7 @@ export async function* follow(
 const NOTHING = { entries: [], left_out_before: null };
 
 /** The entries after a place up to a position, read backwards. */
-async function between(
+async function entriesBetween(
   { matching }: FollowReads,
   { session_id, after }: Place,
   last: number,

@@ -133,7 +133,7 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
       },
     };
   }
-  if (kind === "job") return jobEnded(context, name);
+  if (kind === "job") return jobCondition(context, name);
   if (kind === "ask") {
     return {
       id: name,
@@ -146,7 +146,7 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
   throw new UsageError(`"${given}" is no condition; allowed: ${STATE_FORMS}`);
 }
 
-function jobEnded({ call }: CommandContext, id: string): Condition {
+function jobCondition({ call }: CommandContext, id: string): Condition {
   return {
     id,
     check: async (signal) => {

@@ -35,8 +35,8 @@ const ServerSettings = z.object({
 });
 export type ServerSettings = z.output<typeof ServerSettings>;
 
-const Running = z.object({ pid: z.number().int().positive(), started: z.string() });
-export type RunningServer = z.output<typeof Running>;
+const RunningServer = z.object({ pid: z.number().int().positive(), started: z.string() });
+export type RunningServer = z.output<typeof RunningServer>;
 
 export function serverPaths(env: Env) {
   const directory = busPaths(env).server;
@@ -114,7 +114,7 @@ export async function ensureAdmin(env: Env): Promise<UserKey> {
 /** The server that this state directory started and that still runs. */
 export function runningServer(env: Env): RunningServer | undefined {
   const text = readTextOrNothing(serverPaths(env).running);
-  const running = Running.safeParse(tryJson(text ?? ""));
+  const running = RunningServer.safeParse(tryJson(text ?? ""));
   if (!running.success) return undefined;
   const { pid, started } = running.data;
   return startTimeOf(pid) === started ? running.data : undefined;
