@@ -41,9 +41,7 @@ export class Identity implements Disposable {
     this.session_id = kept.session_id;
   }
 
-  /**
-   * Opens the identity of a program. If the program already runs, creates one that is not stored.
-   */
+  /** Opens the identity of a program. While the program runs, another run gets an unstored one. */
   static async open(
     env: Env,
     program: Program,

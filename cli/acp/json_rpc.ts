@@ -8,10 +8,7 @@ const METHOD_NOT_FOUND = -32_601;
 const INTERNAL_ERROR = -32_603;
 /** Maximum number of requests of the other side that run at once. More are refused. */
 const INCOMING_MAX = 100;
-/**
- * Maximum number of lines that are no message. A stray line is reported; this many are another
- * protocol.
- */
+/** Maximum number of stray lines. More mean that the other side speaks another protocol. */
 const BAD_LINES_MAX = 20;
 const SHOWN_CHARS = 200;
 

@@ -28,12 +28,10 @@ export interface CommandSpec {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /**
-   * If true, all words after the first argument are arguments, such as a program's command line.
-   */
+  /** True if all words after the first argument are the command line of a program. */
   readonly takesProgram?: true;
   /**
-   * The reason to refuse `--machine`: it needs this machine, or a stream, which no call carries.
+   * Set to refuse `--machine`: the command needs this machine, or a stream that no call carries.
    */
   readonly needs?: "this machine" | "stream";
 }
@@ -241,9 +239,7 @@ export class CommandContext {
     throw new UsageError(`"${path}" is relative; give an absolute path on ${this.machine}`);
   }
 
-  /**
-   * The place where a command about one peer looks up its name: `--circle`, or the caller's circle.
-   */
+  /** Returns the scope in which a peer's name is looked up: `--circle`, or the caller's circle. */
   async lookup(args: Args): Promise<Record<"circle" | "from_peer", string | undefined>> {
     const { peer, identifiedBy } = await this.sender(args);
     const from_peer = identifiedBy === "anonymous" ? undefined : peer;

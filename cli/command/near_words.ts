@@ -38,9 +38,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   whoami: "mesh status",
 };
 
-/**
- * The command to type for a word that other tools use; undefined if the word has no such meaning.
- */
+/** The command for a word that other tools use; undefined if the word has no such meaning. */
 export function meaningOf(word: string): string | undefined {
   const lower = word.toLowerCase();
   return Object.hasOwn(MEANINGS, lower) ? MEANINGS[lower] : undefined;

@@ -261,9 +261,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   });
 }
 
-/**
- * A job for a new agent waits as `unavailable` if the configuration has no command for that agent.
- */
+/** Warns that a job for a new agent waits if the configuration has no command for the agent. */
 function noteMissingSpawn({ env, machine, terminal }: CommandContext, args: Args): void {
   if (machine !== undefined) return; // Its settings are not known here.
   const settings = readSettings(env);

@@ -14,15 +14,10 @@ type Refusal = Bus["refused"][number];
 const CLOCK_WARNING_MS = 30_000;
 /** Clock difference from which two machines refuse each other's calls, which must be fresh. */
 const CLOCK_ERROR_MS = 5 * 60_000;
-/**
- * Used part of the store's limit. In a full store, other machines' messages wait at their senders.
- */
+/** Used part of the store. When it is full, other machines' messages wait at their senders. */
 const FILL_WARNING = 0.8;
 const FILL_ERROR = 0.95;
-/**
- * Number of waiting batches. Batches are fetched at once, so more mean that this machine is too
- * slow.
- */
+/** Number of waiting batches. They are fetched at once, so more mean that this machine is slow. */
 const LAG_WARNING = 100;
 
 export const BUS: Check = {
@@ -97,9 +92,7 @@ function refusalFindings({ refused = [], refused_by = [] }: Partial<Bus>): Check
   ];
 }
 
-/**
- * Reports that no circle is shared. This is the default, but other machines then see no peer here.
- */
+/** Reports that no circle is shared, which is the default: other machines see no peer of ours. */
 function sharingFindings({ shared_circles }: Bus, machines: readonly Machine[]): CheckResult[] {
   if (shared_circles.length > 0 || machines.length === 0) return [];
   const detail = "this machine shares no circle, so the other machines see no peer of it";

@@ -1,6 +1,4 @@
-/**
- * The doctor's check of the surrounding kitty: mesh must be allowed to read windows and to type.
- */
+/** The doctor's check of the surrounding kitty: may mesh read its windows and type? */
 
 import { accessTo } from "../../daemon/host/kitty/access.ts";
 import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";

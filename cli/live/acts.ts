@@ -169,9 +169,7 @@ export class Acts {
     return [...shown, [], [styled("bold", "What happened")], ...explanation];
   }
 
-  /**
-   * Explains a message. A notification to the human has no trace: the error says so in one line.
-   */
+  /** Explains a message. A notification to the human has no trace, so its error is returned. */
   async #explanationOf(
     id: string,
     options: Parameters<typeof outputOf>[2],

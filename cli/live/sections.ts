@@ -43,9 +43,7 @@ export function indexOf(rows: Lists[Section], { id, index }: Selection): number 
   return found >= 0 ? found : Math.max(0, Math.min(id === undefined ? 0 : index, rows.length - 1));
 }
 
-/**
- * Selects a row. The first row of the feed is selected by position, so that it stays the newest.
- */
+/** Selects a row. The feed's first row is selected by position, so that it stays the newest. */
 export function select(section: Section, rows: Lists[Section], index: number): Selection {
   const row = rows[index];
   const isPlace = row === undefined || (section === "feed" && index === 0);

@@ -21,9 +21,8 @@ export const DAEMONS_OF_ADDRESS_MAX = 2500;
 /** Maximum number of connected daemons with one secret. */
 export const DAEMONS_OF_SECRET_MAX = 100;
 /**
- * Maximum number of bytes that the relay holds for all daemons together: unread and collected
- * responses, and unsent requests. Checked once a second. In the documented example, a relay has 1
- * GiB of memory.
+ * Maximum bytes that the relay holds for all daemons together: unread and collected responses, and
+ * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
 export const TOTAL_HELD_BYTES_MAX = 268_435_456;
 /** Time limit for the older of two links of one daemon id to give a sign of life. */

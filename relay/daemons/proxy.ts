@@ -21,9 +21,7 @@ export interface ProxyDeps {
   readonly signal: AbortSignal;
 }
 
-/**
- * The ways in which a browser may use a machine's response (`Sec-Fetch-Dest`): read, show or save.
- */
+/** Allowed uses of a machine's response in a browser (`Sec-Fetch-Dest`): read, show or save. */
 const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
   "empty",
   "document",

@@ -1,9 +1,8 @@
 /** The interface between a chat surface and its chat: the calls, their errors, and the limits. */
 
 /**
- * The class of a failed call. `network` means that nothing was sent. `unclear` means that no answer
- * arrived and that the call may have succeeded. Every other value means that the chat refused the
- * call.
+ * The class of a failed call. `network`: nothing was sent. `unclear`: no answer arrived, and the
+ * call may have succeeded. Every other value means that the chat refused the call.
  */
 export type ErrorClass =
   | "unauthorized"
@@ -68,10 +67,7 @@ export interface OutgoingText {
   readonly item_id?: string | undefined;
   /** The index of this text among the item's texts; undefined for a notice about the item. */
   readonly part?: number | undefined;
-  /**
-   * True if an earlier process may have sent it. A chat that keeps a history then looks there
-   * first.
-   */
+  /** True if an earlier process may have sent it. A chat with a history then looks there first. */
   readonly mayBeShown?: boolean | undefined;
   /** The first message of that item, if this one continues it. */
   readonly first_ref?: string | undefined;

@@ -1,9 +1,6 @@
 /** Recognizes pictures by their first bytes, because a name or a type may be wrong. */
 
-/**
- * The first bytes of the pictures that chats show, with escapes as `encodeURIComponent` writes
- * them.
- */
+/** The first bytes of pictures that chats show, escaped as `encodeURIComponent` does. */
 const BEGINNINGS = [
   /^%89PNG%0D%0A%1A%0A/,
   /^%FF%D8%FF/,

@@ -27,10 +27,7 @@ type Parts = ReadonlyMap<string, Timestamp>;
 
 export class EarlierMessages {
   readonly #deps: { readonly api: Pick<WebApi, "history" | "replies">; readonly clock: Clock };
-  /**
-   * The messages of each thread at the time of the first read; without a thread, of the
-   * conversation.
-   */
+  /** The messages that the first read of each thread found; without a thread, of the channel. */
   readonly #places = new Map<Timestamp | undefined, Parts>();
 
   constructor(deps: { readonly api: Pick<WebApi, "history" | "replies">; readonly clock: Clock }) {

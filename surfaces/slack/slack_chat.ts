@@ -156,9 +156,7 @@ export class SlackChat implements Chat {
     return found?.messages.find((message) => message.ts === ts);
   }
 
-  /**
-   * Shows an answer only if it is an alert. Any other answer replaces the buttons of the message.
-   */
+  /** Shows an alert. Any other answer replaces the buttons of the message. */
   async answerTap({ id, text, alert }: TapAnswer, signal: AbortSignal): Promise<void> {
     const [ts = ""] = id.split("-");
     const press = this.#pressed.get(ts);

@@ -136,8 +136,7 @@ export class SlackSurface {
   }
 
   /**
-   * Handles the messages that were written while no connection was open, or that another program
-   * received.
+   * Handles messages that were written while no connection was open, or that another program got.
    */
   async #catchUp(handle: HandleEvent, signal: AbortSignal): Promise<void> {
     const { api, clock, user, log } = this.#deps;
@@ -161,9 +160,7 @@ export class SlackSurface {
     return this.#handled ??= new HandledMessages(handledFile, channel, start);
   }
 
-  /**
-   * Repeats calls that have no effect until they succeed. Throws errors that a retry cannot fix.
-   */
+  /** Repeats a call without effects until it succeeds. Throws errors that a retry cannot fix. */
   async #retry<A>(work: () => Promise<A>, signal: AbortSignal): Promise<A> {
     const { clock, log } = this.#deps;
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
@@ -183,9 +180,7 @@ export class SlackSurface {
   }
 }
 
-/**
- * The error to show at the terminal. A refusal that does not concern a token ends the program, too.
- */
+/** The error for the terminal. A refusal that does not concern a token ends the program, too. */
 function toUserError(error: unknown): unknown {
   if (!(error instanceof ChatError) || error.error_class === "unauthorized") return error;
   return new CommandError(error.message);

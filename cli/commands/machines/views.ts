@@ -14,9 +14,7 @@ type Machine = MachineList["machines"][number];
 const CLOCK_MS_SHOWN = 1000;
 const CLOCK_MS_WARNED = 30_000;
 
-/**
- * The state of the daemon's connection in one line, and the reason for a failure in a second one.
- */
+/** Prints the connection's state and, on a second line, the reason for a failure. */
 export function showConnection(to: Terminal, { status, url, reason }: Bus): void {
   if (status === "connected") return to.print(styled("green", "Connected"), ` to ${url}`);
   if (status === "disabled") return to.print("This machine has not joined a network of machines.");

@@ -95,10 +95,7 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
   return end.code;
 }
 
-/**
- * The exit code or the error. The outer process shows the error, because the session closes with
- * this one.
- */
+/** The exit code or the error. The outer process prints the error, because this session closes. */
 async function endOf(run: () => Promise<number>): Promise<z.output<typeof End>> {
   try {
     return { code: await run() };

@@ -94,9 +94,7 @@ async function subscribe(context: CommandContext, args: Args): Promise<Subscript
   });
 }
 
-/**
- * The condition as the daemon reads it. A name alone is a peer; the form of an id shows its kind.
- */
+/** The condition as the daemon reads it. A bare name is a peer; an id shows its own kind. */
 function toCondition(words: readonly string[]): string {
   const [target = "", ...rest] = words.join(" ").trim().split(/\s+/);
   if (target.includes(":") || rest.length === 0) return [target, ...rest].join(" ");
@@ -104,9 +102,7 @@ function toCondition(words: readonly string[]): string {
   return `${kind}:${target} ${rest.join(" ")}`;
 }
 
-/**
- * The message after `--`; undefined if there is none, so that the subscriber gets a notification.
- */
+/** The message after `--`; empty if the subscriber just gets a notification. */
 async function messageOf(context: CommandContext, action: readonly string[]) {
   const [verb, to_peer, ...text] = action;
   if (verb === undefined) return {};

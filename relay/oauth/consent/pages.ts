@@ -85,9 +85,7 @@ function accessOf({ scope, chosen }: ConsentPage): Markup {
   `;
 }
 
-/**
- * The target of the redirect: a program on this computer, or a host that the person should know.
- */
+/** The target of the redirect: a program on this computer, or a host for the person to check. */
 function destinationOf(redirect_uri: string): string {
   const { protocol, host } = new URL(redirect_uri);
   return protocol === "http:" ? `a program on this computer (${host})` : host;

@@ -4,9 +4,7 @@ import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fix
 
 export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
-  /**
-   * The number of occurrences of a text in the agent's conversation: the maximum over all requests.
-   */
+  /** Occurrences of a text in the agent's conversation: the maximum over all requests. */
   occurrences(text: string): number;
   /** Holds back answers until released, so that the agent stays busy. */
   hold(): HoldHandle;
